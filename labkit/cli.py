@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -342,7 +342,7 @@ def _time(text):
         _fail(error)
 
 
-def _fail(message):
+def _fail(message) -> NoReturn:
     print(message, file=sys.stderr)
     raise typer.Exit(1)
 

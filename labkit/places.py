@@ -17,6 +17,9 @@ def folder(name: str) -> Path:
 
 def operations() -> list[str]:
     """The operations of labkit: its packages with steps."""
-    packages = {found.name: Path(found.module_finder.path, found.name) for found in iter_modules(labkit.__path__)}
+    packages = {
+        found.name: Path(found.module_finder.path, found.name)  # pyright: ignore[reportAttributeAccessIssue] - of a folder
+        for found in iter_modules(labkit.__path__)
+    }
     deep = f"*/{STEPS}"
     return sorted(name for name, at in packages.items() if any(at.glob(STEPS)) or any(at.glob(deep)))

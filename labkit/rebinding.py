@@ -6,6 +6,7 @@ import dis
 import sys
 from collections.abc import Set
 from functools import cache, lru_cache
+from inspect import getfile
 from linecache import getlines
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -63,9 +64,10 @@ def named(tree: ast.AST, context: type = ast.Load) -> set[str]:
 @cache
 def imports(module: ModuleType) -> dict[str, tuple[ModuleType, str]]:
     """The names that a module imports from others of labkit: from which one, and what they are called there."""
-    body = ast.parse(Path(module.__file__).read_text(encoding="utf-8")).body
-    lines = [line for line in body if isinstance(line, ast.ImportFrom) and str(line.module).startswith("labkit.")]
-    return {name.asname or name.name: (sys.modules[line.module], name.name) for line in lines for name in line.names}
+    body = ast.parse(Path(getfile(module)).read_text(encoding="utf-8")).body
+    lines = [(str(line.module), line.names) for line in body if isinstance(line, ast.ImportFrom)]
+    homes = [(sys.modules[module], names) for module, names in lines if module.startswith("labkit.")]
+    return {name.asname or name.name: (home, name.name) for home, names in homes for name in names}
 
 
 def recomputed(function, constants: dict) -> tuple[dict, set[str]]:

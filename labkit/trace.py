@@ -134,7 +134,7 @@ class Counters:
 
     @property
     def dram_bytes(self) -> int:
-        if self.sample:
+        if self.sample or self.dram_read_bytes is None or self.dram_write_bytes is None:
             raise ValueError(
                 "a sample of the grid does not tell DRAM bytes, since all blocks share L2: simulate a whole grid, of a "
                 "smaller problem if need be"

@@ -1,5 +1,6 @@
 """`import labkit` is quick and light."""
 
+import ast
 import importlib
 import json
 import subprocess
@@ -46,6 +47,17 @@ def test_what_labkit_offers_is_there_and_no_module_hides_it():
         assert callable(offered) or offered is sys.modules[labkit._PLACES[name]]
     for path in sorted(Path(labkit.cuda.__file__).parent.glob("[!_]*.py")):
         assert not hasattr(numba_cuda, path.stem), f"cuda/{path.name} would hide numba.cuda.{path.stem}"
+
+
+def test_editors_see_what_labkit_offers():
+    stub = ast.parse(Path(labkit.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    seen = {}
+    for line in stub.body:
+        if isinstance(line, ast.ImportFrom):
+            seen |= {alias.asname or alias.name: f"{line.module}.{alias.name}" for alias in line.names}
+    assert seen == {name: place.replace(":", ".") for name, place in labkit._PLACES.items()}
+    names = next(line.value for line in stub.body if isinstance(line, ast.Assign))
+    assert sorted(ast.literal_eval(names)) == sorted(labkit.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -1,6 +1,7 @@
 """Addresses of arrays, their alignment to 16-byte vectors, and memory that two arrays share."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from labkit.layout import is_in_c_order
 from labkit.simulator.host import DeviceArray, unwrap
 
 PIECE_BYTES = 16  # size of a vector load, and alignment for TMA
-MOST_WORK = 10**6  # limit of NumPy's search for a shared element: below a second
+MOST_WORK: Any = 10**6  # limit of NumPy's search for a shared element: below a second
 
 
 def address_of(X) -> int:

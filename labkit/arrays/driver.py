@@ -3,6 +3,7 @@
 import weakref
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from labkit import cuda
 
@@ -11,12 +12,18 @@ LEGACY, PER_THREAD = 1, 2
 DEFAULTS = 0, LEGACY  # handles of the stream that all threads share
 
 
-@cache
-def bindings():
-    """Return the driver's functions, which return a status, and numba's versions, which raise; only with a GPU."""
-    from numba.cuda.cudadrv.driver import binding, driver
+def import_bindings() -> tuple[Any, Any]:
+    """Import the driver's functions, which return a status, and numba's versions, which raise; needs numba-cuda."""
+    # numba has a `cuda` of its own, older than numba-cuda, and the checker reads that one
+    from numba.cuda.cudadrv.driver import binding, driver  # pyright: ignore[reportAttributeAccessIssue]
 
     return binding, driver
+
+
+@cache
+def bindings() -> tuple[Any, Any]:
+    """Return what `import_bindings` does; only with a GPU."""
+    return import_bindings()
 
 
 def current_device() -> int:
@@ -37,8 +44,8 @@ def handle_of(stream) -> int:
     """
     if isinstance(stream, int) and stream == 0 and not isinstance(stream, bool):
         return 0
-    if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
+    if (described := getattr(stream, "__cuda_stream__", None)) is not None:
+        return int(described()[1])
     for name in ("cuda_stream", "ptr"):  # older torch, CuPy
         if isinstance(getattr(stream, name, None), int):
             return getattr(stream, name)

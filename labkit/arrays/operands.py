@@ -5,6 +5,7 @@ torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (m
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.element_types import BITS, are_alike, dtype_of, type_name
@@ -67,16 +68,16 @@ def format_of(
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
     types = {name: one for name, one in TYPES.items() if one in formats}
-    declared = [types.get(type_name(X)) for X in (A, B)]
+    first, second = (types.get(type_name(X)) for X in (A, B))
     bits = [one for one in types.values() if one.is_bits and holds(A, one) and holds(B, one)]
-    if declared[0] is None and bits:
+    if first is None and bits:
         raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
-    if None in declared or declared[0] != declared[1]:
+    if first is None or first != second:
         *others, last = types
         cure = _to_float32(next((name for name, X in zip(names, (A, B)) if type_name(X) == "float64"), None), A)
         advice = "convert both to" if type_name(A) == type_name(B) else "give two arrays of one type,"
         raise TypeError(f"{held}: {advice} {', '.join(others)} or {last}{cure}")
-    return declared[0]
+    return first
 
 
 def format_held(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
@@ -100,7 +101,7 @@ def format_held(name: str, X, format: str | Format | None, formats: Sequence[For
             )
         return wanted
     declared = TYPES.get(type_name(X))
-    if declared not in formats:
+    if declared is None or declared not in formats:
         bits = [one for one in formats if one.is_bits and holds(X, one)]
         hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
         hint = hint or _to_float32(name if type_name(X) == "float64" else None, X)
@@ -115,7 +116,7 @@ def _to_float32(name, X) -> str:
     return f", as {name}.float() is" if hasattr(X, "data_ptr") else f", as {name}.astype(np.float32) is"
 
 
-def check_alike(arrays: Mapping[str, object], first: str) -> None:
+def check_alike(arrays: Mapping[str, Any], first: str) -> None:
     """Raise TypeError or ValueError, with one sentence, if an array differs from the first in shape or type.
 
     Bits count as the format that the others hold.

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from math import prod
 from threading import Lock
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def empty_caches_of_others() -> bool:
     return torch is not None or cupy is not None
 
 
-def with_room(allocate: Callable[[], object]):
+def with_room(allocate: Callable[[], Any]) -> Any:
     """Return the result of `allocate`; if the GPU is full, empty the caches of torch and CuPy and try again."""
     from numba.cuda.cudadrv.driver import CudaAPIError
 

@@ -9,6 +9,7 @@ simulator), memory that is only counted (`Counted`; each run gives it an address
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Workspace:
         which reports uninitialised reads of it.
     """
 
-    def __init__(self, memory=host):
+    def __init__(self, memory: Any = host):
         self._memory = memory
         self._pieces: dict[str, list] = {}  # the last one is in use
 

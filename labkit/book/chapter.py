@@ -35,6 +35,7 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     """Both notebooks of the source file `slug.md`, in a book of these contents; this one if None."""
     book = book or book_contents()
     chapter = book.chapter(path.stem)
+    assert chapter is not None, f"{path.name} is in no table of contents"
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
     _require_exercises(path.name, cells)
     cells[0].source = titled(cells[0].source, chapter)

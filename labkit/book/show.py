@@ -41,7 +41,7 @@ class Listing:
     Attributes
     ----------
     constants
-        The lines of its file that give it its constants, each with its number.
+        The lines of its file that give it its constants, each with its number; those of other files without.
     helpers
         The functions of the package that it calls.
     cuda_cpp
@@ -53,7 +53,7 @@ class Listing:
     title: str
     python: str
     first_line: int
-    constants: tuple[tuple[int, str], ...] = ()
+    constants: tuple[tuple[int | None, str], ...] = ()
     helpers: tuple["Listing", ...] = ()
     cuda_cpp: str = ""
     folded: str = ""

@@ -48,7 +48,7 @@ def libraries() -> dict[str, Standing]:
         rows = _rows(beside.record, rival=rival, problem=str(large), dtype=format.name)
         speeds = {machine: large.flops / row["rival_time_ms"] / 1e9 for machine, row in rows}
         if speeds:
-            place = format.arithmetic, large.flops / large.least_bytes(format)
+            place = _arithmetic(format), large.flops / large.least_bytes(format)
             found[f"cuBLAS {format}"] = Standing(*place, speeds)
     return found
 
@@ -59,7 +59,7 @@ def batches(dtype: str) -> dict[str, Standing]:
     for machine, row in _rows("batch", dtype=dtype):
         name = f"batch {row['batch']}"
         speeds = found[name].measured_tflops if name in found else {}
-        found[name] = Standing(format_named(dtype).arithmetic, _intensity(row), {**speeds, machine: row["tflops"]})
+        found[name] = Standing(_arithmetic(format_named(dtype)), _intensity(row), {**speeds, machine: row["tflops"]})
     return found
 
 
@@ -73,13 +73,19 @@ def _standing(step: Step, format: Format) -> Standing | None:
         return None
     rows = _rows(step.ladder.record, step=step.slug, problem=str(large), dtype=format.name)
     return Standing(
-        format.arithmetic,
+        _arithmetic(format),
         large.flops / large.least_bytes(format),
         {machine: row["tflops"] for machine, row in rows},
         run.traces,
         small.flops,
         _able(step, format),
     )
+
+
+def _arithmetic(format: Format) -> str:
+    """The units that multiply a format in which kernels compute, and so all formats here."""
+    assert format.arithmetic is not None, f"nothing multiplies {format}"
+    return format.arithmetic
 
 
 def _able(step, format):
@@ -100,7 +106,7 @@ def _rows(operation, **fields):
         if what == operation:
             found = results.load(operation, machine)
             for row in found.select(**fields):
-                yield NAMES_OF_DRIVER.get(found.header.get("gpu"), machine), row
+                yield NAMES_OF_DRIVER.get(found.header.get("gpu", ""), machine), row
 
 
 def _intensity(row):

@@ -34,7 +34,7 @@ def _constants(module, names):
     for home, of_home in wanted.items():
         if theirs := _constants(home, of_home):
             found += [(None, f"# {home.__name__.replace('.', '/')}.py"), *theirs, (None, "")]
-    own = [(n, lines[n - 1]) for node in given for n in range(node.lineno, node.end_lineno + 1)]
+    own = [(n, lines[n - 1]) for node in given for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)]
     return found + own if own else found[:-1]
 
 
@@ -46,9 +46,9 @@ def helpers(function: Callable) -> list[Callable]:
     found: list[Callable] = []
     if _of_package(function):
         for name in sorted(_names(function)):
-            called = getattr(sys.modules[function.__module__], name, None)
-            if hasattr(called, "py_func") and _of_package(called.py_func) and called.py_func is not function:
-                found += [called.py_func, *helpers(called.py_func)]
+            called = getattr(getattr(sys.modules[function.__module__], name, None), "py_func", None)
+            if called is not None and _of_package(called) and called is not function:
+                found += [called, *helpers(called)]
     return list(dict.fromkeys(found))
 
 

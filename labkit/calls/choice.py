@@ -12,21 +12,22 @@ A candidate that does not accept the operands' layout yields to the next one.
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import inf, log, log2, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from labkit import cuda, ptx, results
+from labkit import cuda, results
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls import tuning
 from labkit.formats import FORMATS, Format
 from labkit.ladder import Ladder, Launch, Problem, Step, TooLarge, ladders
 from labkit.ptx.capabilities import runs
+from labkit.ptx.tensor_copies import TensorMap
 
 LEAST = 1e-3  # octaves to another problem with the same compared sizes
 OTHER_SIZE = 2  # octaves that a record in a format of another size adds to the distance
@@ -162,7 +163,7 @@ def _misfit(step: Step, launches: Sequence[Launch]) -> str:
     """Return why launches do not run on this GPU, or run badly; "" if they run well."""
     gpu = cuda.get_current_device()
     most_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    moved = [one.array for launch in launches for one in launch.arguments if isinstance(one, ptx.TensorMap)]
+    moved = [one.array for launch in launches for one in launch.arguments if isinstance(one, TensorMap)]
     if any(address_of(X) % PIECE_BYTES for X in moved):
         return f"an array does not begin at a multiple of {PIECE_BYTES} bytes"
     if any(launch.shared_bytes > most_bytes for launch in launches):
@@ -209,7 +210,7 @@ def choosing(instead: Callable[[str, str, list], list]) -> Iterator[None]:
         _instead.reset(token)
 
 
-def by_estimates(candidates: Sequence, *estimates: Callable[[Hashable], float | None]) -> list:
+def by_estimates(candidates: Sequence, *estimates: Callable[[Any], float | None]) -> list:
     """Return candidates, the fastest first.
 
     The first estimate that is not None gives a candidate's time. Candidates without an estimate come last, in their
@@ -332,7 +333,7 @@ def _recorded(ladder: Ladder, machine: str | None) -> list[tuple[Step, Problem, 
         return []
     steps, found = {step.slug: step for step in ladder}, []
     for row in results.load(ladder.record, machine).rows:
-        step = steps.get(row.get("step"))
+        step = steps.get(row.get("step", ""))
         names = [] if step is None else [field.name for field in fields(step.problem)]
         if step is not None and row.keys() >= {*names, "time_ms"} and row.get("dtype") in FORMATS:
             problem = step.problem(**{name: row[name] for name in names})

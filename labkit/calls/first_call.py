@@ -14,9 +14,9 @@ from labkit.calls.plan import prepared
 from labkit.calls.route import New, Route, new_array, routes
 
 
-def first_call(call: Callable, operation: type[Operation], options: tuple, arrays, key, stream):
+def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, key, stream):
     """Run an operation and cache its route; `call` runs it again on plain device arrays."""
-    operation = operation(*options)
+    operation = kind(*options)
     handle = None if stream is None else handle_of(stream)
     given = {name: X for name, X in zip(operation.arrays, arrays, strict=True) if X is not None}
     for name in operation.needed:
@@ -32,9 +32,9 @@ def first_call(call: Callable, operation: type[Operation], options: tuple, array
 
     resolved = {}
     for name, X in given.items():
-        is_elsewhere = handle is not None and not owners[name].is_on_host(X)
-        with owners[name].on_stream(X, handle) if is_elsewhere else nullcontext():
-            resolved[name] = owners[name].resolved(X)
+        owner = owners[name]
+        with nullcontext() if handle is None or owner.is_on_host(X) else owner.on_stream(X, handle):
+            resolved[name] = owner.resolved(X)
     if any(resolved[name] is not given[name] for name in given):
         return again(resolved)
     adopted = {name: owners[name].adopted(X) for name, X in given.items()}

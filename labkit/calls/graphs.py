@@ -6,8 +6,9 @@ Imported only where numba-cuda is installed. (CUDA driver API, "Graph Management
 import weakref
 from collections.abc import Callable
 
-from numba.cuda.cudadrv.driver import binding, driver
+from labkit.arrays.driver import import_bindings
 
+binding, driver = import_bindings()
 SUCCESS = binding.CUresult.CUDA_SUCCESS
 NOT_CAPTURED = binding.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 

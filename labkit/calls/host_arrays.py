@@ -1,6 +1,7 @@
 """Calls with host arrays: these are copied to the device, and copied back if they are written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from labkit.calls.route import New, new_array
 from labkit.calls.streams import stream_of
 
 
-def run_with_copies(run: Callable, operation: Operation, given: Mapping[str, object], stream):
+def run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], stream):
     """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
 
     New outputs have the kind of the first device array; without one, the kind that the operation declares.
@@ -83,7 +84,7 @@ def _numba_stream(stream: int):
 def _check_host(operation, arrays) -> None:
     """Raise ValueError if writing a host array would change another one."""
     memory = {name: owner_of(X).as_numpy(X) for name, X in arrays.items()}
-    for name in filter(memory.__contains__, operation.written):
+    for name in [name for name in operation.written if name in memory]:
         X = memory[name]
         check_own_memory(name, X)
         for other, Y in memory.items():

@@ -4,6 +4,7 @@ import weakref
 from collections import deque
 from functools import cache
 from threading import Lock
+from typing import Any
 
 from labkit.arrays import pool
 from labkit.arrays.driver import (
@@ -83,9 +84,11 @@ class _Turn:
     """
 
     def __init__(self):
-        self.device = None
+        self.device: int | None = None
         self.was_captured = False
-        self._stream = self._number = self._event = None
+        self._number: int | None = None
+        self._stream: Any = None
+        self._event: Any = None
         self._is_eager = False
 
     def of(self, stream: int) -> "_Turn":

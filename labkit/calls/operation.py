@@ -5,7 +5,7 @@ An `Operation` is a call without its arrays. Calls with equal operations, on arr
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from labkit.arrays.workspace import Workspace
 from labkit.ladder import Launch
@@ -38,6 +38,7 @@ class Operation(ABC):
     Methods get the present arrays by their names, in the order of `arrays`.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
     arrays: ClassVar[tuple[str, ...]]  # names, in the order in which a plan accepts the present ones
     outputs: ClassVar[tuple[str, ...]]  # those that a call returns, and makes if they are missing
     in_place: ClassVar[Mapping[str, str]] = {}  # for an output, the operand that it may overwrite

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from labkit.arrays.driver import even_while_captured
-from labkit.arrays.views import Place, View
+from labkit.arrays.views import Place
 from labkit.arrays.workspace import NOWHERE, Counted
 from labkit.calls.graphs import Graph, may_replay
 from labkit.cuda.packed import Packed, compiled, move
@@ -30,7 +30,7 @@ class PackedLaunches:
         Whether a run needs workspace.
     """
 
-    def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence[View]):
+    def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence):
         workspace = Counted(first_place=len(operands))
         self._launches = launches(*operands, workspace=workspace)  # keeps their arrays alive
         self.counters_bytes, self.pieces_bytes = workspace.counters_bytes, workspace.pieces_bytes

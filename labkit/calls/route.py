@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 from labkit import cuda
 from labkit.arrays.driver import Moment, is_capturing
@@ -88,7 +89,7 @@ class Route:
         return self._run(arrays, addresses, stream)
 
     def _run(self, arrays, addresses, stream):
-        currents = [owner_of(arrays[place]).current_stream(arrays[place]) for place in self.with_streams]
+        currents: list[Any] = [owner_of(arrays[place]).current_stream(arrays[place]) for place in self.with_streams]
         if stream is None:
             stream = next((current for current in currents if current is not None), 0)
         for new in self.new:

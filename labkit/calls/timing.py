@@ -112,8 +112,9 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
 
 def _graph(stream, launches) -> Callable[[], None]:
     """A function that replays the launches, captured once."""
-    from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
+    from labkit.arrays.driver import import_bindings
 
+    binding, driver = import_bindings()
     handle = binding.CUstream(int(stream))
     driver.cuStreamBeginCapture(handle, binding.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
     for launch in launches:

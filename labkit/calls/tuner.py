@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from inspect import signature
 from math import ceil
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -175,7 +176,7 @@ def _that_fit(operation, arrays, question, candidates, most) -> list:
     """Return the first candidates that accept arrays, by falling workspace, so that all share the first one's."""
     given = {name: arrays[name] for name in operation.arrays if name in arrays}
     views = {name: as_view(X, Place(number)) for number, (name, X) in enumerate(given.items())}
-    needed_bytes = {}
+    needed_bytes: dict[Any, int] = {}
     for candidate in candidates:
         workspace = Counted(first_place=len(views))
         try:
@@ -186,4 +187,4 @@ def _that_fit(operation, arrays, question, candidates, most) -> list:
         needed_bytes[candidate] = workspace.size_bytes
         if len(needed_bytes) == most:
             break
-    return sorted(needed_bytes, key=needed_bytes.get, reverse=True)
+    return sorted(needed_bytes, key=needed_bytes.__getitem__, reverse=True)

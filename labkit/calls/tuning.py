@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
+from inspect import getfile
 from pathlib import Path
 from threading import Lock
 from types import FunctionType, ModuleType
@@ -123,7 +124,7 @@ def _is_ours(value) -> bool:
 
 def _files(module: ModuleType) -> set[Path]:
     """The file of a module; of a family of instructions also what these are to the compiler."""
-    path, families = Path(module.__file__), PACKAGE / "ptx"
+    path, families = Path(getfile(module)), PACKAGE / "ptx"
     if families not in path.parents:
         return {path}
     return set(families.rglob(path.name) if path.parent == families else path.parent.glob("*.py"))

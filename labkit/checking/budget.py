@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -53,21 +54,22 @@ FLOAT32_ALONE = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 
 
 def used(counter: str, trace: Trace | LoopTrace) -> int:
     """What the whole launch used."""
+    counters: Any = trace.counters  # those of a loop are fewer, and no exercise on one has a budget of the others
     if counter == SHARED_BYTES:
         return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
     if counter == KEPT:
         return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "local") // 4
     if counter == FLOAT64:
-        return trace.counters.flops_by_dtype.get("float64", 0)
+        return counters.flops_by_dtype.get("float64", 0)
     if counter == BARRIERS:
-        return trace.counters.barriers
+        return counters.barriers
     if counter == AT_WORK:
         return _at_work(trace)
     if counter == ALONE:
         return _percent_alone(trace)
     if counter in (TENSOR_FLOPS, PLAIN_FLOPS):
         wanted = counter == TENSOR_FLOPS
-        return sum(flops for name, flops in trace.counters.flops_by_dtype.items() if name.endswith(TENSOR) == wanted)
+        return sum(flops for name, flops in counters.flops_by_dtype.items() if name.endswith(TENSOR) == wanted)
     return sum(share(counter, site) for site in trace.sites)
 
 

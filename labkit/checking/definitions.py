@@ -244,7 +244,7 @@ def _number(node, found):
     return value
 
 
-def _scalar_type(value):
+def _scalar_type(value) -> Any:
     if isinstance(value, numba.types.Number) or (isinstance(value, type) and issubclass(value, np.number)):
         return value
     raise _NotConstant

@@ -78,5 +78,6 @@ def _write_names(function, written: dict[str, str]):
 def _undecorated(function) -> str:
     """The function's text; its decorators may use names that the function itself does not."""
     definition = ast.parse(textwrap.dedent(inspect.getsource(function.__code__))).body[0]
-    definition.decorator_list = []
+    if isinstance(definition, ast.FunctionDef):
+        definition.decorator_list = []
     return ast.unparse(definition)

@@ -15,10 +15,12 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from labkit.checking.own_text import borrowed
 from labkit.simulator.errors import KernelError
+
+Tree = TypeVar("Tree", bound=ast.AST)
 
 MOST_ROUNDS = 200_000  # of all loops and calls that one question takes
 MOST_PARTS = 200  # of an answer: all tuples in it count, and what they hold
@@ -81,8 +83,8 @@ def answers(function: Callable, calls: Iterable[tuple]) -> list[Any]:
             found.append(answer(*call))
         except Exception as error:  # a check reports, whatever a learner's code does
             filename = function.__code__.co_filename
-            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-            line = lines[-1] if lines else function.__code__.co_firstlineno
+            frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+            line = frames[-1].lineno if frames and frames[-1].lineno else function.__code__.co_firstlineno
             raise KernelError(f"the run ended with {type(error).__name__}: {error}", line) from None
         if why := _no_answer(found[-1]):
             raise KernelError(why, function.__code__.co_firstlineno)
@@ -140,7 +142,9 @@ class _Closed:
                 node.body.insert(0, _at(node, ast.Expr(_call("round__"))))
             if isinstance(node, ast.comprehension):
                 node.iter = _at(node.iter, _call("rounds__", node.iter))
-        scope = {"__builtins__": {**FUNCTIONS, "range": self.range, "round__": self.round, "rounds__": self.each}}
+        scope: dict[str, Any] = {
+            "__builtins__": {**FUNCTIONS, "range": self.range, "round__": self.round, "rounds__": self.each}
+        }
         module = ast.fix_missing_locations(ast.Module([definition], []))
         exec(compile(module, function.__code__.co_filename, "exec"), scope)
         self.made[function] = scope[definition.name]
@@ -194,7 +198,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
-def _at(place: ast.AST, tree: ast.AST) -> ast.AST:
+def _at(place: ast.AST, tree: Tree) -> Tree:
     """The tree, all of which stands in the line of another."""
     for node in ast.walk(tree):
         if not hasattr(node, "lineno"):
@@ -210,8 +214,9 @@ def _checked(definition: ast.FunctionDef, function: FunctionType, facts: set[str
     for node in ast.walk(definition):
         if why := _unknown(node, definition, facts):
             raise KernelError(why, getattr(node, "lineno", definition.lineno))
-        read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own
-        if read and (node.id in function.__globals__ or node.id not in {*FUNCTIONS, "range"}):
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in own:
+            continue
+        if node.id in function.__globals__ or node.id not in {*FUNCTIONS, "range"}:
             outer[node.id] = _outside(node, function, own)
     return outer
 

@@ -28,6 +28,7 @@ def stub_line(function: Callable) -> int | None:
     lines, first_line = inspect.getsourcelines(function.__code__)
     for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
         value = getattr(node, "value", None)  # of a line of its own, or of an assignment
-        if isinstance(value, ast.Constant) and value.value is ...:
+        has_line = isinstance(node, ast.stmt | ast.expr | ast.keyword)
+        if has_line and isinstance(value, ast.Constant) and value.value is ...:
             return first_line + node.lineno - 1
     return None

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Shaped
+from numpy.typing import DTypeLike
 
 # Signalling NaNs: a copy keeps them as they are, and any arithmetic turns them into another NaN.
 _POISON = {
@@ -13,7 +14,7 @@ _POISON = {
 }
 
 
-def unwritten(shape: tuple[int, ...], dtype=np.float32) -> Shaped[np.ndarray, "..."]:
+def unwritten(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> Shaped[np.ndarray, "..."]:
     """An output that nobody has written yet: a NaN (or number) that no computation gives."""
     poison = _POISON[np.dtype(dtype)]
     return np.full(shape, poison, poison.dtype).view(dtype)

@@ -20,6 +20,8 @@ from labkit.simulator.signatures import parsed
 if TYPE_CHECKING:
     from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
 
+    from labkit.simulator.host import device_array as device_array  # numba's says nothing of its types
+
 
 def jit(func_or_sig=None, device=False, **options):
     """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.

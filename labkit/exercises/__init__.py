@@ -52,7 +52,7 @@ def exercise(id: str) -> Exercise:
     slug = current_id(id)
     name = slug.replace("-", "_")
     module = import_module(f"{__name__}.{name}") if name in {found.name for found in iter_modules(__path__)} else None
-    if not hasattr(module, "EXERCISE") or "_" in slug:
+    if module is None or not hasattr(module, "EXERCISE") or "_" in slug:
         close = get_close_matches(id, exercise_ids(), 1) or ["pad-the-tile"]
         raise ValueError(f"there is no exercise {id!r}; exercises have names such as {close[0]!r}.")
     return replace(module.EXERCISE, number=book_contents().number(slug))

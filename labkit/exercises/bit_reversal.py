@@ -15,7 +15,7 @@ OPERATIONS = 12  # that a pass may be off by, in eps of the norm
 def roots_of(points: int) -> np.ndarray:
     """The powers of the root of unity, real and imaginary parts side by side."""
     roots = np.exp(-2j * np.pi * np.arange(points) / points)
-    return np.stack((roots.real, roots.imag), 1).astype(np.float32)
+    return np.stack((np.real(roots), np.imag(roots)), 1).astype(np.float32)
 
 
 def launch(rng, lines, most):

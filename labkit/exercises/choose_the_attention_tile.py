@@ -1,5 +1,7 @@
 """The tile of scores that brings the fewest keys, within shared memory and registers."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Int
 
@@ -39,7 +41,7 @@ def launch(rng, count):
     return Questions(f"{count} attentions" if count else "attentions made for it", asked, wrong)
 
 
-def misfit(call: tuple, answer: object) -> str:
+def misfit(call: tuple, answer: Any) -> str:
     """What is wrong with a tile, in words that follow it; "" if none is better."""
     fits, brought, rounds = tiles(*call)
     if answer is None or not fits.any():

@@ -62,7 +62,9 @@ def book_contents() -> Contents:
 
 def chapter_number(slug: str) -> str:
     """A chapter of this book as a sentence names it, "chapter 03"."""
-    return f"chapter {book_contents().chapter(slug).number}"
+    chapter = book_contents().chapter(slug)
+    assert chapter is not None, f"{slug} is no chapter"
+    return f"chapter {chapter.number}"
 
 
 def slug_of(name: str) -> str:

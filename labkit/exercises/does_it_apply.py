@@ -1,6 +1,7 @@
 """An applicability rule, that of Winograd's F(4x4, 3x3)."""
 
 from dataclasses import replace
+from typing import Any
 
 from labkit.checking.exercise import Beyond, Exercise, Questions
 from labkit.conv import Forward, ladder
@@ -78,10 +79,10 @@ def misfit(problem, format):
 
 def drawn(rng) -> tuple[Forward, str]:
     """A problem with its format, in which one thing does not fit, or two, or none."""
-    choices = {"R": 3, "S": 3, "groups": 1, "flipped": bool(rng.integers(2)), "format": "float32"}
+    choices: dict[str, Any] = {"R": 3, "S": 3, "groups": 1, "flipped": bool(rng.integers(2)), "format": "float32"}
     for _ in range(rng.choice((0, 0, 1, 1, 1, 2))):
         choices |= MISFITS[rng.integers(len(MISFITS))]
-    sizes = {name: int(rng.integers(1, 300 if rng.integers(4) == 0 else 9)) for name in ("N", "C", "K")}
+    sizes: dict[str, Any] = {name: int(rng.integers(1, 300 if rng.integers(4) == 0 else 9)) for name in ("N", "C", "K")}
     sizes |= {name: choices["groups"] * sizes[name] for name in ("C", "K")}
     if choices["groups"] > 1 and rng.integers(2):
         sizes["C"] = choices["groups"]  # as in depthwise convolutions

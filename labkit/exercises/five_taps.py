@@ -29,7 +29,7 @@ def launch(rng, channels, outputs, off=0):
                 "global loads",
                 18 * channels * tiles,
                 "6 pixels and 6 numbers of U for each tile and channel, and those of V once more",
-                dict.fromkeys("xUV", 6 * channels * tiles),
+                {name: 6 * channels * tiles for name in "xUV"},
             ),
             Budget("global stores", V.size + outputs, "each element of V and y once"),
             FLOAT32_ALONE,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -32,7 +33,7 @@ DRAWN_WHOLE = (  # as above, of which M, N and K are rounded up to multiples of 
 
 
 def matmul_launch(
-    rng: np.random.Generator, M: int, N: int, K: int, block: tuple[int, int], product: str = "A @ B", **limits: tuple
+    rng: np.random.Generator, M: int, N: int, K: int, block: tuple[int, int], product: str = "A @ B", **limits: Any
 ) -> Launch:
     """C = A @ B with one thread an output: columns along x, rows along y."""
     return product_launch(rng, M, N, K, block[::-1], block, product, **limits)
@@ -43,10 +44,10 @@ def product_launch(
     M: int,
     N: int,
     K: int,
-    tile: tuple[int, int],
+    tile: tuple[int, ...],
     block: tuple[int, int],
     product: str = "A @ B",
-    **limits: tuple,
+    **limits: Any,
 ) -> Launch:
     """C = A @ B with a tile (rows, columns) of C for each block of threads (along x, along y).
 
@@ -64,7 +65,7 @@ def matmul_loop(
     K: int,
     product: str = "A @ B",
     dependences: tuple[Dependence, ...] = (),
-    **limits: tuple,
+    **limits: Any,
 ) -> Launch:
     """C = A @ B by a compiled loop; the product and the limits are as above."""
     A, B = matrix(rng, M, K), matrix(rng, K, N)
@@ -81,13 +82,14 @@ def matmul_loop(
 
 def scaled(alpha: float, launch: Launch) -> Launch:
     """The launch, with a first argument alpha that the product is multiplied by."""
-    alpha, product = np.float32(alpha), launch.outputs[2]
+    factor, product = np.float32(alpha), launch.outputs[2]
+    A, B = launch.args[:2]
     return replace(
         launch,
-        label=f"{launch.label}, alpha = {alpha:g}",
-        args=(alpha, *launch.args),
-        outputs={3: Expected(alpha * product.value, 2 * abs(alpha) * product.bound)},
-        dependences=told(launch.dependences, *launch.args[:2], alpha),
+        label=f"{launch.label}, alpha = {factor:g}",
+        args=(factor, *launch.args),
+        outputs={3: Expected(factor * product.value, 2 * abs(factor) * product.bound)},
+        dependences=told(launch.dependences, A, B, factor),
     )
 
 
@@ -106,7 +108,7 @@ def half_launch(
     N: int,
     K: int,
     part: tuple[int, int],
-    block: tuple[int, int],
+    block: tuple[int, ...],
     budgets: tuple[Budget, ...] = (),
     dependences: tuple[Dependence, ...] = (BY_TENSOR_CORES,),
     duties: tuple[Duty, ...] = (),
@@ -133,10 +135,10 @@ def half_launch(
 
 
 def told(
-    dependences: Iterable[Dependence],
+    dependences: Iterable[Any],
     A: Float[np.ndarray, "M K"],
     B: Float[np.ndarray, "K N"],
-    alpha: float = 1.0,
+    alpha: float | np.floating = 1.0,
     kept: Float[np.ndarray, "M N"] | float = 0.0,
 ) -> tuple[Dependence, ...]:
     """The dependences with what disturbed runs make of alpha * A @ B + kept.

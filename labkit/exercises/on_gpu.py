@@ -8,6 +8,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.checking.compare import wrong_output
+from labkit.checking.exercise import Launch
 from labkit.checking.source import python_function, run_cell
 from labkit.exercises import exercise
 
@@ -18,6 +19,7 @@ def main():
     kernel = run_cell(task["text"], "<kernel>", {})[task["function"]]
     names = list(inspect.signature(python_function(kernel)).parameters)
     for launch in exercise(task["exercise"]).launches(task["seed"], **task["constants"]):
+        assert isinstance(launch, Launch)  # only a plain function is asked questions
         arguments = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in launch.args]
         kernel[launch.grid, launch.block, 0, launch.shared_bytes](*arguments)
         cuda.synchronize()

@@ -43,7 +43,7 @@ OTHERS = (
 )
 STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some places in memory
 BASES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
-NEIGHBOURS = {  # neither is a number that groups must divide
+NEIGHBOURS: dict[str, tuple[tuple[str, int], ...]] = {  # neither is a number that groups must divide
     "NCHW": (("x", 2), ("w", 2), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
     "NHWC": (("x", 0), ("x", 1), ("w", 1), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
 }
@@ -60,9 +60,9 @@ def launch(rng, count):
         calls = []
         for _ in range(count // 2):
             sizes, call = drawn(rng)
-            where = NEIGHBOURS[call.layout][rng.integers(len(NEIGHBOURS[call.layout]))]
+            where, at = NEIGHBOURS[call.layout][rng.integers(len(NEIGHBOURS[call.layout]))]
             calls += [call, in_other_words(rng, call), changed(rng, sizes, call)]
-            calls += run_together(call, *where, int(2 ** rng.uniform(1, 21)))
+            calls += run_together(call, where, at, int(2 ** rng.uniform(1, 21)))
 
     def wrong(keys):
         known = {}
@@ -167,7 +167,7 @@ def changed(rng, sizes: dict[str, int], call: Call) -> Call:
     return call._replace(**shapes(sizes | {name: sizes[name] + more}, call.layout))
 
 
-def run_together(call: Call, name: str, at: int, base: int) -> tuple[Call, Call]:
+def run_together(call: Call, name: str, at: int, base: int) -> tuple[Call, ...]:
     """Two problems that differ in two neighbours, as a digit is carried: alike for whoever makes one number of them."""
     value = getattr(meaning(call), name)
     front, (high, low), back = value[:at], value[at : at + 2], value[at + 2 :]

@@ -24,7 +24,7 @@ def launch(rng, parts, rows):
     O = rng.standard_normal((parts, rows, HEAD), np.float32)
     empty = drawn_empty(rng, parts, rows)
     lse[empty] = -np.inf
-    left = np.float32((np.inf, -np.inf, 3e38, -1.0, 0.0))  # whatever was there
+    left = np.array((np.inf, -np.inf, 3e38, -1.0, 0.0), np.float32)  # whatever was there
     O[empty] = rng.choice(left, (empty.sum(), HEAD))
 
     there = np.where(empty, -np.inf, lse.astype(float))

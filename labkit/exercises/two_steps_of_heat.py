@@ -1,6 +1,7 @@
 """Two steps of a five-point stencil in one launch, with a halo two pixels wide."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def launch(rng, H, W):
             expected = _heated(t, rate, steps)
             inside = np.full(t.shape, np.inf)  # beside a tile's edge some are kept and some taken, or zeros are loaded
             rows, columns = np.indices(t.shape)
-            within = (rows % HIGH % (HIGH - 1) > 0) & (columns % WIDE % (WIDE - 1) > 0)
+            within: Any = (rows % HIGH % (HIGH - 1) > 0) & (columns % WIDE % (WIDE - 1) > 0)
             within[:EDGE] = within[-EDGE:] = within[:, :EDGE] = within[:, -EDGE:] = False
             inside[within] = expected.bound[within]
             found.append(Expected(expected.value, inside))

@@ -131,7 +131,11 @@ class Sass:
         """
         size = {loop: self._within(loop) for loop in self.loops}
         longest = max(size, key=lambda loop: size[loop].total(), default=None)
-        inner = [loop for loop in self.loops if loop != longest and longest[0] <= loop[0] and loop[1] <= longest[1]]
+        inner = [
+            loop
+            for loop in self.loops
+            if longest and loop != longest and longest[0] <= loop[0] and loop[1] <= longest[1]
+        ]
         if longest is None or len(inner) > 1:
             raise SassError("instructions of a round can be told of a loop with at most one other in it")
         repeated = size[(inner or [longest])[0]]
@@ -151,7 +155,7 @@ class Sass:
         for line, times in _executions(trace).items():
             for block, count in _shared_out(self._copies(trace, line), times / warps, self._loop_of):
                 passes.setdefault(block, count * warps)
-        of_loop = {None: float(warps)}
+        of_loop: dict[tuple[int, int] | None, float] = {None: float(warps)}
         for block, count in passes.items():
             loop = self._loop_of(block)
             of_loop[loop] = max(count, of_loop.get(loop, 0)) if loop else of_loop[None]
@@ -201,7 +205,8 @@ def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
     """
     if find_spec("numba_cuda") is None:
         raise SassError("compiling needs numba-cuda: `pip install numba-cuda` brings it")
-    from numba.cuda.typing.typeof import Purpose, typeof
+    # of numba-cuda; the checker looks in numba's own, older `cuda`
+    from numba.cuda.typing.typeof import Purpose, typeof  # pyright: ignore[reportMissingImports]
 
     from labkit.cuda.compiling import ptx_text
 
@@ -215,7 +220,7 @@ def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
         source.write_text(ptx, encoding="utf-8")
         architecture = f"sm_{''.join(map(str, compute_capability))}"
         said = _run("ptxas", "-v", "-lineinfo", f"-arch={architecture}", source, "-o", result).stderr
-        registers = int(re.search(r"Used (\d+) registers", said)[1])
+        registers = int(re.findall(r"Used (\d+) registers", said)[0])
         spills = sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", said)))
         return of_cubin(result.read_bytes(), registers, spills)
 
@@ -257,7 +262,8 @@ def parsed(text: str, registers: int | None = None, spill_bytes: int | None = No
 
 def tool(name: str) -> str | None:
     """Where a tool of the CUDA toolkit is: on the PATH, or in a wheel."""
-    roots = find_spec("nvidia").submodule_search_locations if find_spec("nvidia") else []
+    wheels = find_spec("nvidia")
+    roots = wheels.submodule_search_locations or [] if wheels else []
     found = [path for root in roots for path in sorted(Path(root).glob(f"*/bin/{name}*"))]
     return shutil.which(name) or (str(found[0]) if found else None)
 

@@ -164,7 +164,7 @@ class _Unit:
     def _next(self):
         who = next((who for who, queue in self.asked.items() if queue), None)
         self.is_busy = who is not None
-        if not self.is_busy:
+        if who is None:
             return
         cycles, done = self.asked[who].popleft()
         start = self.block.now
@@ -329,6 +329,7 @@ class _Block:
         return done
 
     def copy(self, warp, event):
+        assert self.gpu.latencies is not None  # `timeline` refuses such a GPU
         latency = self.gpu.latencies.l2
 
         def land():

@@ -7,7 +7,7 @@ import numpy as np
 from labkit.formats.kinds.format import Format
 
 BIAS, NAN = 127, 255
-NUMBERS = np.float32([*(2.0 ** (code - BIAS) for code in range(NAN)), np.nan])
+NUMBERS = np.array([*(2.0 ** (code - BIAS) for code in range(NAN)), np.nan], np.float32)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

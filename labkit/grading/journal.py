@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from secrets import randbits
+from typing import Any
 
 from labkit import places
 from labkit.grading.files import shown
@@ -29,7 +30,7 @@ class Journal:
     def __init__(self, folder: Path, seed: int | None = None, of: Iterable[Path] = ()):
         self.path = folder / FILE
         self.known: dict[str, dict] = {}
-        self.seed = seed
+        self.seed: Any = seed
         work, before = sorted(str(path.absolute()) for path in of), None
         for line in self._lines():
             before = line.get("of", before)

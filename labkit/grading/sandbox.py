@@ -75,7 +75,7 @@ def _bwrap(files):
             args += ["--ro-bind", path, path]
     args += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
     args += _in_memory("/tmp") + _in_memory("/dev/shm") + _in_memory(HOME)
-    for path in dict.fromkeys(map(os.path.realpath, (sys.base_prefix, sys.prefix, places.PACKAGE))):
+    for path in dict.fromkeys(os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, places.PACKAGE)):
         if not path.startswith("/usr/"):
             args += ["--ro-bind", path, path]
     if (places.PACKAGE / "notebooks").is_dir():  # of an installed labkit: the solutions are in it

@@ -29,7 +29,7 @@ def workers_of(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
                 raise
         return
     try:
-        from distributed import Client
+        from distributed import Client  # pyright: ignore[reportMissingImports] - only the extra `cluster` brings it
     except ImportError:
         raise SchedulerError("--scheduler needs Dask: pip install 'labkit-gpu[cluster]'") from None
     try:

@@ -1,6 +1,7 @@
 """Finds the ladders of all operations in their folders."""
 
 from functools import cache
+from inspect import getfile
 from pathlib import Path
 
 from labkit.ladder.step import Ladder, loaded
@@ -11,7 +12,7 @@ from labkit.places import STEPS, operations
 def ladders(operation: str) -> tuple[Ladder, ...]:
     """The ladders of an operation."""
     package = loaded(f"labkit.{operation}")
-    folder = Path(package.__file__).parent
+    folder = Path(getfile(package)).parent
     names = sorted({path.parent.name for path in folder.glob(f"*/{STEPS}")})
     own = [Ladder(operation, "", package)] if any(folder.glob(STEPS)) else []
     return (*own, *(Ladder(operation, name, loaded(f"{package.__name__}.{name}")) for name in names))

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float64, Shaped
@@ -40,6 +40,7 @@ class Problem(ABC):
     `axes`; and what is said of it in sentences.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
     called: ClassVar[str] = "problem"
     arrays_called: ClassVar[Mapping[str, str]] = NONE  # where that is more than their names
     in_float32: ClassVar[Sequence[str]] = ()  # arrays that hold that in every format

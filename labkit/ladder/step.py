@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
-from inspect import signature
+from inspect import getfile, signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,7 +58,7 @@ class Step:
     @property
     def idea(self) -> str:
         """The first line of the step's docstring."""
-        return self.module.__doc__.splitlines()[0]
+        return (self.module.__doc__ or "").splitlines()[0]
 
     @property
     def kernel(self) -> Any:
@@ -218,7 +218,7 @@ class Ladder(Sequence):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        folder = Path(self.module.__file__).parent
+        folder = Path(getfile(self.module)).parent
         names = sorted(path.stem for path in folder.glob(STEPS))
         steps = tuple(Step(self, name, loaded(f"{self.module.__name__}.{name}")) for name in names)
         known = {}

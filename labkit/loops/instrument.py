@@ -18,6 +18,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -97,8 +98,8 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     module = ast.fix_missing_locations(ast.Module([definition], []))
 
     filename = function.__code__.co_filename
-    namespace = {name: getattr(memory, name) for name in ("load", "store", "flop", "whole", "full", "left")}
-    namespace = {f"{name}__": value for name, value in namespace.items()} | {"np": np}
+    hooks = ("load", "store", "flop", "whole", "full", "left")
+    namespace: dict[str, Any] = {f"{name}__": getattr(memory, name) for name in hooks} | {"np": np}
     exec(compile(module, filename, "exec"), namespace)
     return Instrumented(
         namespace[definition.name],
@@ -118,7 +119,7 @@ def source_line(filename: str, line: int) -> str:
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, function, definition, args, lines, first_line):
+    def __init__(self, function, definition, args, lines, first_line: int):
         self.names = list(inspect.signature(function).parameters)
         if len(self.names) != len(args):
             raise TypeError(f"{function.__name__} takes {len(self.names)} arguments and is given {len(args)}")
@@ -132,7 +133,7 @@ class _Rewriter(ast.NodeTransformer):
         if reserved:
             raise KernelError(f"`{reserved[0]}` ends in `__`, as names of the tracer do; rename it", first_line)
         closure = inspect.getclosurevars(function)
-        self.outer = closure.globals | closure.nonlocals
+        self.outer = {**closure.globals, **closure.nonlocals}
         self.constants: dict[str, numbers.Number] = {}
         self.dividing: set[int] = set()
         self.loops = [(first_line, False)]
@@ -205,7 +206,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         raise self.error(node, "the result goes into the array you were given; leave out what `return` hands back")
 
-    def visit_Pass(self, node):
+    def visit_Pass(self, node: ast.AST) -> ast.AST:
         return node
 
     visit_Break = visit_Continue = visit_Pass
@@ -220,7 +221,7 @@ class _Rewriter(ast.NodeTransformer):
         self.operator_is_known(node)
         return self.generic_visit(node)
 
-    def visit_Compare(self, node):
+    def visit_Compare(self, node: ast.AST) -> ast.AST:
         return self.generic_visit(node)
 
     visit_BoolOp = visit_IfExp = visit_Tuple = visit_Compare
@@ -283,7 +284,7 @@ class _Rewriter(ast.NodeTransformer):
             node.func = ast.copy_location(ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load()), node)
         return node
 
-    def generic_visit(self, node):
+    def generic_visit(self, node: ast.AST) -> Any:
         reason = REFUSED.get(type(node))
         if reason:
             raise self.error(node, reason)
@@ -340,12 +341,13 @@ class _Rewriter(ast.NodeTransformer):
                 node,
                 f"{node.id} has {ndim} dimensions and is given {len(parts)} index{'es' * (len(parts) != 1)}",
             )
-        whole = [ast.Call(ast.Name("whole__", ast.Load()), [self.visit(part)], []) for part in parts]
+        whole: list[ast.expr] = [ast.Call(ast.Name("whole__", ast.Load()), [self.visit(part)], []) for part in parts]
         return ast.Tuple(whole, ast.Load())
 
     def array(self, node):
         while isinstance(node, ast.Subscript):
             node = node.value
+        assert isinstance(node, ast.Name)  # `place` refuses all else
         return ast.Name(node.id, ast.Load())
 
     def site(self, node, kind):
@@ -355,8 +357,8 @@ class _Rewriter(ast.NodeTransformer):
         return len(self.sites) - 1
 
     def hook(self, name, *arguments):
-        arguments = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
-        return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *arguments], [])
+        given: list[Any] = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
+        return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *given], [])
 
     def operator_is_known(self, node):
         if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):

@@ -186,7 +186,7 @@ class _Uncompared:
 
 
 @lru_cache(maxsize=64)
-def _compiled(key, carried):
+def _compiled(key, carried) -> Callable:
     return njit(carried.function)
 
 

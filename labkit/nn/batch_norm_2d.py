@@ -29,15 +29,15 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
             )
         if not input.numel():  # no kernel has anything to do
             return super().forward(input)
-        if (self.running_mean is None) != (self.running_var is None):
+        running_mean, running_var = self.running_mean, self.running_var
+        if (running_mean is None) != (running_var is None):
             raise ValueError("only one of running_mean and running_var is there: keep both, or set both to None")
         x = in_float32(input if _is_dense(input) else input.contiguous())
         weight, bias = (None if X is None else X.float() for X in (self.weight, self.bias))
-        if not self.training and self.running_mean is not None:
-            running = self.running_mean.float(), self.running_var.float()
-            return _inference(x, weight, bias, *running, self.eps).to(input.dtype)
+        if not self.training and running_mean is not None and running_var is not None:
+            return _inference(x, weight, bias, running_mean.float(), running_var.float(), self.eps).to(input.dtype)
         y, mean, variance = _batch_norm(x, weight, bias, self.eps)
-        if self.training and self.track_running_stats and self.running_mean is not None:
+        if self.training and self.track_running_stats and running_mean is not None:
             self._move(mean, variance, input.numel() // input.shape[1])
         return y.to(input.dtype)
 

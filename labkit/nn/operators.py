@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from labkit import cuda
 TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
-def compute(call: Callable, tensors: dict[str, Tensor | None], **options) -> None:
+def compute(call: Callable, tensors: dict[str, Any], **options) -> None:
     """A call of labkit on tensors by their names, among them those that it writes.
 
     Raises

@@ -158,7 +158,7 @@ def _simulator():
     from labkit import cuda, simulate
 
     def double(x, out):
-        i = cuda.grid(1)
+        i = cuda.grid(1)  # pyright: ignore[reportCallIssue] - numba declares a type and calls it a function
         if i < x.size:
             out[i] = x[i] + x[i]
 

@@ -44,7 +44,7 @@ class Disturbance:
         """Whether an act is left out of this run."""
         return self.what is not None and what == self.what
 
-    def scaled(self, what: Disturbed, values: np.ndarray) -> np.ndarray:
+    def scaled(self, what: Disturbed | None, values: np.ndarray) -> np.ndarray:
         """What is seen instead of these values; an unsigned word of 32 bits holds two float16, others no number."""
         if self.what is None or what != self.what:
             return values

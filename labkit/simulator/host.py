@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from labkit.machine.gpus import gpu as published
 from labkit.simulator.errors import LaunchError
@@ -178,7 +179,7 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
     return to
 
 
-def device_array(shape, dtype=np.float64, strides=None, order="C", stream=0) -> DeviceArray:
+def device_array(shape, dtype: DTypeLike = np.float64, strides=None, order="C", stream=0) -> DeviceArray:
     """A device array that nobody has written: floats hold NaN, so that a read of one shows.
 
     All bits of integers are 1, which is NaN where a kernel sees them as floats: a workspace is made of bytes.

@@ -59,7 +59,7 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
     data = {
         "say": _sentence(rows),
         "charts": chart.svgs(content),
-        "legend": [(sign, colour, text) for _, sign, colour, text in map(VERDICTS.get, kinds)],
+        "legend": [(sign, colour, text) for _, sign, colour, text in map(VERDICTS.__getitem__, kinds)],
         "table": table(
             ("launch", "problem", "counter", "expected", "measured", ""),
             [

@@ -25,6 +25,7 @@ import json
 import re
 import uuid
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -116,14 +117,14 @@ class View:
         import matplotlib
 
         text = io.StringIO()
-        style = {"svg.fonttype": "none", "svg.hashsalt": self.script, "text.parse_math": False}
+        style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": self.script, "text.parse_math": False}
         with matplotlib.rc_context(style):
             figure = self._drawn(step, layout=None)
             figure.savefig(text, format="svg", facecolor=COLOURS["bg"], metadata={"Date": None, "Creator": None})
         drawn = text.getvalue()
         return drawn[drawn.index("<svg") :]
 
-    def _drawn(self, step, layout="constrained"):
+    def _drawn(self, step, layout: Any = "constrained"):
         """A figure with the still picture of a step, of the first shown if it is None."""
         from matplotlib.figure import Figure
 
@@ -146,7 +147,7 @@ class View:
             'style="width:100%;border:0;display:block"></iframe>'  # the page sets its height where it can
         )
         display({"text/plain": self.sentence, "text/html": fallback}, raw=True)
-        live = self.widget._repr_mimebundle_()
+        live: Any = self.widget._repr_mimebundle_()
         bundle = dict(live[0] if isinstance(live, tuple) else live)
         display({**bundle, "text/plain": ""}, raw=True)
 

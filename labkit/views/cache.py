@@ -31,7 +31,8 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     if steps < 1:
         raise ValueError(f"A cache view of {steps} accesses shows nothing: give steps=1 or more.")
     if isinstance(trace, LoopTrace):
-        machine = named_cpu(cpu or trace.cpu) if isinstance(cpu or trace.cpu, str) else cpu
+        chosen = cpu or trace.cpu
+        machine = named_cpu(chosen) if isinstance(chosen, str) else chosen
         replay = replay_loop(trace, machine.caches[0], steps)
     else:
         replay = replay_launch(trace, steps)
@@ -71,7 +72,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
     """
     check_traces("hit_rates", traces)
     rates = {str(name): trace.counters.l1_hit_rate for name, trace in traces.items()}
-    best = max(rates, key=rates.get)
+    best = max(rates, key=rates.__getitem__)
     data = {
         "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of what it asked for.",
         "bars": [

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from labkit.views.base import COLOURS
 
 SIZES = {"wide": (9.4, 3.7), "narrow": (4.6, 3.9)}
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.5,
     "axes.spines.top": False,

@@ -70,7 +70,7 @@ def lowering_data(lowered: Trace, tiled: Trace | None, shape, matrix: str, tile:
     says = [_of_pixel(name, held, np.flatnonzero(place == pixel)) for pixel, name in enumerate(names)]
     says += [_of_tile(one, matrix, tile) for one in tiles]
     names += [f"block {block}, round {turn + 1}" for block, turn, *_ in tiles]
-    not_stored = f", and `{tiled.kernel}` does not" if tiles else ""
+    not_stored = f", and `{tiled.kernel}` does not" if tiles and tiled is not None else ""
     return {
         "title": f"Lowering: what `{lowered.kernel}` stores{not_stored}",
         "say": says,

@@ -184,8 +184,8 @@ def _worst_array(traces, trace):
         every[name] = max(every.get(name, 0), counted.bank_conflicts)
         if counted in trace.sites:
             own[name] = max(own.get(name, 0), counted.bank_conflicts)
-    best = max(every, key=every.get, default=None)
-    return best if best in own else max(own, key=own.get, default=None)
+    best = max(every, key=every.__getitem__, default=None)
+    return best if best in own else max(own, key=own.__getitem__, default=None)
 
 
 def _passes(site, index) -> int:

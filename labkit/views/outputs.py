@@ -40,7 +40,7 @@ def outputs_data(trace: Trace, block, warp) -> dict:
     down, across = _ranks(rows_of), _ranks(columns_of)
     alike = {array: _ranks(elements) for array, elements in loaded.items()}
     roles = {array: "B" if classes == across and classes != down else "A" for array, classes in alike.items()}
-    alike = {array: alike[array] for array in sorted(alike, key=roles.get)}
+    alike = {array: alike[array] for array in sorted(alike, key=roles.__getitem__)}
     says = [_sentence(lane, warp, len(own[lane]), len(rows_of[lane]), len(columns_of[lane]), alike) for lane in lanes]
     multiply_adds = trace.counters.flops / 2
     loads = trace.counters.shared_loads or trace.counters.global_loads

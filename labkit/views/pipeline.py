@@ -37,7 +37,7 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
     rings = [info for info in trace.arrays if info.space == "shared" and len(info.shape) >= 3]
     info = next((ring for ring in rings if array in (None, ring.name)), None)
     runs = _runs(trace, rows, info) if info else []
-    if not runs:
+    if info is None or not runs:
         raise ValueError(
             f"Block {block_name(block)} fills no ring{f' {array!r}' if array else ''}: pipeline shows a shared array "
             "with three axes, the first of which are the stages."

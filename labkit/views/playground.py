@@ -4,6 +4,7 @@ import inspect
 import math
 from itertools import product
 from numbers import Integral
+from typing import Any
 
 import labkit
 from labkit import loops
@@ -69,9 +70,10 @@ class Playground(View):
     def __init__(self, kernel, setup, view, counters, record, cpu, choices):
         self.kernel, self.setup, self.view, self.counters = kernel, setup, view, counters
         self.record, self.cpu = record, cpu
-        self.name = getattr(kernel, "py_func", kernel).__name__
+        function: Any = getattr(kernel, "py_func", kernel)
+        self.name = function.__name__
         self.choices = choices
-        self.trace: Trace | None = None
+        self.trace: Trace | loops.LoopTrace | None = None
         self._shown = None
         self._before = {}
         data = self._state(_start(kernel, choices))
@@ -138,7 +140,7 @@ class Playground(View):
         }
 
     def _run(self, values):
-        kernel = _newest(self.kernel, self.name)
+        kernel: Any = _newest(self.kernel, self.name)
         parameters = inspect.signature(self.setup).parameters
         for name, value in values.items():
             try:
@@ -169,7 +171,7 @@ class Playground(View):
 def _second(grid):
     """A block one step from the corner in each direction that the grid has room in."""
     sizes = grid if isinstance(grid, tuple | list) else (grid,)
-    return tuple(int(isinstance(size, Integral) and size > 1) for size in sizes[:3])
+    return tuple(int(isinstance(size, Integral) and int(size) > 1) for size in sizes[:3])
 
 
 def _choices(name, slider):

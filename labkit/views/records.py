@@ -88,7 +88,7 @@ def records(
     names = [_place_name(place, where.get(x)) for place in places]
     _check_count(shown, places)
     caption = _caption(found, rows, drawn, places, names)
-    label = named.get(baseline, "")
+    label = "" if baseline is None else named.get(baseline, "")
     picture = records_figure.Content(
         shown,
         places,
@@ -231,7 +231,8 @@ def _is_number(value) -> bool:
 
 def _peak(found, rows, y) -> Peak:
     """The published peak of the recorded GPU."""
-    gpu = GPUS.get(NAMES_OF_DRIVER.get(found.gpu, found.gpu))
+    name = found.gpu or ""
+    gpu = GPUS.get(NAMES_OF_DRIVER.get(name, name))
     if gpu is None:
         raise ValueError(f"No peak of {found.gpu} is known: leave peak out.")
     if y == "gb_s":
@@ -240,6 +241,7 @@ def _peak(found, rows, y) -> Peak:
     if y != "tflops" or len(formats) != 1:
         raise ValueError(f"A peak is drawn for tflops of one format, or gb_s, not for {y} of {join(sorted(formats))}.")
     arithmetic = FORMATS[formats.pop()].arithmetic
+    assert arithmetic is not None  # what is recorded was computed in it
     tflops = gpu.peak_tflops[arithmetic]
     return Peak(tflops, f"{_text(tflops)} TFLOP/s: {arithmetic} at its peak")
 

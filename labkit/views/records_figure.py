@@ -174,7 +174,7 @@ def legend(series: list[Series], is_line: bool) -> list[tuple[str, str, str]]:
     kinds = {one.is_step for one in series}
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
     baselines = ("╌", BASELINE, "baselines") if is_line else ("□", BASELINE, "baselines")
-    return [steps] * (True in kinds) + [baselines] * (False in kinds)
+    return [entry for is_step, entry in ((True, steps), (False, baselines)) if is_step in kinds]
 
 
 def spread(heights: list[float], apart: float) -> list[float]:

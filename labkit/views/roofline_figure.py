@@ -1,6 +1,7 @@
 """What a roofline chart shows: roofs, and the places of kernels under them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -41,7 +42,8 @@ def content(
     bottom, top = _heights(places, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
-    axes.figure.draw_without_rendering()  # or nobody knows what will stand where
+    figure: Any = axes.figure
+    figure.draw_without_rendering()  # or nobody knows what will stand where
     marks = _marks(axes, places)
     taken = marks + _roofs(axes, device, precision, marks)
     _names(axes, places, taken)
@@ -132,7 +134,7 @@ def _marks(axes, places):
             marks.append(reached)
         if place.predicted_tflops and place.measured_tflops:
             axes.plot(*zip(best, reached), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
-    return [_box(*axes.transData.transform(mark), 10 * pixel, 10 * pixel) for mark in marks]
+    return [_box(x, y, 10 * pixel, 10 * pixel) for x, y in map(axes.transData.transform, marks)]
 
 
 def _names(axes, places, taken):

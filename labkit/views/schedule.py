@@ -37,7 +37,7 @@ def schedule(
     if not isinstance(exploration, Exploration):
         raise TypeError(f"schedule takes what `labkit.explore` returned, not {named(exploration)}.")
     held = {info.name: info for info in exploration.arrays}
-    shown = held.get(_shown(exploration) if array is None else array)
+    shown = held.get((_shown(exploration) or "") if array is None else array)
     if array is not None and shown is None:
         raise ValueError(f"The kernel has no array {array!r}; it has {join(list(held))}.")
     labels = _labels(exploration)

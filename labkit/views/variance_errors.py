@@ -49,7 +49,7 @@ def errors_data(means, spreads, x, found) -> dict:
     errors = {name: relative_errors(np.asarray(of, float), exact) for name, of in found.items()}
     digits = {name: right_digits(error) for name, error in errors.items()}
     lost = {name: float((of == 0).mean()) for name, of in digits.items()}
-    most = max(lost, key=lost.get)
+    most = max(lost, key=lost.__getitem__)
     first = len(means) * 2 // 3, len(spreads) // 2
     rows = [
         [f"{means[m]:g}", f"{spreads[s]:g}", f"{exact[m, s]:.6g}", *(f"{of[m, s]:.6g}" for of in found.values())]

@@ -1,6 +1,7 @@
 """Words and look-ups that several views share."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def elements_in(info, piece: int, piece_bytes: int) -> str:
     return " to ".join(element_name(info, element) for element in dict.fromkeys(ends))
 
 
-def check_trace(view: str, trace, kind=Trace):
+def check_trace(view: str, trace, kind: Any = Trace):
     """Refuse what is no trace that the view can show."""
     if not isinstance(trace, kind):
         raise TypeError(f"{view} takes a trace, what {_MADE_BY[kind]} returned, not {named(trace)}.")

@@ -21,13 +21,13 @@ def wraparound(*runs: Circular | Trace) -> View:
     """
     if not runs:
         raise ValueError("There is nothing to show: give what `conv.circular(x, w)` returned.")
-    runs = [run if isinstance(run, Circular) else _of_trace(run) for run in runs]
-    steps = [step for number, run in enumerate(runs) for step in _steps(number, run)]
+    circles = [run if isinstance(run, Circular) else _of_trace(run) for run in runs]
+    steps = [step for number, run in enumerate(circles) for step in _steps(number, run)]
     numbers = [step.pop("numbers") for step in steps]
     labels = ["rows and columns of the filter", "stained outputs of this plane", "right ones", "kept in y so far"]
     data = {
         "say": [step.pop("say") for step in steps],
-        "images": [pack(_share(run.x)) for run in runs],
+        "images": [pack(_share(run.x)) for run in circles],
         "steps": steps,
         "stats": {"labels": labels, "values": numbers},
         "table": table(labels, numbers, by_step=True),

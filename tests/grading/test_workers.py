@@ -25,7 +25,7 @@ def test_a_cluster_that_is_not_there_is_said_in_a_sentence(monkeypatch):
 
 def test_a_cluster_needs_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(SchedulerError, match="install labkit"), workers_of("tcp://127.0.0.1:9"):
+    with pytest.raises(SchedulerError, match=r"install 'labkit-gpu\[cluster\]'"), workers_of("tcp://127.0.0.1:9"):
         pass
 
 

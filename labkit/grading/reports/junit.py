@@ -14,7 +14,7 @@ def junit(grades: list[Grade]) -> str:
         errors = sum(row.points is None for row in rows)
         failures = sum(map(_fails, rows))
         counts = {"tests": str(len(rows)), "failures": str(failures), "errors": str(errors)}
-        suite = ElementTree.SubElement(root, "testsuite", name=student, **counts)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": student, **counts})
         for row in rows:
             case = ElementTree.SubElement(suite, "testcase", classname=student, name=row.exercise or row.submission)
             properties = ElementTree.SubElement(case, "properties")

@@ -103,8 +103,8 @@ def headline(*rows: Grade) -> str:
     first, *more = rows
     title = exercise(first.exercise).headline if first.exercise else first.submission
     title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
-    points = [row.points for row in rows]
-    if None in points:
+    points = [row.points for row in rows if row.points is not None]
+    if len(points) < len(rows):
         return f"{title}: not graded yet"
     return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
