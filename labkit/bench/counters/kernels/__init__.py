@@ -50,7 +50,7 @@ STEPS = {  # operation, ladder and slug: what is left open
     ("norm", "rows_backward", "split"): {},
     ("softmax", "forward", "online"): QUOTIENTS,
     ("softmax", "backward", "fused"): {},
-    ("attention", "forward", "rows"): QUOTIENTS | ON_ITS_WAY,
+    ("attention", "forward", "q_outer"): QUOTIENTS | ON_ITS_WAY,
     ("attention", "forward", "mma"): QUOTIENTS | FRAGMENTS | ON_ITS_WAY,
     ("attention", "forward", "persistent"): QUOTIENTS | FRAGMENTS | COPY_ENGINE | BARRIERS,
     ("conv", "direct", "halo"): {},
@@ -66,7 +66,7 @@ PROBLEMS = {  # for steps whose standing one tells too little
     ("norm", "batch", "fused"): (8, 8, 32, 32),
     ("norm", "batch_backward", "masked_again"): (8, 8, 32, 32),
     # one tile of keys, or none that is left out
-    ("attention", "forward", "rows"): (1, 2, 256, 64, 256, 2, True),
+    ("attention", "forward", "q_outer"): (1, 2, 256, 64, 256, 2, True),
     ("attention", "forward", "mma"): (1, 2, 300, 64, 512, 2, True),
     ("attention", "forward", "persistent"): (1, 4, 512, 128, 512, 2, True),
 }
