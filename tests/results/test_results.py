@@ -200,7 +200,7 @@ OF_FRAGMENTS = {"shared_load_requests", "shared_load_wavefronts"}
 OF_COPIES = {f"global_{kind}_{field}" for kind in ("load", "store") for field in ("requests", "sectors")}
 QUOTIENTS = (
     *("winograd f2x2", "fft tiled", "batch fused", "channels_last in_registers", "batch_backward masked_again"),
-    *("rows three_reads", "forward online", "forward rows"),
+    *("rows three_reads", "forward online", "forward q_outer"),
 )
 LEFT_OPEN = {kernel: {"flops"} for kernel in QUOTIENTS} | {  # and what tensor cores and copies do
     "forward mma": {"flops"} | OF_FRAGMENTS,
