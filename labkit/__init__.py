@@ -7,8 +7,6 @@
 
 import os
 import sys
-import tempfile
-from pathlib import Path
 
 __version__ = "0.2.0"
 
@@ -60,16 +58,19 @@ _PLACES = {
 __all__ = [*_PLACES]
 
 
-def _is_writable(folder: Path) -> bool:
+def _is_writable(folder: str) -> bool:
     """Whether a folder, or the one in which it would be made, takes new files."""
-    return os.access(next(path for path in (folder, *folder.parents) if path.exists()), os.W_OK)
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK)
 
 
 # numba keeps compiled functions beside their source or in the user's cache, and refuses to compile without either.
-if "NUMBA_CACHE_DIR" not in os.environ and not any(
-    map(_is_writable, (Path(__file__).parent, Path(os.path.expanduser("~/.cache"))))
-):
-    os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="labkit-")
+_CACHES = os.path.dirname(os.path.abspath(__file__)), os.path.abspath(os.path.expanduser("~/.cache"))
+if "NUMBA_CACHE_DIR" not in os.environ and not any(map(_is_writable, _CACHES)):
+    from tempfile import mkdtemp
+
+    os.environ["NUMBA_CACHE_DIR"] = mkdtemp(prefix="labkit-")
     if "numba" in sys.modules:
         sys.modules["numba"].config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
 

@@ -321,16 +321,12 @@ def _print_grades(grades, out):
 
 
 def _check_folder(path):
-    """Refuse a path that is no folder, or cannot become one."""
+    """Refuse a path that is no folder, or cannot become one; nothing is made yet."""
     there = next((place for place in (path, *path.parents) if place.exists()), path)
     if not there.is_dir():
         _fail(f"{there} is a file; give a folder")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _fail(f"{path} cannot be made ({error.strerror}): choose another folder")
-    if not os.access(path, os.W_OK):
-        _fail(f"{path} cannot be written to: choose another folder")
+    if not os.access(there, os.W_OK):
+        _fail(f"{there} cannot be written to: choose another folder")
 
 
 def _time(text):

@@ -5,6 +5,7 @@ The simulator knows no family by name. A folder of instructions declares one `Fa
 lanes find wrong, they add to the launch's log.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 
-class SharedState:
+class SharedState(ABC):
     """What a family keeps of each unit of a shared array's memory, for all blocks of a chunk; a class for each kind.
 
     It is made with the number of units, and told of the accesses by threads, except atomics.
@@ -21,8 +22,8 @@ class SharedState:
 
     units_per_element = 1
 
-    def __init__(self, units: int):
-        raise NotImplementedError
+    @abstractmethod
+    def __init__(self, units: int): ...
 
     def of_elements(self, units_per_element: int) -> "SharedState":
         """The same memory, for an array whose elements are so many units each."""
@@ -34,20 +35,20 @@ class SharedState:
         """The first unit of each of the elements `flat`, then the second, and so on."""
         return [flat * self.units_per_element + i for i in range(self.units_per_element)]
 
-    def note_read(self, w, site, array, mask, flat):
+    def note_read(self, w, site, array, mask, flat):  # noqa: B027 - most states are told of some accesses alone
         """The lanes of `mask` read the elements `flat` of the array."""
 
-    def note_write(self, w, site, array, mask, flat):
+    def note_write(self, w, site, array, mask, flat):  # noqa: B027 - most states are told of some accesses alone
         """The lanes of `mask` have written the elements `flat` of the array."""
 
 
-class LocalState:
+class LocalState(ABC):
     """What a family keeps of each thread's own array: of an element and a lane of a warp set; a class for each kind."""
 
-    def __init__(self, shape: tuple[int, int]):
-        raise NotImplementedError
+    @abstractmethod
+    def __init__(self, shape: tuple[int, int]): ...
 
-    def note_access(self, w, site, array, place, mask):
+    def note_access(self, w, site, array, place, mask):  # noqa: B027 - most states are told of some accesses alone
         """The lanes of `mask` read or write the elements at `place` in the array's memory."""
 
 

@@ -6,8 +6,6 @@ from contextlib import nullcontext
 
 import numpy as np
 
-PIECE_BYTES = 16
-
 
 class NotPlain(Exception):
     """An array cannot go to kernels as it is: it is on the host, or its memory does not hold its values."""

@@ -2,8 +2,9 @@
 
 import sys
 
+from labkit.arrays.addresses import PIECE_BYTES
 from labkit.arrays.element_types import numpy_type
-from labkit.arrays.owners.base import PIECE_BYTES, Owner
+from labkit.arrays.owners.base import Owner
 
 
 class CuPyArrays(Owner):

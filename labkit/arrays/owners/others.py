@@ -1,9 +1,10 @@
 """Arrays of any package with `__cuda_array_interface__`. (CUDA Array Interface, version 3.)"""
 
 from labkit import cuda
+from labkit.arrays.addresses import PIECE_BYTES
 from labkit.arrays.driver import LEGACY
 from labkit.arrays.element_types import numpy_type
-from labkit.arrays.owners.base import PIECE_BYTES, NotPlain, Owner
+from labkit.arrays.owners.base import NotPlain, Owner
 
 
 class Others(Owner):

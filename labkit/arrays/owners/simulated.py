@@ -1,7 +1,8 @@
 """Device arrays of the simulator."""
 
+from labkit.arrays.addresses import PIECE_BYTES
 from labkit.arrays.element_types import numpy_type
-from labkit.arrays.owners.base import PIECE_BYTES, Owner
+from labkit.arrays.owners.base import Owner
 from labkit.simulator import host
 
 

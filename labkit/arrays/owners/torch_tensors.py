@@ -10,7 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from labkit.arrays.owners.base import PIECE_BYTES, NotPlain, Owner
+from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.owners.base import NotPlain, Owner
 
 
 class TorchTensors(Owner):

@@ -1,8 +1,9 @@
 """labkit's views of GPU memory."""
 
 from labkit import cuda
+from labkit.arrays.addresses import PIECE_BYTES
 from labkit.arrays.element_types import numpy_type
-from labkit.arrays.owners.base import PIECE_BYTES, Owner
+from labkit.arrays.owners.base import Owner
 from labkit.arrays.views import View
 
 
