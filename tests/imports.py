@@ -49,8 +49,8 @@ def _file(name, path):
     parts = name.split(".")
     if parts[0] not in ("labkit", "tests"):  # a helper of the tests
         near = [folder for folder in path.parents if folder.is_relative_to(ROOT / "tests")]
-        return next((file for folder in near if (file := _longest(folder, *parts)) is not None), None)
-    file = _longest(ROOT, *parts)
+        return next((file for folder in near if (file := module_file(folder, *parts)) is not None), None)
+    file = module_file(ROOT, *parts)
     if file is not None and file.name == "__init__.py":
         inner = parts[len(file.parent.relative_to(ROOT).parts) :]
         origin = _passed_on(file).get(inner[0]) if inner else None
@@ -60,7 +60,7 @@ def _file(name, path):
 
 
 @cache
-def _longest(folder, *parts):
+def module_file(folder, *parts):
     """The file of the longest part of a dotted name that is a module under a folder."""
     for end in range(len(parts), 0, -1):
         place = folder.joinpath(*parts[:end])

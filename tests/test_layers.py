@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from imports import module_file
 
 import labkit
 from labkit import ptx
@@ -89,26 +90,18 @@ def test_the_simulators_modules_stand_on_earlier_ones():
         assert not above, f"{path.name} imports {above}, which stand above it"
 
 
-def module_of(name):
-    """The module that a full name is, or is a part of; None outside of labkit."""
-    parts = name.split(".")
-    while parts:
-        place = PACKAGE.parent.joinpath(*parts)
-        if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
-            return ".".join(parts)
-        parts.pop()
-    return None
-
-
 def test_no_modules_import_one_another_in_a_circle():
     graph = {}
     for path in MODULES:
-        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
-        graph[name] = {module_of(other) for other in imports(path) if other.startswith("labkit.")} - {name, "labkit"}
+        names = (name for name in imports(path) if name.startswith("labkit."))
+        graph[path] = {module_file(PACKAGE.parent, *name.split(".")) for name in names} - {
+            path,
+            PACKAGE / "__init__.py",
+        }
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
+        pytest.fail(f"a circle: {' <- '.join(map(str, error.args[1]))}")
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if STEP.match(path.stem)], ids=lambda path: path.stem)
