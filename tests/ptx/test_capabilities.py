@@ -1,5 +1,8 @@
 """Every instruction assembles for the GPUs that have it, and is refused in a sentence for one that lacks it."""
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 from cells import kernel_in
 from test_compile import assembled
@@ -26,74 +29,13 @@ def kernel(x, words, tensor_map, pixel_map, sums):
         words[i] = int(acc[i])
     words[t] = q + tile[t, 0]
 """
-MMA = "ptx.mma(acc, 4, (q, q, q, q), (q, q), {})"
-FORMATS = "BF16 FP16 TF32 E4M3 INT8".split()
-CONSTANTS = [*FORMATS, "MN_MAJOR", "K_MAJOR"]
+CONSTANTS = ["BF16", "FP16", "TF32", "E4M3", "INT8", "MN_MAJOR", "K_MAJOR"]
 ANY, ADA, HOPPER, HOPPER_ALONE = (7, 5), (8, 9), (9, 0), (9, 0, "a")
+TESTS = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("*/test_*.py"))]
 LINES = {
-    "ptx.cp_async(tile, (t, 8), x, (t, 8), 16, q)": (8, 0),
-    "ptx.cp_async(tile, (t, 8), x, (t, 8), 4, 4)": (8, 0),
-    "ptx.cp_async_commit()": (8, 0),
-    "ptx.cp_async_wait(2)": (8, 0),
-    "q = ptx.pack2(1.5, q, ptx.BF16)": (8, 0),
-    "q = ptx.pack2(1.5, q, ptx.FP16)": (8, 0),
-    "q = ptx.pack4(1.5, q, q, q, ptx.E4M3)": ADA,
-    "q = int(ptx.unpack2(q, ptx.BF16)[1])": ANY,
-    "q = int(ptx.unpack2(q, ptx.FP16)[1])": ANY,
-    "q = ptx.to_tf32(q)": (8, 0),
-    "q = ptx.ldmatrix2(tile, (t, 8))[1]": ANY,
-    "q = ptx.ldmatrix4(tile, (t, 8))[3]": ANY,
-    "q = ptx.ldmatrix2_transposed(tile, (t, 8))[1]": ANY,
-    "q = ptx.ldmatrix4_transposed(tile, (t, 8))[3]": ANY,
-    "ptx.stmatrix4(tile, (t, 8), q, q, q, q)": HOPPER,
-    "ptx.stmatrix4_transposed(tile, (t, 8), q, q, q, q)": HOPPER,
-    "q = int(ptx.exp2(q))": ANY,
-    **{MMA.format(f"ptx.{form}"): ADA if form == "E4M3" else (8, 0) for form in FORMATS},
-    "ptx.mbarrier_init(barriers, 1, 32)": (8, 0),
-    "ptx.mbarrier_arrive(barriers, 1)": (8, 0),
-    "ptx.mbarrier_init_fence()": HOPPER,
-    "ptx.mbarrier_expect(barriers, 1, 4096)": HOPPER,
-    "ptx.mbarrier_wait(barriers, 1, 0)": HOPPER,
-    "ptx.mbarrier_arrive_at(barriers, 1, 0)": HOPPER,
-    "q = ptx.shared_array(4096, (8, 4), uint16)[t % 8, 1]": ANY,
-    "ptx.barrier_arrive(1, 64)": ANY,
-    "ptx.barrier_arrive(1 + q, 64)": ANY,
-    "ptx.barrier_sync(1, 64)": ANY,
-    "ptx.barrier_sync(1 + q, 64)": ANY,
-    "q = ptx.cluster_rank()": HOPPER,
-    "ptx.cluster_sync()": HOPPER,
-    "q = int(ptx.cluster_load(barriers, 1, q))": HOPPER,
-    "ptx.cluster_store(barriers, 1, q, 7)": HOPPER,
-    "ptx.fence_async()": HOPPER,
-    "ptx.tma_load(tile, (0, 0), tensor_map, (t, 64), barriers, 1)": HOPPER,
-    "ptx.tma_load_multicast(tile, (0, 0), tensor_map, (t, 64), barriers, 1, 3)": HOPPER,
-    "ptx.tma_load_pixels(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1)": HOPPER,
-    "ptx.tma_load_pixels_multicast(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1, 3)": HOPPER,
-    "ptx.tma_prefetch(tensor_map)": HOPPER,
-    "ptx.launch_wait()": HOPPER,
-    "ptx.launch_release()": HOPPER,
-    "ptx.tma_store(tensor_map, (t, 64), tile, (0, 0))": HOPPER,
-    "ptx.tma_add(sums, 4 * t, part, 8, 12)": HOPPER,
-    "ptx.tma_store_commit()": HOPPER,
-    "ptx.tma_store_wait(1)": HOPPER,
-    "ptx.wgmma(acc, 0, 16, tile, (0, 0), tile, (0, 0), ptx.BF16)": HOPPER_ALONE,
-    "ptx.wgmma_registers(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.FP16)": HOPPER_ALONE,
-    "ptx.wgmma_major(acc, 0, 16, tile, (0, 0), ptx.MN_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16)": HOPPER_ALONE,
-    "ptx.wgmma_registers_major(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16)": HOPPER_ALONE,
-    "ptx.wgmma_scaled(acc, 0, 16, tile, (0, 0), ptx.K_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16, q > 1, ptx.MINUS)": (
-        HOPPER_ALONE
-    ),
-    "ptx.wgmma_registers_scaled(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16, False, 1)": (
-        HOPPER_ALONE
-    ),
-    "ptx.wgmma_registers_scaled(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.K_MAJOR, ptx.TF32, True, 1)": (
-        HOPPER_ALONE
-    ),
-    "ptx.wgmma_fence()": HOPPER_ALONE,
-    "ptx.wgmma_commit()": HOPPER_ALONE,
-    "ptx.wgmma_wait(1)": HOPPER_ALONE,
-    "ptx.setmaxnreg_inc(232)": HOPPER_ALONE,
-    "ptx.setmaxnreg_dec(40)": HOPPER_ALONE,
+    "ptx.fence_async()": (9, 0),
+    "q = ptx.shared_array(4096, (8, 4), uint16)[t % 8, 1]": (7, 5),
+    **{line: least for module in TESTS for line, least in getattr(module, "LINES", {}).items()},
 }
 OLDER = {(8, 0): (7, 5), ADA: (8, 6), HOPPER: (8, 9), HOPPER_ALONE: (10, 0)}
 
@@ -136,12 +78,12 @@ def test_a_gpu_without_it_gets_a_sentence(line, least):
 
 def test_the_format_is_named_where_it_makes_the_difference():
     with pytest.raises(LaunchError) as raised:
-        compiled(MMA.format("ptx.E4M3"), (8, 0))
+        compiled("ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.E4M3)", (8, 0))
     assert str(raised.value) == (
         "`ptx.mma` of E4M3 needs a GPU of compute capability 8.9, and this one has 8.0; `labkit.simulate` runs the "
         "kernel anyway"
     )
-    assert "mma.sync" in compiled(MMA.format("ptx.BF16"), (8, 0))  # in the same process
+    assert "mma.sync" in compiled("ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.BF16)", (8, 0))  # in the same process
 
 
 def test_every_instruction_has_a_line_here_and_the_table_no_other():

@@ -9,6 +9,14 @@ import labkit
 from labkit import cuda, ptx
 from labkit.simulator.errors import KernelError, LaunchError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "q = ptx.cluster_rank()": (9, 0),
+    "ptx.cluster_sync()": (9, 0),
+    "q = int(ptx.cluster_load(barriers, 1, q))": (9, 0),
+    "ptx.cluster_store(barriers, 1, q, 7)": (9, 0),
+}
+
 RANKS = """
 @cuda.jit(cluster=4)
 def ranks(out):

@@ -9,6 +9,14 @@ import labkit
 from labkit import ptx
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "ptx.cp_async(tile, (t, 8), x, (t, 8), 16, q)": (8, 0),
+    "ptx.cp_async(tile, (t, 8), x, (t, 8), 4, 4)": (8, 0),
+    "ptx.cp_async_commit()": (8, 0),
+    "ptx.cp_async_wait(2)": (8, 0),
+}
+
 NAMES = dict(ptx=ptx, uint8=uint8, uint16=uint16, float64=float64, BEHIND=-1)
 
 COPY = """

@@ -8,6 +8,11 @@ import labkit
 from labkit import ptx
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "q = int(ptx.exp2(q))": (7, 5),
+}
+
 POWERS = """
 @cuda.jit
 def powers(x, out):

@@ -11,6 +11,16 @@ from labkit import ptx
 from labkit.ptx.formats import ON_LANES
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "q = ptx.pack2(1.5, q, ptx.BF16)": (8, 0),
+    "q = ptx.pack2(1.5, q, ptx.FP16)": (8, 0),
+    "q = ptx.pack4(1.5, q, q, q, ptx.E4M3)": (8, 9),
+    "q = int(ptx.unpack2(q, ptx.BF16)[1])": (7, 5),
+    "q = int(ptx.unpack2(q, ptx.FP16)[1])": (7, 5),
+    "q = ptx.to_tf32(q)": (8, 0),
+}
+
 PACK = """
 @cuda.jit
 def pack(x, out):

@@ -8,6 +8,12 @@ from numba import uint64
 from labkit import cuda, ptx, simulate
 from labkit.ptx import launch_release, launch_wait
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "ptx.launch_wait()": (9, 0),
+    "ptx.launch_release()": (9, 0),
+}
+
 
 @cuda.jit(device=True)
 def ask(tile, full, tensor_map, row):

@@ -11,6 +11,21 @@ from labkit import ptx
 from labkit.ptx.formats import ON_LANES
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "q = ptx.ldmatrix2(tile, (t, 8))[1]": (7, 5),
+    "q = ptx.ldmatrix4(tile, (t, 8))[3]": (7, 5),
+    "q = ptx.ldmatrix2_transposed(tile, (t, 8))[1]": (7, 5),
+    "q = ptx.ldmatrix4_transposed(tile, (t, 8))[3]": (7, 5),
+    "ptx.stmatrix4(tile, (t, 8), q, q, q, q)": (9, 0),
+    "ptx.stmatrix4_transposed(tile, (t, 8), q, q, q, q)": (9, 0),
+    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.BF16)": (8, 0),
+    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.FP16)": (8, 0),
+    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.TF32)": (8, 0),
+    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.E4M3)": (8, 9),
+    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.INT8)": (8, 0),
+}
+
 NAMES = dict(ptx=ptx, uint8=uint8, uint16=uint16, uint32=uint32)
 WARPS = 3
 

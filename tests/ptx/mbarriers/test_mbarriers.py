@@ -9,6 +9,16 @@ import labkit
 from labkit import ptx
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "ptx.mbarrier_init(barriers, 1, 32)": (8, 0),
+    "ptx.mbarrier_arrive(barriers, 1)": (8, 0),
+    "ptx.mbarrier_init_fence()": (9, 0),
+    "ptx.mbarrier_expect(barriers, 1, 4096)": (9, 0),
+    "ptx.mbarrier_wait(barriers, 1, 0)": (9, 0),
+    "ptx.mbarrier_arrive_at(barriers, 1, 0)": (9, 0),
+}
+
 WARP = 32
 STAGES = 4
 ROUNDS = 11  # more than twice round the ring

@@ -8,6 +8,14 @@ import labkit
 from labkit import ptx
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "ptx.barrier_arrive(1, 64)": (7, 5),
+    "ptx.barrier_arrive(1 + q, 64)": (7, 5),
+    "ptx.barrier_sync(1, 64)": (7, 5),
+    "ptx.barrier_sync(1 + q, 64)": (7, 5),
+}
+
 PAIRS = """
 @cuda.jit
 def pairs(x, out):

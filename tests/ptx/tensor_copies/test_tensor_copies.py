@@ -13,6 +13,19 @@ from labkit import cuda, ptx
 from labkit.simulator import host
 from labkit.simulator.errors import KernelError, LaunchError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "ptx.tma_load(tile, (0, 0), tensor_map, (t, 64), barriers, 1)": (9, 0),
+    "ptx.tma_load_multicast(tile, (0, 0), tensor_map, (t, 64), barriers, 1, 3)": (9, 0),
+    "ptx.tma_load_pixels(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1)": (9, 0),
+    "ptx.tma_load_pixels_multicast(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1, 3)": (9, 0),
+    "ptx.tma_prefetch(tensor_map)": (9, 0),
+    "ptx.tma_store(tensor_map, (t, 64), tile, (0, 0))": (9, 0),
+    "ptx.tma_add(sums, 4 * t, part, 8, 12)": (9, 0),
+    "ptx.tma_store_commit()": (9, 0),
+    "ptx.tma_store_wait(1)": (9, 0),
+}
+
 LOAD = """
 @cuda.jit
 def load(source, row, column, out):

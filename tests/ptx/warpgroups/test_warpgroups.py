@@ -9,6 +9,26 @@ import labkit
 from labkit import ptx
 from labkit.simulator.errors import KernelError
 
+# a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
+LINES = {
+    "ptx.wgmma(acc, 0, 16, tile, (0, 0), tile, (0, 0), ptx.BF16)": (9, 0, "a"),
+    "ptx.wgmma_registers(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.FP16)": (9, 0, "a"),
+    "ptx.wgmma_major(acc, 0, 16, tile, (0, 0), ptx.MN_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16)": (9, 0, "a"),
+    "ptx.wgmma_registers_major(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16)": (9, 0, "a"),
+    "ptx.wgmma_scaled(acc, 0, 16, tile, (0, 0), ptx.K_MAJOR, tile, (0, 0), ptx.K_MAJOR, ptx.BF16, q > 1, ptx.MINUS)": (
+        9,
+        0,
+        "a",
+    ),
+    "ptx.wgmma_registers_scaled(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.MN_MAJOR, ptx.FP16, False, 1)": (9, 0, "a"),
+    "ptx.wgmma_registers_scaled(acc, 0, 16, (q, q, q, q), tile, (0, 0), ptx.K_MAJOR, ptx.TF32, True, 1)": (9, 0, "a"),
+    "ptx.wgmma_fence()": (9, 0, "a"),
+    "ptx.wgmma_commit()": (9, 0, "a"),
+    "ptx.wgmma_wait(1)": (9, 0, "a"),
+    "ptx.setmaxnreg_inc(232)": (9, 0, "a"),
+    "ptx.setmaxnreg_dec(40)": (9, 0, "a"),
+}
+
 ROWS, GROUPS = 128, 2
 
 PRODUCT = """
