@@ -12,6 +12,7 @@ from nbclient.exceptions import CellExecutionError
 from labkit import places
 from labkit.book.chapter import CHECKED, read_chapter
 from labkit.book.contents import SourceError, read_contents, source
+from labkit.book.readme import updated
 from labkit.exercises.contents import FILE, NOTEBOOKS, book_contents
 
 CELL_TIMEOUT_S = 300
@@ -51,6 +52,14 @@ def build(
             if not check:
                 FILE.write_text(book.to_json(), encoding="utf-8", newline="\n")
                 book_contents.cache_clear()
+        readme = notebooks.parent / "README.md"  # of a checkout
+        if (
+            readme.exists()
+            and (text := updated(before := readme.read_text(encoding="utf-8"), notebooks, book)) != before
+        ):
+            changed.append(readme.name)
+            if not check:
+                readme.write_text(text, encoding="utf-8", newline="\n")
     changed += _remove_stale(notebooks, book, check)
     for slug in [chapter.slug for chapter in book.chapters if not only or chapter.slug in only]:
         chapter = read_chapter(source(notebooks, slug), book)

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -16,23 +17,51 @@ class SourceError(Exception):
     """A chapter's source or the table of contents that cannot be built; the message says what to change."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A chapter's line in the table of contents: its slug, and a sentence on what a reader will see ("" if none)."""
+
+    slug: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the book: its name, the number of its first chapter if that is stated, and its chapters."""
+
+    name: str
+    first: int | None
+    chapters: tuple[Entry, ...]
+
+
+def read_toc(notebooks: Path) -> list[Part]:
+    """Read `toc.yml`. A chapter is `slug` or `slug: sentence`."""
+    parts = yaml.safe_load((notebooks / TOC).read_text(encoding="utf-8"))
+    return [
+        Part(
+            part["part"],
+            part.get("from"),
+            tuple(Entry(*(*line.items(),)[0] if isinstance(line, dict) else (line, "")) for line in part["chapters"]),
+        )
+        for part in parts
+    ]
+
+
 def read_contents(notebooks: Path) -> Contents:
     """The chapters of `toc.yml` with their numbers, and the exercises that their sources have, in order."""
     chapters = []
     number = 0
-    for part in yaml.safe_load((notebooks / TOC).read_text(encoding="utf-8")):
-        first = part.get("from", number)
+    for part in read_toc(notebooks):
+        first = number if part.first is None else part.first
         if first < number:
-            raise SourceError(
-                f"{TOC}: {part['part']} begins at {first:02}, and {number - 1:02} is taken; raise `from`."
-            )
-        for number, slug in enumerate(part["chapters"], first):
+            raise SourceError(f"{TOC}: {part.name} begins at {first:02}, and {number - 1:02} is taken; raise `from`.")
+        for number, slug in enumerate((entry.slug for entry in part.chapters), first):
             path = source(notebooks, slug)
             if not path.is_file():
                 raise SourceError(f"{TOC}: {slug} has no source/{slug}.md; write it, or take the line out.")
             exercises = _EXERCISE.findall(path.read_text(encoding="utf-8"))
             chapters.append(Chapter(slug, f"{number:02}", tuple(exercises)))
-        number = first + len(part["chapters"])
+        number = first + len(part.chapters)
     _require_once([chapter.slug for chapter in chapters], "the chapter")
     _require_once([id for chapter in chapters for id in chapter.exercises], "the exercise")
     unlisted = {path.stem for path in (notebooks / "source").glob("*.md")} - {chapter.slug for chapter in chapters}

@@ -94,12 +94,13 @@ def longer(tmp_path_factory):
     hidden = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in ("labkit", "notebooks", "kernels"):
         shutil.copytree(places.CHECKOUT / name, folder / name, ignore=hidden)
-    shutil.copy(places.CHECKOUT / "pyproject.toml", folder)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(places.CHECKOUT / name, folder)
     (folder / "notebooks" / "source" / "tiny.md").write_text(TINY, encoding="utf-8")
     toc = (folder / "notebooks" / "toc.yml").read_text(encoding="utf-8")
-    line = "  - layouts-nhwc\n"
+    line = "  - layouts-nhwc: "
     assert toc.count(line) == 1
-    (folder / "notebooks" / "toc.yml").write_text(toc.replace(line, f"  - tiny\n{line}"), encoding="utf-8")
+    (folder / "notebooks" / "toc.yml").write_text(toc.replace(line, f"  - tiny: a dwarf\n{line}"), encoding="utf-8")
     run = [sys.executable, "-m", "labkit.cli", "build"]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     subprocess.run(run, cwd=folder, env=environment, check=True, capture_output=True, text=True)
@@ -116,6 +117,8 @@ def test_a_chapter_is_inserted_by_a_file_and_a_line(longer):
     assert names == [path.stem for path in sorted(longer.glob("solutions/*.ipynb"))]
     assert "13-tiny" in names and "14-layouts-nhwc" in names and "13-layouts-nhwc" not in names
     assert "15-attention-and-online-softmax" in names
+    readme = (longer.parent / "README.md").read_text(encoding="utf-8")
+    assert "\n| 13 | A tiny chapter | a dwarf |\n| 14 | Layouts: NCHW and NHWC | the sectors" in readme
     (tiny,) = cells(longer / "13-tiny.ipynb").values()
     assert tiny.source == (
         "# 13 · A tiny chapter\n\nAfter [chapter 12](12-batchnorm-fused.ipynb), before "
