@@ -29,7 +29,7 @@ def launch(rng, rows, columns, *block):
 EXERCISE = Exercise(
     id="rows-and-columns",
     title="Rows and columns",
-    task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and mend it.",
+    task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and fix it.",
     points=2,
     function="add",
     launch=launch,

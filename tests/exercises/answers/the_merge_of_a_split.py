@@ -4,11 +4,11 @@ from . import Answer, right, shortcut, wrong
 
 THERE = "if of_part > np.float32(-np.inf):"
 
-FACTORS = "shrunk, weight = exp(most - larger), exp(of_part - larger)"
+FACTORS = "alpha, weight = exp(most - larger), exp(of_part - larger)"
 
-TOTAL = "total = total * shrunk + weight"
+TOTAL = "total = total * alpha + weight"
 
-SUM = "o = o * shrunk + weight * O_parts[part, row, d]"
+SUM = "o = o * alpha + weight * O_parts[part, row, d]"
 
 MOVED = "                most = larger\n"
 
@@ -17,16 +17,16 @@ STORED = "O[row, d] = o / total if found else np.float32(0)"
 LSE = "lse[row] = most + log(total) if found else np.float32(-np.inf)"
 
 VARIANTS = (
-    Answer("the mean", "result", ((FACTORS, "shrunk, weight = np.float32(1), np.float32(1)"),)),
-    Answer("log-sum-exps as weights", "result", ((FACTORS, "shrunk, weight = np.float32(1), of_part"),)),
+    Answer("the mean", "result", ((FACTORS, "alpha, weight = np.float32(1), np.float32(1)"),)),
+    Answer("log-sum-exps as weights", "result", ((FACTORS, "alpha, weight = np.float32(1), of_part"),)),
     Answer("no maximum", "result", (("larger = max(most, of_part)", "larger = np.float32(0)"),)),
     Answer("the sum not moved", "result", ((SUM, "o = o + weight * O_parts[part, row, d]"),)),
     Answer("the total not moved", "result", ((TOTAL, "total = total + weight"),)),
-    Answer("the part not moved", "result", ((FACTORS, "shrunk, weight = exp(most - larger), np.float32(1)"),)),
+    Answer("the part not moved", "result", ((FACTORS, "alpha, weight = exp(most - larger), np.float32(1)"),)),
     Answer(
         "moved the wrong way round",
         "result",
-        ((FACTORS, "shrunk, weight = exp(larger - most), exp(of_part - larger)"),),
+        ((FACTORS, "alpha, weight = exp(larger - most), exp(of_part - larger)"),),
     ),
     Answer("the maximum not kept", "result", ((MOVED, ""),)),
     Answer("relative to the last part", "result", (("larger = max(most, of_part)", "larger = of_part"),)),
@@ -136,8 +136,8 @@ def merge_split(O_parts, lse_parts, O, lse):
         of_part = lse_parts[part, row]
         value = O_parts[part, row, d]
         if of_part > most:
-            shrunk = exp(most - of_part)
-            total, o, most = total * shrunk + np.float32(1), o * shrunk + value, of_part
+            alpha = exp(most - of_part)
+            total, o, most = total * alpha + np.float32(1), o * alpha + value, of_part
         elif of_part > np.float32(-np.inf):
             weight = exp(of_part - most)
             total, o = total + weight, o + weight * value
@@ -203,14 +203,14 @@ WRONG = (
     wrong("moved by at most e^5", ("exp(of_part - larger)", "exp(max(of_part - larger, np.float32(-5)))")),
     wrong(
         "own sum moved by at most e^9",
-        ("shrunk, weight = exp(most - larger)", "shrunk, weight = exp(max(most - larger, np.float32(-9)))"),
+        ("alpha, weight = exp(most - larger)", "alpha, weight = exp(max(most - larger, np.float32(-9)))"),
     ),
     wrong(
         "small weights left out",
         (
-            "total = total * shrunk + weight",
+            "total = total * alpha + weight",
             "weight = weight if weight > np.float32(0.01) else np.float32(0)\n"
-            "                total = total * shrunk + weight",
+            "                total = total * alpha + weight",
         ),
     ),
     wrong("powers of 2", ("exp(of_part - larger)", "np.float32(2) ** (of_part - larger)")),
@@ -224,7 +224,7 @@ WRONG = (
     wrong("a least number for -inf", ("else np.float32(-np.inf)", "else np.float32(-3e38)")),
     wrong(
         "the other factor from the sixth part on",
-        ("o = o * shrunk + weight", "o = o * (shrunk if part < 5 else np.float32(1)) + weight"),
+        ("o = o * alpha + weight", "o = o * (alpha if part < 5 else np.float32(1)) + weight"),
     ),
 )
 

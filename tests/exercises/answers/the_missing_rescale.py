@@ -2,23 +2,23 @@
 
 from . import Answer, right, shortcut, wrong
 
-FACTOR = "shrunk = exp(origin - highest)"
+FACTOR = "alpha = exp(origin - highest)"
 
-TOTAL = "            total *= shrunk\n"
+TOTAL = "            total *= alpha\n"
 
-SUMS = "            for d in range(HEAD):\n                o[d] *= shrunk\n"
+SUMS = "            for d in range(HEAD):\n                o[d] *= alpha\n"
 
 MOVED = "            origin = highest\n"
 
 LATE = "if highest > origin + np.float32(8):"
 
 VARIANTS = (
-    Answer("the stub", "result", ((FACTOR, "shrunk = exp(most - highest)"), (SUMS, ""))),
-    Answer("the sums rescaled as the total is", "result", ((FACTOR, "shrunk = exp(most - highest)"),)),
+    Answer("the stub", "result", ((FACTOR, "alpha = exp(most - highest)"), (SUMS, ""))),
+    Answer("the sums rescaled as the total is", "result", ((FACTOR, "alpha = exp(most - highest)"),)),
     Answer("the sums not rescaled", "result", ((SUMS, ""),)),
     Answer("the total not rescaled", "result", ((TOTAL, ""),)),
     Answer("half of the sums", "result", ((SUMS, SUMS.replace("range(HEAD)", "range(HEAD // 2)")),)),
-    Answer("the other way round", "result", ((FACTOR, "shrunk = exp(highest - origin)"),)),
+    Answer("the other way round", "result", ((FACTOR, "alpha = exp(highest - origin)"),)),
     Answer("moved first", "result", ((MOVED, ""), (FACTOR, f"origin = highest\n            {FACTOR}"))),
     Answer("never moved again", "result", ((LATE, "if left == 0:"),)),
     Answer("moved at once", "result", ((LATE, "if highest > origin:"),)),
@@ -30,10 +30,10 @@ VARIANTS = (
         (
             (
                 "    if row < queries:\n",
-                """    shrunk = exp(origin - most)
-    total *= shrunk
+                """    alpha = exp(origin - most)
+    total *= alpha
     for d in range(HEAD):
-        o[d] *= shrunk
+        o[d] *= alpha
     origin = most
     if row < queries:
 """,
@@ -69,17 +69,17 @@ RIGHT = (
         "always multiplied",
         (
             """        if highest > origin + np.float32(8):
-            shrunk = exp(origin - highest)
-            total *= shrunk
+            alpha = exp(origin - highest)
+            total *= alpha
             for d in range(HEAD):
-                o[d] *= shrunk
+                o[d] *= alpha
             origin = highest
 """,
             """        moved = highest if highest > origin + np.float32(8) else origin
-        shrunk = exp(origin - moved)
-        total *= shrunk
+        alpha = exp(origin - moved)
+        total *= alpha
         for d in range(HEAD):
-            o[d] *= shrunk
+            o[d] *= alpha
         origin = moved
 """,
         ),
@@ -87,23 +87,23 @@ RIGHT = (
     right(
         "with the first weights",
         (
-            """            total *= shrunk
+            """            total *= alpha
             for d in range(HEAD):
-                o[d] *= shrunk
+                o[d] *= alpha
             origin = highest
 """,
-            "            origin = highest\n        else:\n            shrunk = np.float32(1)\n",
+            "            origin = highest\n        else:\n            alpha = np.float32(1)\n",
         ),
-        ("            total += weight\n", "            total = total * shrunk + weight\n"),
-        ("o[d] += weight * V_tile[j, d]", "o[d] = o[d] * shrunk + weight * V_tile[j, d]"),
+        ("            total += weight\n", "            total = total * alpha + weight\n"),
+        ("o[d] += weight * V_tile[j, d]", "o[d] = o[d] * alpha + weight * V_tile[j, d]"),
         (
             "            weight = exp(",
-            "            if j > 0:\n                shrunk = np.float32(1)\n            weight = exp(",
+            "            if j > 0:\n                alpha = np.float32(1)\n            weight = exp(",
         ),
     ),
     right(
         "a quotient",
-        ("shrunk = exp(origin - highest)", "shrunk = np.float32(1) / exp(min(highest - origin, np.float32(88)))"),
+        ("alpha = exp(origin - highest)", "alpha = np.float32(1) / exp(min(highest - origin, np.float32(88)))"),
         ("most = origin = np.float32(-np.inf)", "most = origin = np.float32(-1e4)"),
     ),
     right(
@@ -111,7 +111,7 @@ RIGHT = (
         ("HEAD = 32, 8, 8\n", "HEAD = 32, 8, 8\nALL = HEAD + 1\n"),
         ("o = cuda.local.array(HEAD, np.float32)", "o = cuda.local.array(ALL, np.float32)"),
         ("        o[d] = 0\n", "        o[d] = 0\n    o[HEAD] = 0\n"),
-        ("            total *= shrunk\n            for d in range(HEAD):", "            for d in range(HEAD + 1):"),
+        ("            total *= alpha\n            for d in range(HEAD):", "            for d in range(HEAD + 1):"),
         ("            total += weight\n", "            o[HEAD] += weight\n"),
         ("    total = np.float32(0)\n", ""),
         ("= total, origin", "= o[HEAD], origin"),
@@ -126,17 +126,17 @@ RIGHT = (
         "at once, and moved back in the end",
         (
             """        if highest > origin + np.float32(8):
-            shrunk = exp(origin - highest)
-            total *= shrunk
+            alpha = exp(origin - highest)
+            total *= alpha
             for d in range(HEAD):
-                o[d] *= shrunk
+                o[d] *= alpha
             origin = highest
         most = highest
 """,
-            """        shrunk = exp(most - highest)
-        total *= shrunk
+            """        alpha = exp(most - highest)
+        total *= alpha
         for d in range(HEAD):
-            o[d] *= shrunk
+            o[d] *= alpha
         if highest > origin + np.float32(8):
             origin = highest
         most = highest
@@ -175,17 +175,17 @@ WRONG = (
     ),
     wrong(
         "rescaled by at most e^9",
-        ("shrunk = exp(origin - highest)", "shrunk = exp(max(origin - highest, np.float32(-9)))"),
+        ("alpha = exp(origin - highest)", "alpha = exp(max(origin - highest, np.float32(-9)))"),
     ),
     wrong(
         "the first moves alone",
-        ("            total *= shrunk\n", "            total *= shrunk if left < 64 else np.float32(1)\n"),
+        ("            total *= alpha\n", "            total *= alpha if left < 64 else np.float32(1)\n"),
     ),
     wrong(
         "the last of the sums left out",
         (
-            "            for d in range(HEAD):\n                o[d] *= shrunk\n",
-            "            for d in range(HEAD - 1):\n                o[d] *= shrunk\n",
+            "            for d in range(HEAD):\n                o[d] *= alpha\n",
+            "            for d in range(HEAD - 1):\n                o[d] *= alpha\n",
         ),
     ),
     wrong("late by the maximum", ("if highest > origin + np.float32(8):", "if highest > most + np.float32(8):")),
@@ -206,8 +206,8 @@ WRONG = (
         ),
         ("        most = highest\n", "        most = max(most, highest)\n"),
         (
-            "shrunk = exp(origin - highest)",
-            "shrunk = exp(origin - most) if most > origin else exp(origin - highest)",
+            "alpha = exp(origin - highest)",
+            "alpha = exp(origin - most) if most > origin else exp(origin - highest)",
         ),
     ),
     wrong(
@@ -233,10 +233,10 @@ SHORTCUTS = (
         "the weights of the maximum",
         (
             """        if highest > origin + np.float32(8):
-            shrunk = exp(origin - highest)
+            alpha = exp(origin - highest)
 """,
             """        if highest > origin:
-            shrunk = exp(origin - highest)
+            alpha = exp(origin - highest)
 """,
         ),
     ),

@@ -250,10 +250,10 @@ def with_sinks(Q, K, V, O, sinks, window):
                 for d in range(HEAD):
                     score += Q[d, row] * K[j, d]
                 larger = max(most, score)
-                shrunk, weight = exp(most - larger), exp(score - larger)
-                most, total = larger, total * shrunk + weight
+                alpha, weight = exp(most - larger), exp(score - larger)
+                most, total = larger, total * alpha + weight
                 for d in range(HEAD):
-                    o[d] = o[d] * shrunk + weight * V[j, d]
+                    o[d] = o[d] * alpha + weight * V[j, d]
         for d in range(HEAD):
             O[d, row] = o[d] / total
 """,
