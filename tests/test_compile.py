@@ -26,7 +26,7 @@ NO_SPILLS = "0 bytes spill stores, 0 bytes spill loads"
 ALWAYS_FIT = 256  # threads of a block, however many registers they take: no thread has more than 255
 MOST_THREADS = 1024  # of any block
 SPILLS = {  # bytes that threads may spill whose bounds leave them few registers, for many values or for single ones
-    "attention/forward/s02_fused": 292,
+    "attention/forward/s02_kv_outer": 292,
     "attention/forward/s05_pipelined": 36,
     "norm/batch/s09_in_registers": 168,
     "norm/channels_last/s02_one_read": 280,
