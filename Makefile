@@ -43,5 +43,5 @@ site:       ## the reference of labkit's functions, as pages under site/build
 help:       ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /: /'
 
-bench:      ## measure the GEMM ladder beside its rivals on this GPU
+bench:      ## measure the GEMM ladder beside its baselines on this GPU
 	@$(PYTHON) -m labkit bench gemm

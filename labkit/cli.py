@@ -120,7 +120,7 @@ def bench(
     record: Annotated[bool, typer.Option("--record", help="Store the figures in labkit/results.")] = False,
     out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
 ):
-    """Measure an operation beside its rivals, in one run."""
+    """Measure an operation beside its baselines, in one run."""
     from labkit.bench import _harness
 
     if operation not in benches():

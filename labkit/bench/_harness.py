@@ -1,4 +1,4 @@
-"""The one way in which operations are timed: their steps beside rivals, which all take turns in one run.
+"""The one way in which operations are timed: their steps beside baselines, which all take turns in one run.
 
 Launches are replayed from a graph, over so many sets of operands that none is found in L2. Before that, each contender
 runs once on fresh operands, and its error against float64 is kept beside its time.
@@ -48,7 +48,7 @@ class Table:
         More formats than the ladders state, in which steps are timed that take them.
     ours
         What is timed beside the steps as ours, by its name.
-    rivals
+    baselines
         Who else computes a problem in a format, by name.
     yardsticks
         Who does something else that takes as long at best, such as a copy of as many bytes.
@@ -63,7 +63,7 @@ class Table:
     ladders: tuple[Ladder, ...]
     formats: tuple[Format, ...] = ()
     ours: Mapping[str, Way] = field(default_factory=dict)
-    rivals: Callable[[Problem, Format], Mapping[str, Way]] = lambda problem, format: {}
+    baselines: Callable[[Problem, Format], Mapping[str, Way]] = lambda problem, format: {}
     yardsticks: Mapping[str, Way] = field(default_factory=dict)
     fastest: int = 2
     times_l2: int = TIMES_L2
@@ -87,12 +87,12 @@ def run(table: Table, record: bool = False, out: Path | None = None) -> None:
 
 
 def of_operation(operation: str) -> Table:
-    """The table of an operation for which there is no other: all its steps, without rivals."""
+    """The table of an operation for which there is no other: all its steps, without baselines."""
     return Table(operation, operation, ladders(operation))
 
 
 def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
-    """A row for each step, problem, format and rival."""
+    """A row for each step, problem, format and baseline."""
     rows: list[dict] = []
     for format in dict.fromkeys((*ladder.formats, *table.formats)):
         steps = [step for step in ladder if format in step.formats]
@@ -106,15 +106,15 @@ def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
 
 
 def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
-    """A row for each of ours and each rival of it, all of which take turns."""
+    """A row for each of ours and each baseline of it, all of which take turns."""
     before = problem.operands(format)
     expected = problem.expected(problem.part(before), format)
     sets = on_gpu(before, number_of_sets(problem.least_bytes(format), table.times_l2))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
     ours = {step.slug: partial(_step, step, Workspace(cuda)) for step in steps} | table.ours
     twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
-    rivals = table.rivals(problem, format)
-    kinds = {"ours": ours, "twin": twins, "rival": rivals, "yardstick": table.yardsticks}
+    baselines = table.baselines(problem, format)
+    kinds = {"ours": ours, "twin": twins, "baseline": baselines, "yardstick": table.yardsticks}
     launches = {
         (kind, name): [way(problem, format, *operands) for operands in sets]
         for kind, ways in kinds.items()
@@ -145,18 +145,20 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
         }
         row = add_computed(row | taken.get(name, {}))
         beside = {TWIN: ("twin", name)} if name in twins else {}
-        beside |= {rival: ("rival", rival) for rival in rivals} | {one: ("yardstick", one) for one in table.yardsticks}
+        beside |= {baseline: ("baseline", baseline) for baseline in baselines} | {
+            one: ("yardstick", one) for one in table.yardsticks
+        }
         rows += [
-            _beside(row, rival, found[key], errors.get(key), launches[key][0]) for rival, key in beside.items()
+            _beside(row, baseline, found[key], errors.get(key), launches[key][0]) for baseline, key in beside.items()
         ] or [row]
     return rows
 
 
-def _beside(row, rival, time, error, launch):
-    found = {"rival": rival, "rival_time_ms": time.time_ms, "rival_spread": time.spread}
-    found |= {f"rival_{name}": fact for name, fact in getattr(launch, "facts", {}).items()}
+def _beside(row, baseline, time, error, launch):
+    found = {"baseline": baseline, "baseline_time_ms": time.time_ms, "baseline_spread": time.spread}
+    found |= {f"baseline_{name}": fact for name, fact in getattr(launch, "facts", {}).items()}
     if error is not None:
-        found["rival_error"] = error
+        found["baseline_error"] = error
     return add_computed({**row, **found})
 
 
@@ -171,12 +173,12 @@ def times(contenders: Mapping) -> dict:
 
 
 def show(title: str, rows: list[dict]) -> None:
-    """Prints a line for each of ours, with its speed as a share of each rival's."""
+    """Prints a line for each of ours, with its speed as a share of each baseline's."""
     lines: dict = {}
     for row in rows:
         line = lines.setdefault((row["dtype"], row["problem"], row["step"]), dict(row))
-        if "rival" in row:
-            line[f"of_{row['rival']}"] = row["ratio"]
+        if "baseline" in row:
+            line[f"of_{row['baseline']}"] = row["ratio"]
     shares = dict.fromkeys(name for line in lines.values() for name in line if name.startswith("of_"))
     columns = {"dtype": "", "problem": "", "step": "", "time_ms": ".4f", "spread": ".1%", "host_us": ".0f"}
     columns |= {"tflops": ".2f", "gb_s": ".0f", **dict.fromkeys(shares, ".1%"), "error": ".1e"}

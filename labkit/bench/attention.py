@@ -48,7 +48,7 @@ def is_known(problem) -> bool:
     return _torch.is_here() and is_same
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """The backends that compute this problem."""
     if not is_known(problem):
         return {}
@@ -57,7 +57,7 @@ def rivals(problem, format):
 
 
 LADDER = attention.ladder("forward")
-TABLE = _harness.Table(LADDER.record, "Attention forward", (LADDER,), (FP32,), rivals=rivals, fastest=len(LADDER))
+TABLE = _harness.Table(LADDER.record, "Attention forward", (LADDER,), (FP32,), baselines=baselines, fastest=len(LADDER))
 
 
 def main(record: bool = False, out: Path | None = None) -> None:

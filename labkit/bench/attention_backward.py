@@ -56,7 +56,7 @@ def _deterministic(asked: bool):
         torch.utils.deterministic.fill_uninitialized_memory = before[1]
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """The backends that compute this problem, of which flash can also give the same bits each time."""
     if not is_known(problem):
         return {}
@@ -66,7 +66,9 @@ def rivals(problem, format):
 
 
 LADDER = attention.ladder("backward")
-TABLE = _harness.Table(LADDER.record, "Attention backward", (LADDER,), (FP32,), rivals=rivals, fastest=len(LADDER))
+TABLE = _harness.Table(
+    LADDER.record, "Attention backward", (LADDER,), (FP32,), baselines=baselines, fastest=len(LADDER)
+)
 
 
 def main(record: bool = False, out: Path | None = None) -> None:

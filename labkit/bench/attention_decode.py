@@ -65,7 +65,7 @@ def flex(problem, format, Q, K, V, lengths, table, O, *_):
     return of_call(lambda: compiled(Q, K, V, scale=problem.scale, enable_gqa=True), O)
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """Who computes this problem: one query a sequence, sequences of one length, and no pages."""
     if not _torch.is_here() or problem.queries > 1 or problem.ragged or problem.page is not None:
         return {}
@@ -78,7 +78,7 @@ def rivals(problem, format):
 
 LADDER = attention.ladder("decode")
 TABLE = _harness.Table(
-    LADDER.record, "Attention of few queries", (LADDER,), rivals=rivals, fastest=1, times_l2=TIMES_L2
+    LADDER.record, "Attention of few queries", (LADDER,), baselines=baselines, fastest=1, times_l2=TIMES_L2
 )
 
 

@@ -39,7 +39,7 @@ def of_torch(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend
     return of_backend(problem, *tensors, *_torch.tensors(format.result, O), backend)
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """The backends that compute this problem in bfloat16."""
     if not is_known(problem):
         return {}
@@ -81,7 +81,7 @@ def attended(problem, arrays):
 
 
 LADDER = attention.ladder("fp8")
-TABLE = _harness.Table(LADDER.record, "Attention of e4m3 numbers", (LADDER,), rivals=rivals)
+TABLE = _harness.Table(LADDER.record, "Attention of e4m3 numbers", (LADDER,), baselines=baselines)
 
 
 def main(record: bool = False, out: Path | None = None) -> None:

@@ -54,7 +54,7 @@ TABLE = _harness.Table(
     name="blas",
     title="BLAS level 1 and 2 in float32",
     ladders=ladder.ladders("blas"),
-    rivals=lambda of, format: {"torch": library},
+    baselines=lambda of, format: {"torch": library},
     yardsticks={"cuMemcpy": drivers_copy, "copy": our_copy},
 )
 main = partial(_harness.run, TABLE)

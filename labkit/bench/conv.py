@@ -42,7 +42,7 @@ def torch_fft(problem, format, x, w, y, _):
     return _torch.on_stream(call)
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """Who else computes this problem."""
     if not (_torch.is_here() and _cudnn.applies(problem)):
         return {}
@@ -56,7 +56,8 @@ def rivals(problem, format):
 
 
 TABLES = [
-    _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), rivals=rivals) for ladder in ladders("conv")
+    _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), baselines=baselines)
+    for ladder in ladders("conv")
 ]
 
 

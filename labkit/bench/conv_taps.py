@@ -2,14 +2,14 @@
 
 from labkit import conv
 from labkit.bench import _harness, _record
-from labkit.bench.conv import rivals
+from labkit.bench.conv import baselines
 from labkit.formats import FP32
 
 BATCH, SIDE = 64, 28
 CHANNELS = 16, 128  # of images, and as many filters
 TAPS = 1, 3, 5, 7, 9, 11
 STEPS = {"fft": ("few_taps",), "implicit_gemm": ("gathered",), "winograd": ("f2x2", "f4x4")}
-TABLE = _harness.Table("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding same", (), rivals=rivals)
+TABLE = _harness.Table("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding same", (), baselines=baselines)
 
 
 def problem(channels: int, taps: int) -> conv.Forward:

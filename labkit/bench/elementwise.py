@@ -17,7 +17,7 @@ def _compiled(problem, format, *operands):
     return of_torch(_torch.compiled(_geglu), problem, format, *operands[:3])
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """Return the baselines: torch, eager and compiled."""
     ways = {"torch": lambda problem, format, *operands: of_torch(_geglu, problem, format, *operands[:3])}
     return ways | {"torch.compile": _compiled} if _torch.is_here() else {}
@@ -39,6 +39,6 @@ def main(record: bool = False, out: Path | None = None) -> None:
     for name, title in {"gated_gelu": "GEGLU"}.items():
         ladder = elementwise.ladder(name)
         table = _harness.Table(
-            ladder.record, title, (ladder,), rivals=rivals, yardsticks={"copies": copies}, fastest=len(ladder)
+            ladder.record, title, (ladder,), baselines=baselines, yardsticks={"copies": copies}, fastest=len(ladder)
         )
         _harness.run(table, record, out)

@@ -19,6 +19,6 @@ TABLE = _harness.Table(
     name="gemm",
     title="C = A @ B in float32",
     ladders=(gemm.ladder("fp32"),),
-    rivals=lambda problem, format: {"cuBLAS fp32": cublas} if _torch.is_here() else {},
+    baselines=lambda problem, format: {"cuBLAS fp32": cublas} if _torch.is_here() else {},
 )
 main = partial(_harness.run, TABLE)

@@ -122,7 +122,7 @@ def cublas(call, format, *arrays):
 
 
 TABLE = _harness.Table(
-    "gemm_calls", "gemm.multiply", (), ours={"multiply": multiply}, rivals=lambda call, format: {"cuBLAS": cublas}
+    "gemm_calls", "gemm.multiply", (), ours={"multiply": multiply}, baselines=lambda call, format: {"cuBLAS": cublas}
 )
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from labkit.bench import _harness, _record
-from labkit.bench.gemm_tensor import rivals
+from labkit.bench.gemm_tensor import baselines
 from labkit.blas import nrm2
 from labkit.calls import timing
 from labkit.calls.plan import make_plan
@@ -45,7 +45,7 @@ def measure(problem: LayerProblem) -> dict:
     tried = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
     times_ms = timing.gpu_times_ms({way: [_by(way, problem, BF16, *operands) for operands in sets] for way in tried})
     fastest = min(times_ms, key=times_ms.get)
-    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_by, fastest)}, rivals=rivals)
+    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_by, fastest)}, baselines=baselines)
     (row,) = _harness.measure(table, problem, BF16)
     return {**row, "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step}
 

@@ -26,7 +26,7 @@ def cublas(problem, format, A, B, C):
     return _torch.on_stream(partial(torch.mm, A, B.T, out=C))
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     return {{TF32: "cuBLAS TF32", E4M3: "torch scaled_mm"}.get(format, "cuBLAS"): cublas}
 
 
@@ -36,6 +36,6 @@ TABLE = _harness.Table(
     ladders=(gemm.ladder("tensor"),),
     formats=(TF32,),
     ours={"multiply": multiply},
-    rivals=rivals,
+    baselines=baselines,
 )
 main = partial(_harness.run, TABLE)

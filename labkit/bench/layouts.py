@@ -33,7 +33,7 @@ def copy(problem, format, x, y, _):
     return lambda stream: y.copy_to_device(x, stream)
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """Who else converts these images."""
     if not _torch.is_here() or problem.C % problem.vector and "NCHW_VECT_C" in (problem.source, problem.target):
         return {}
@@ -62,7 +62,7 @@ TABLE = _harness.Table(
     title="Layouts of images",
     ladders=ladder.ladders("layouts"),
     ours={"convert": convert},
-    rivals=rivals,
+    baselines=baselines,
     yardsticks={"cuMemcpy": copy},
     fastest=len(layouts.ladder("transpose")),
 )

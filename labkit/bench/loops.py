@@ -27,7 +27,7 @@ COLUMNS = {
     "time_ms": ",.1f",
     "gflops": ".3f",
     "timed_rows": "d",
-    "rival": "",
+    "baseline": "",
     "ratio": ".4f",
     "error": ".1e",
 }
@@ -50,7 +50,7 @@ def time_steps() -> list[dict]:
     """The ladder at SIZE, and NumPy."""
     problem = gemm.Problem(SIZE, SIZE, SIZE)
     A, B, C = problem.operands()
-    rival_ms = timing.host_time_ms(lambda: np.matmul(A, B, out=C), repeats=5)
+    baseline_ms = timing.host_time_ms(lambda: np.matmul(A, B, out=C), repeats=5)
     rows = []
     for step in loops.ladder():
         part = ROWS[step.slug]
@@ -62,12 +62,12 @@ def time_steps() -> list[dict]:
         )
         time_ms = timing.host_time_ms(lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3)
         row = _row(step.slug, problem, time_ms * (SIZE / part) * (SIZE / columns), arguments)
-        rows.append(_beside(rival_ms, {**row, "timed_rows": part}))
+        rows.append(_beside(baseline_ms, {**row, "timed_rows": part}))
     columns = SIZE // 16
     lists = A[:1].tolist(), B[:, :columns].tolist(), [[0.0] * columns]
     time_ms = timing.host_time_ms(lambda: _with_lists(*lists), repeats=3)
     row = _row("python with lists", problem, time_ms * SIZE * (SIZE / columns))
-    return [*rows, _beside(rival_ms, {**row, "timed_rows": 1})]
+    return [*rows, _beside(baseline_ms, {**row, "timed_rows": 1})]
 
 
 def _with_lists(A, B, C):
@@ -171,8 +171,8 @@ def _row(slug, problem, time_ms, arrays=None) -> dict:
     }
 
 
-def _beside(rival_ms, row):
-    return add_computed({**row, "rival": "NumPy", "rival_time_ms": rival_ms})
+def _beside(baseline_ms, row):
+    return add_computed({**row, "baseline": "NumPy", "baseline_time_ms": baseline_ms})
 
 
 def _error(A, B, C) -> float:

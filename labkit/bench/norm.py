@@ -55,7 +55,7 @@ def _compiled(relu, factor, eps):
     return _torch.compiled(_forward(relu, factor, eps))
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """torch in each layout, eager and compiled."""
     return _torch.in_each_layout(of_torch)
 
@@ -72,7 +72,7 @@ TABLES = [
         f"Normalisation, {ladder.name}",
         (ladder,),
         formats=(BF16,),
-        rivals=rivals,
+        baselines=baselines,
         yardsticks={"copy": copy},
     )
     for ladder in ladders("norm")

@@ -73,7 +73,7 @@ def _compiled(relu, eps):
     return _torch.compiled(_forward(relu, eps))
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """torch in each layout, eager and compiled."""
     return _torch.in_each_layout(of_torch)
 
@@ -99,7 +99,7 @@ TABLES = [
         f"Gradients of batch norm, {ladder.name}",
         (ladder,),
         formats=(BF16,),
-        rivals=rivals,
+        baselines=baselines,
         yardsticks={"copy": copy},
     )
     for ladder in ladders("norm")

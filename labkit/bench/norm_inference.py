@@ -49,7 +49,7 @@ def _compiled(relu, eps):
     return torch.compile(_inference(relu, eps), dynamic=False)
 
 
-def rivals(problem, format):
+def baselines(problem, format):
     """torch in each layout, eager and compiled."""
     return _torch.in_each_layout(of_torch)
 
@@ -60,7 +60,9 @@ def copy(problem, format, x, weight, bias, y, *_):
 
 
 _LADDER = ladder("norm", "batch_inference")
-TABLE = _harness.Table(_LADDER.record, "Batch norm in inference", (_LADDER,), rivals=rivals, yardsticks={"copy": copy})
+TABLE = _harness.Table(
+    _LADDER.record, "Batch norm in inference", (_LADDER,), baselines=baselines, yardsticks={"copy": copy}
+)
 
 
 def main(record: bool = False, out: Path | None = None) -> None:

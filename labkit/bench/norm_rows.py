@@ -57,7 +57,7 @@ def _statistics(problem, x):
     return mean, x.var(1, correction=0) if problem.is_centred else x.square().mean(1)
 
 
-def forward_rivals(problem, format):
+def forward_baselines(problem, format):
     """torch, eager and compiled."""
     ways = {"torch": forward_of_torch, "torch.compile": partial(forward_of_torch, compiled=True)}
     return ways if _torch.is_here() else {}
@@ -110,7 +110,7 @@ def _compiled_backward(kind, columns):
     return torch.compile(_backward(kind, columns), dynamic=False)
 
 
-def backward_rivals(problem, format):
+def backward_baselines(problem, format):
     """torch, eager and compiled."""
     ways = {"torch": backward_of_torch, "torch.compile": partial(backward_of_torch, compiled=True)}
     return ways if _torch.is_here() else {}
@@ -130,14 +130,16 @@ def _half(X):
     return X[: -(-X.shape[0] // 2)]
 
 
-def _table(name, title, rivals, yardsticks):
+def _table(name, title, baselines, yardsticks):
     ladder = norm.ladder(name)
-    return _harness.Table(ladder.record, title, (ladder,), rivals=rivals, yardsticks=yardsticks, fastest=len(ladder))
+    return _harness.Table(
+        ladder.record, title, (ladder,), baselines=baselines, yardsticks=yardsticks, fastest=len(ladder)
+    )
 
 
 TABLES = [
-    _table("rows", "Layer norm and RMS norm", forward_rivals, {"copy": copy}),
-    _table("rows_backward", "Gradients of layer norm and RMS norm", backward_rivals, {"copies": copies}),
+    _table("rows", "Layer norm and RMS norm", forward_baselines, {"copy": copy}),
+    _table("rows_backward", "Gradients of layer norm and RMS norm", backward_baselines, {"copies": copies}),
 ]
 
 

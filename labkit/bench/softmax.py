@@ -35,16 +35,16 @@ def _backward(dy, y):
     return torch.ops.aten._softmax_backward_data(dy, y, 1, y.dtype)
 
 
-def _rivals(call):
-    def rivals(problem, format):
+def _baselines(call):
+    def baselines(problem, format):
         """torch, eager and compiled."""
         ways = {"torch": partial(of_torch, call), "torch.compile": partial(_compiled, call)}
         return ways if _torch.is_here() else {}
 
-    return rivals
+    return baselines
 
 
-forward_rivals, backward_rivals = _rivals(_forward), _rivals(_backward)
+forward_baselines, backward_baselines = _baselines(_forward), _baselines(_backward)
 
 
 def copy(problem, format, x, y, *_):
@@ -63,14 +63,16 @@ def copies(problem, format, dy, y, dx, *_):
     return launch
 
 
-def _table(name, title, rivals, yardsticks):
+def _table(name, title, baselines, yardsticks):
     ladder = softmax.ladder(name)
-    return _harness.Table(ladder.record, title, (ladder,), rivals=rivals, yardsticks=yardsticks, fastest=len(ladder))
+    return _harness.Table(
+        ladder.record, title, (ladder,), baselines=baselines, yardsticks=yardsticks, fastest=len(ladder)
+    )
 
 
 TABLES = [
-    _table("forward", "Softmax of rows", forward_rivals, {"copy": copy}),
-    _table("backward", "Gradient of softmax of rows", backward_rivals, {"copies": copies}),
+    _table("forward", "Softmax of rows", forward_baselines, {"copy": copy}),
+    _table("backward", "Gradient of softmax of rows", backward_baselines, {"copies": copies}),
 ]
 
 

@@ -42,11 +42,11 @@ def gemm_fp32(slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
 def libraries() -> dict[str, Standing]:
     """cuBLAS, as it was recorded beside the steps of either ladder."""
     found = {}
-    for name, rival, format in (("fp32", "cuBLAS fp32", FP32), ("tensor", "cuBLAS", BF16)):
+    for name, baseline, format in (("fp32", "cuBLAS fp32", FP32), ("tensor", "cuBLAS", BF16)):
         beside = ladder("gemm", name)
         large = beside[-1].compared
-        rows = _rows(beside.record, rival=rival, problem=str(large), dtype=format.name)
-        speeds = {machine: large.flops / row["rival_time_ms"] / 1e9 for machine, row in rows}
+        rows = _rows(beside.record, baseline=baseline, problem=str(large), dtype=format.name)
+        speeds = {machine: large.flops / row["baseline_time_ms"] / 1e9 for machine, row in rows}
         if speeds:
             place = _arithmetic(format), large.flops / large.least_bytes(format)
             found[f"cuBLAS {format}"] = Standing(*place, speeds)

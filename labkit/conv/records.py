@@ -28,18 +28,18 @@ class Timed:
 
 @dataclass(frozen=True)
 class Measured:
-    """A problem that was measured: ours by algorithm ("winograd/f4x4"), rivals by name ("torch").
+    """A problem that was measured: ours by algorithm ("winograd/f4x4"), baselines by name ("torch").
 
     Attributes
     ----------
-    ours, rivals
+    ours, baselines
         By their names, in the order of their times.
     """
 
     problem: Convolution
     dtype: str
     ours: Mapping[str, Timed] = field(default_factory=dict)
-    rivals: Mapping[str, Timed] = field(default_factory=dict)
+    baselines: Mapping[str, Timed] = field(default_factory=dict)
 
     @property
     def fastest(self) -> str:
@@ -47,14 +47,16 @@ class Measured:
         return next(iter(self.ours))
 
     @property
-    def fastest_rival(self) -> str:
-        """The name of the fastest rival; "" where none was measured."""
-        return next(iter(self.rivals), "")
+    def fastest_baseline(self) -> str:
+        """The name of the fastest baseline; "" where none was measured."""
+        return next(iter(self.baselines), "")
 
     @property
     def ratio(self) -> float | None:
-        """The fastest rival's time over ours: above 1 we are faster."""
-        return self.rivals[self.fastest_rival].time_ms / self.ours[self.fastest].time_ms if self.rivals else None
+        """The fastest baseline's time over ours: above 1 we are faster."""
+        if not self.baselines:
+            return None
+        return self.baselines[self.fastest_baseline].time_ms / self.ours[self.fastest].time_ms
 
     def tflops(self, time_ms: float) -> float:
         """Effective speed: FLOPs of the definition, however many were made."""
@@ -75,10 +77,10 @@ def gpu_of(machine: str) -> Gpu | None:
 def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[Measured, ...]:
     """Every problem that was measured on a GPU, in one direction ("y": outputs, "x", "w": gradients).
 
-    A rival that was measured beside several ladders has the median of its times. What `conv_choices` has measured,
+    A baseline that was measured beside several ladders has the median of its times. What `conv_choices` has measured,
     all algorithms in one run, stands before the records of single ladders.
     """
-    ours, rivals = {}, {}
+    ours, baselines = {}, {}
     steps = {f"{each.name}/{step.slug}": step for each in ladder.ladders("conv") for step in each}
     operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
     for operation in sorted(operations, key=lambda operation: operation.startswith(CHOICES)):
@@ -86,9 +88,9 @@ def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[M
             known = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
             name = next((name for name in known if name in steps), None) or _alone(row["step"], steps)
             if name and steps[name].problem.result == result:
-                _note(row, name, KINDS[result], ours, rivals)
+                _note(row, name, KINDS[result], ours, baselines)
     return tuple(
-        Measured(problem, dtype, _in_order(times), _in_order(_medians(rivals.get(problem, {}))))
+        Measured(problem, dtype, _in_order(times), _in_order(_medians(baselines.get(problem, {}))))
         for problem, times in ours.items()
     )
 
@@ -99,20 +101,20 @@ def _alone(slug, steps):
     return found[0] if len(found) == 1 else None
 
 
-def _note(row, name, kind, ours, rivals):
+def _note(row, name, kind, ours, baselines):
     """One row of a record, put where it belongs."""
     problem = kind(**{each.name: row[each.name] for each in fields(kind)})
     ours.setdefault(problem, {})[name] = Timed(row["time_ms"], row.get("workspace_bytes"))
-    if row.get("rival_time_ms"):
-        found = rivals.setdefault(problem, {}).setdefault(row["rival"], [])
-        detail = row.get("rival_algorithm") or ""
-        found.append(Timed(row["rival_time_ms"], row.get("rival_workspace_bytes"), detail))
+    if row.get("baseline_time_ms"):
+        found = baselines.setdefault(problem, {}).setdefault(row["baseline"], [])
+        detail = row.get("baseline_algorithm") or ""
+        found.append(Timed(row["baseline_time_ms"], row.get("baseline_workspace_bytes"), detail))
 
 
-def _medians(rivals):
-    """Each rival by the median of its times, and what it chose in the last run that tells."""
+def _medians(baselines):
+    """Each baseline by the median of its times, and what it chose in the last run that tells."""
     chosen = {}
-    for name, times in rivals.items():
+    for name, times in baselines.items():
         told = next((each for each in reversed(times) if each.detail), times[-1])
         chosen[name] = Timed(median(each.time_ms for each in times), told.workspace_bytes, told.detail)
     return chosen

@@ -130,7 +130,7 @@ def _check_fields(found, x, y):
 def _names(rows, series, baseline) -> dict[str, str]:
     """Names of steps and baselines to draw, with what they are called in the chart."""
     steps = dict.fromkeys(row["step"] for row in rows)
-    baselines = dict.fromkeys(row["rival"] for row in rows if "rival" in row)
+    baselines = dict.fromkeys(row["baseline"] for row in rows if "baseline" in row)
     if series is None:
         named = {name: name for name in (*steps, *baselines) if name != OF_ONE_STEP}
     else:
@@ -143,7 +143,7 @@ def _names(rows, series, baseline) -> dict[str, str]:
 
 
 def _only_baseline(rows, named) -> str:
-    baselines = [name for name in named if any(row.get("rival") == name for row in rows)]
+    baselines = [name for name in named if any(row.get("baseline") == name for row in rows)]
     if len(baselines) != 1:
         raise ValueError(f"A ratio is to one baseline: choose one of {join(baselines) or 'none'} as baseline.")
     return baselines[0]
@@ -165,7 +165,7 @@ def _series(rows, name, label, x, y, places, baseline) -> Series:
     if name == baseline:
         return Series(name, label, dict.fromkeys(places, 1.0), False)
     if is_step:  # which may have a baseline of its own, so that rows count and not the places alone
-        beside = [row for row in rows if row.get("rival") == baseline]
+        beside = [row for row in rows if row.get("baseline") == baseline]
         return Series(name, label, _values(beside, name, True, x, y, places), True)
     times, of_baseline = (_values(rows, each, False, x, "time_ms", places) for each in (name, baseline))
     ratios = {place: of_baseline[place] / time_ms for place, time_ms in times.items() if place in of_baseline}
@@ -176,7 +176,7 @@ def _values(rows, name, is_step, x, y, places) -> dict:
     """The value of a step or baseline at each place that has one."""
     values = {}
     for place in places:
-        mine = [row for row in rows if row.get(x) == place and row["step" if is_step else "rival"] == name]
+        mine = [row for row in rows if row.get(x) == place and row["step" if is_step else "baseline"] == name]
         measured = [row if is_step else _of_baseline(row) for row in mine]
         found = {row[y] for row in measured if row.get(y) is not None}
         if len(found) > 1:
@@ -189,7 +189,7 @@ def _values(rows, name, is_step, x, y, places) -> dict:
 def _of_baseline(row) -> dict:
     """What a row says of its baseline, under the names that a step's figures have."""
     same_problem = {name: row[name] for name in ("flops", "min_bytes") if name in row}
-    own = {name.removeprefix("rival_"): value for name, value in row.items() if name.startswith("rival_")}
+    own = {name.removeprefix("baseline_"): value for name, value in row.items() if name.startswith("baseline_")}
     return add_computed(same_problem | own)
 
 
@@ -207,7 +207,7 @@ def _check_alike(rows, name, x, place, is_step):
 
 def _is_setting(key, value) -> bool:
     """Whether a field says what was measured, and not what came of it."""
-    return not isinstance(value, float) and not key.startswith("rival") and key not in FIGURES
+    return not isinstance(value, float) and not key.startswith("baseline") and key not in FIGURES
 
 
 def _check_count(drawn, places):

@@ -13,12 +13,12 @@ Problem = attention.AttentionForward
 def test_backends_of_torch_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
     same = Problem(2, 4, 64, 64, causal=True)
-    assert list(bench.rivals(same, BF16)) == ["flash", "cuDNN", "efficient"]
-    assert list(bench.rivals(same, FP32)) == ["efficient"]
-    assert bench.rivals(Problem(2, 4, 64, 64, keys=32, causal=True), BF16) == {}
-    assert bench.rivals(Problem(2, 4, 64, 64, window=5), BF16) == {}
+    assert list(bench.baselines(same, BF16)) == ["flash", "cuDNN", "efficient"]
+    assert list(bench.baselines(same, FP32)) == ["efficient"]
+    assert bench.baselines(Problem(2, 4, 64, 64, keys=32, causal=True), BF16) == {}
+    assert bench.baselines(Problem(2, 4, 64, 64, window=5), BF16) == {}
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert bench.rivals(same, BF16) == {}
+    assert bench.baselines(same, BF16) == {}
 
 
 def test_each_problem_has_16k_tokens_of_width_2048():
@@ -35,7 +35,7 @@ def test_torch_computes_what_the_problem_expects(layout):
     for format, most in ((FP32, 1e-5), (FP16, 2e-3), (BF16, 1e-2)):
         problem = Problem(2, 4, 300, 64, causal=True, layout=layout)
         before = problem.operands(format)
-        for way in bench.rivals(problem, format).values():
+        for way in bench.baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

@@ -13,17 +13,17 @@ Problem = attention.AttentionDecode
 STEPS = attention.ladder("decode")
 
 
-def test_rivals_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
+def test_baselines_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
     folded = "flash folded", "cuDNN folded", "efficient folded"
     small, large = Problem(2, 8, 1, 64, 100, 2), Problem(64, 32, 1, 128, 32768, 8)
-    assert list(bench.rivals(small, BF16)) == ["flash", "cuDNN", *folded, "math folded", "flex_attention"]
-    assert list(bench.rivals(large, BF16)) == ["flash", "cuDNN", *folded]
+    assert list(bench.baselines(small, BF16)) == ["flash", "cuDNN", *folded, "math folded", "flex_attention"]
+    assert list(bench.baselines(large, BF16)) == ["flash", "cuDNN", *folded]
     for other in (Problem(2, 8, 2, 64, 100, 2), Problem(2, 8, 1, 64, 100, 2, page=16)):
-        assert bench.rivals(other, BF16) == {}
-    assert bench.rivals(Problem(2, 8, 1, 64, 100, 2, ragged=True), BF16) == {}
+        assert bench.baselines(other, BF16) == {}
+    assert bench.baselines(Problem(2, 8, 1, 64, 100, 2, ragged=True), BF16) == {}
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert bench.rivals(small, BF16) == {}
+    assert bench.baselines(small, BF16) == {}
 
 
 def test_one_query_of_32_heads_meets_a_cache_of_8():
@@ -51,7 +51,7 @@ def test_torch_computes_what_the_problem_expects(layout):
     for format, most in ((FP16, 2e-3), (BF16, 1e-2)):
         problem = Problem(2, 8, 1, 64, 300, 2, layout=layout)
         before = problem.operands(format)
-        for way in bench.rivals(problem, format).values():
+        for way in bench.baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

@@ -1,4 +1,4 @@
-"""The bench of attention in e4m3: rivals in bfloat16 with the same numbers, and the error of quantisation."""
+"""The bench of attention in e4m3: baselines in bfloat16 with the same numbers, and the error of quantisation."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ Problem = attention.AttentionFP8
 STEPS = attention.ladder("fp8")
 
 
-def test_rivals_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
+def test_baselines_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
-    assert list(bench.rivals(Problem(1, 2, 64, 128, causal=True), E4M3)) == ["flash bf16", "cuDNN bf16"]
-    assert bench.rivals(Problem(1, 2, 64, 128, 80, causal=True), E4M3) == {}
+    assert list(bench.baselines(Problem(1, 2, 64, 128, causal=True), E4M3)) == ["flash bf16", "cuDNN bf16"]
+    assert bench.baselines(Problem(1, 2, 64, 128, 80, causal=True), E4M3) == {}
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert bench.rivals(Problem(1, 2, 64, 128), E4M3) == {}
+    assert bench.baselines(Problem(1, 2, 64, 128), E4M3) == {}
 
 
 def test_heads_of_128_numbers_are_timed_for_short_and_long_sequences():
@@ -30,7 +30,7 @@ def test_heads_of_128_numbers_are_timed_for_short_and_long_sequences():
 
 
 @pytest.mark.needs("torch")
-def test_rivals_get_the_numbers_that_codes_and_scales_stand_for(monkeypatch):
+def test_baselines_get_the_numbers_that_codes_and_scales_stand_for(monkeypatch):
     import torch
 
     def on_host(format, *arrays):
@@ -57,7 +57,7 @@ def test_a_scale_a_block_keeps_small_numbers_beside_large_ones():
 def test_torch_computes_what_the_problem_expects():
     problem = Problem(2, 4, 300, 128, causal=True)
     before = problem.operands()
-    for way in bench.rivals(problem, E4M3).values():
+    for way in bench.baselines(problem, E4M3).values():
         (operands,) = _harness.on_gpu(before, 1)
         launch = way(problem, E4M3, *operands)
         assert _harness._error(problem, problem.expected(before), launch, before, operands, E4M3) < 1e-2

@@ -29,10 +29,10 @@ def test_nothing_is_stored_unasked(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir())
 
 
-def test_a_step_has_one_line_in_the_table_however_many_rivals(capsys):
+def test_a_step_has_one_line_in_the_table_however_many_baselines(capsys):
     row = {"problem": "64x64x64", "step": "naive", "dtype": "float32", "time_ms": 2.0}
     _harness.show(
-        "times", [{**row, "rival": rival, "ratio": ratio} for rival, ratio in (("C++", 0.91), ("BLAS", 0.12))]
+        "times", [{**row, "baseline": baseline, "ratio": ratio} for baseline, ratio in (("C++", 0.91), ("BLAS", 0.12))]
     )
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "naive" in line]
     assert "91.0%" in line and "12.0%" in line

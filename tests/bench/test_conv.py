@@ -1,4 +1,4 @@
-"""The bench of convolutions: a record for each ladder, and rivals where they apply."""
+"""The bench of convolutions: a record for each ladder, and baselines where they apply."""
 
 from labkit.bench import _cudnn, conv
 from labkit.conv import Forward

@@ -25,9 +25,9 @@ def small(monkeypatch):
 def test_what_is_recorded(small, tmp_path):
     loops.main(out=tmp_path)
     found = results.load("loops", results.slug(_record.cpu_name()), tmp_path)
-    steps = [row["step"] for row in found.select(rival="NumPy")]
+    steps = [row["step"] for row in found.select(baseline="NumPy")]
     assert steps == ["python", "compiled", "rows", "blocked", "python with lists"]
-    assert all(row["problem"] == "64x64x64" and row["time_ms"] > 0 for row in found.select(rival="NumPy"))
+    assert all(row["problem"] == "64x64x64" and row["time_ms"] > 0 for row in found.select(baseline="NumPy"))
     assert all(row["error"] < 1e-5 for row in found.rows if "error" in row)
     assert [row["tile"] for row in found.rows if "tile" in row] == [8, 16]
     assert {row["array"] for row in found.select(step="compiled", problem="64x65x64")} == {"A", "B", "C"}

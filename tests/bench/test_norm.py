@@ -28,35 +28,35 @@ def test_each_ladder_has_a_record_of_its_own():
 )
 def test_torch_stands_beside_ours_eager_and_compiled_in_both_layouts(module, problem, monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
-    assert list(module.rivals(problem, FP32)) == [
+    assert list(module.baselines(problem, FP32)) == [
         "torch",
         "torch channels-last",
         "torch.compile",
         "torch.compile channels-last",
     ]
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert module.rivals(problem, FP32) == {}
+    assert module.baselines(problem, FP32) == {}
 
 
-OF_ROWS = [(norm.RowForward, norm_rows.forward_rivals), (norm.RowBackward, norm_rows.backward_rivals)]
+OF_ROWS = [(norm.RowForward, norm_rows.forward_baselines), (norm.RowBackward, norm_rows.backward_baselines)]
 
 
-@pytest.mark.parametrize(("of", "rivals"), OF_ROWS)
-def test_torch_stands_beside_ours_in_rows(of, rivals, monkeypatch):
+@pytest.mark.parametrize(("of", "baselines"), OF_ROWS)
+def test_torch_stands_beside_ours_in_rows(of, baselines, monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
-    assert list(rivals(of(2, 3), FP32)) == ["torch", "torch.compile"]
+    assert list(baselines(of(2, 3), FP32)) == ["torch", "torch.compile"]
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert rivals(of(2, 3), FP32) == {}
+    assert baselines(of(2, 3), FP32) == {}
 
 
 @pytest.mark.needs("gpu", "torch")
 @pytest.mark.parametrize("kind", ["layer", "rms"])
-@pytest.mark.parametrize(("of", "rivals"), OF_ROWS)
-def test_torch_computes_what_rows_expect(of, rivals, kind):
+@pytest.mark.parametrize(("of", "baselines"), OF_ROWS)
+def test_torch_computes_what_rows_expect(of, baselines, kind):
     problem = of(40, 24, kind)
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
-        for way in rivals(problem, format).values():
+        for way in baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
@@ -67,7 +67,7 @@ def test_torch_computes_what_the_problem_expects():
     nhwc = norm.BatchForward(4, 3, 8, 8, layout="NHWC", momentum=None)
     for problem, format, most in ((norm.BatchForward(4, 3, 8, 8), FP32, 1e-5), (nhwc, FP32, 1e-5), (nhwc, BF16, 1e-2)):
         before = problem.operands(format)
-        for way in bench.rivals(problem, format).values():
+        for way in bench.baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
@@ -79,7 +79,7 @@ def test_torch_computes_what_inference_expects(layout):
     problem = norm.BatchInference(4, 3, 8, 8, layout=layout)
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
-        for way in norm_inference.rivals(problem, format).values():
+        for way in norm_inference.baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
@@ -90,7 +90,7 @@ def test_torch_computes_the_gradients_that_the_problem_expects():
     nhwc = norm.BatchBackward(4, 3, 8, 8, layout="NHWC")
     for problem, format, most in ((norm.BatchBackward(4, 3, 8, 8), FP32, 1e-5), (nhwc, FP32, 1e-5), (nhwc, BF16, 1e-2)):
         before = problem.operands(format)
-        for way in norm_backward.rivals(problem, format).values():
+        for way in norm_backward.baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

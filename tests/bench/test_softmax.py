@@ -8,28 +8,28 @@ from labkit.bench import _harness, _torch
 from labkit.bench import softmax as bench
 from labkit.formats import BF16, FP32
 
-RIVALS = [(softmax.Forward, bench.forward_rivals), (softmax.Backward, bench.backward_rivals)]
+BASELINES = [(softmax.Forward, bench.forward_baselines), (softmax.Backward, bench.backward_baselines)]
 
 
 def test_each_ladder_has_a_record_of_its_own():
     assert [table.name for table in bench.TABLES] == ["softmax_rows", "softmax_rows_backward"]
 
 
-@pytest.mark.parametrize(("of", "rivals"), RIVALS)
-def test_torch_stands_beside_ours(of, rivals, monkeypatch):
+@pytest.mark.parametrize(("of", "baselines"), BASELINES)
+def test_torch_stands_beside_ours(of, baselines, monkeypatch):
     monkeypatch.setattr(_torch, "is_here", lambda: True)
-    assert list(rivals(of(2, 3), FP32)) == ["torch", "torch.compile"]
+    assert list(baselines(of(2, 3), FP32)) == ["torch", "torch.compile"]
     monkeypatch.setattr(_torch, "is_here", lambda: False)
-    assert rivals(of(2, 3), FP32) == {}
+    assert baselines(of(2, 3), FP32) == {}
 
 
 @pytest.mark.needs("gpu", "torch")
-@pytest.mark.parametrize(("of", "rivals"), RIVALS)
-def test_torch_computes_what_the_problem_expects(of, rivals):
+@pytest.mark.parametrize(("of", "baselines"), BASELINES)
+def test_torch_computes_what_the_problem_expects(of, baselines):
     problem = of(40, 24)
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
-        for way in rivals(problem, format).values():
+        for way in baselines(problem, format).values():
             (operands,) = _harness.on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

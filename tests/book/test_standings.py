@@ -97,8 +97,8 @@ def test_the_librarys_speed_is_that_recorded_beside_the_steps(recordings):
     row = {"step": "tiled", "problem": str(large), "dtype": "float32"}
     recordings(
         "gemm",
-        {**row, "rival": "CUDA C++", "rival_time_ms": 9.0},
-        {**row, "rival": "cuBLAS fp32", "rival_time_ms": large.flops / 50e9},
+        {**row, "baseline": "CUDA C++", "baseline_time_ms": 9.0},
+        {**row, "baseline": "cuBLAS fp32", "baseline_time_ms": large.flops / 50e9},
     )
     assert book.libraries()["cuBLAS float32"].measured_tflops == {"H100 SXM": pytest.approx(50)}
 

@@ -10,9 +10,9 @@ LAYER = conv.Forward(2, 4, 9, 8, 6, 3, 3)
 OTHER = conv.Forward(2, 4, 9, 8, 6, 5, 5)
 
 
-def row(step, time_ms, rival="torch", rival_ms=3.0, problem=LAYER, dtype="float32", **more):
+def row(step, time_ms, baseline="torch", baseline_ms=3.0, problem=LAYER, dtype="float32", **more):
     named = {"step": step, "dtype": dtype, "time_ms": time_ms, "problem": str(problem), **problem.fields}
-    return named | ({"rival": rival, "rival_time_ms": rival_ms} if rival else {}) | more
+    return named | ({"baseline": baseline, "baseline_time_ms": baseline_ms} if baseline else {}) | more
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_ladders_are_put_together_and_stand_in_the_order_of_their_times(recorded
     recorded(
         {
             ("t4", "conv_direct"): [row("naive", 9.0), row("halo", 5.0, problem=OTHER)],
-            ("t4", "conv_winograd"): [row("f4x4", 2.0, workspace_bytes=77), row("f2x2", 4.0, rival_ms=5.0)],
+            ("t4", "conv_winograd"): [row("f4x4", 2.0, workspace_bytes=77), row("f2x2", 4.0, baseline_ms=5.0)],
             ("t4", "gemm"): [{"step": "tiled"}],
             ("l4", "conv_direct"): [row("naive", 1.0)],
         }
@@ -44,7 +44,7 @@ def test_ladders_are_put_together_and_stand_in_the_order_of_their_times(recorded
     assert (first.problem, second.problem) == (LAYER, OTHER)
     assert list(first.ours) == ["winograd/f4x4", "winograd/f2x2", "direct/naive"]
     assert first.fastest == "winograd/f4x4" and first.ours[first.fastest].workspace_bytes == 77
-    assert first.rivals["torch"].time_ms == 3.0 and first.ratio == 1.5, "the median of 3, 3 and 5"
+    assert first.baselines["torch"].time_ms == 3.0 and first.ratio == 1.5, "the median of 3, 3 and 5"
     assert first.tflops(2.0) == LAYER.flops / 2e9
 
 
@@ -73,15 +73,17 @@ def test_directions_and_formats_are_apart(recorded):
     assert list(records.measured("t4", "float16")[0].ours) == ["fft/whole"]
 
 
-def test_the_search_tells_what_it_found_and_rivals_may_be_missing(recorded):
-    search = {"rival": "cuDNN's search", "rival_algorithm": "FFT", "rival_workspace_bytes": 5}
-    recorded({("t4", "conv_fft"): [row("tiled", 1.0, rival_ms=2.0, **search), row("whole", 2.0, None, problem=OTHER)]})
+def test_the_search_tells_what_it_found_and_baselines_may_be_missing(recorded):
+    search = {"baseline": "cuDNN's search", "baseline_algorithm": "FFT", "baseline_workspace_bytes": 5}
+    recorded(
+        {("t4", "conv_fft"): [row("tiled", 1.0, baseline_ms=2.0, **search), row("whole", 2.0, None, problem=OTHER)]}
+    )
     found, alone = records.measured("t4")
-    assert found.rivals["cuDNN's search"] == records.Timed(2.0, 5, "FFT")
-    assert alone.rivals == {} and alone.fastest_rival == "" and alone.ratio is None
+    assert found.baselines["cuDNN's search"] == records.Timed(2.0, 5, "FFT")
+    assert alone.baselines == {} and alone.fastest_baseline == "" and alone.ratio is None
 
 
-def test_the_book_s_own_records_hold_the_paper_s_layers_and_rivals():
+def test_the_book_s_own_records_hold_the_paper_s_layers_and_baselines():
     for machine in records.machines():
         problems = {one.problem for one in records.measured(machine)}
         assert conv.Forward(128, 64, 64, 64, 128, 9, 9) in problems

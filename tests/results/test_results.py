@@ -9,7 +9,7 @@ from labkit.machine import device
 from labkit.results import Results
 
 ROWS = [{"step": "naive", "size": 64, "time_ms": 2.0}, {"step": "tiled", "size": 64, "time_ms": 1.0}]
-FIELDS = set("operation step problem dtype time_ms tflops gb_s rival rival_time_ms ratio error".split())
+FIELDS = set("operation step problem dtype time_ms tflops gb_s baseline baseline_time_ms ratio error".split())
 
 
 def test_what_is_saved_is_loaded(tmp_path):
@@ -21,7 +21,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 
 
 def test_a_file_has_a_line_for_each_row_and_nothing_that_can_be_computed(tmp_path):
-    measured = {"step": "tiled", "time_ms": 0.3, "flops": 6 * 10**9, "min_bytes": 10**9, "rival_time_ms": 0.1}
+    measured = {"step": "tiled", "time_ms": 0.3, "flops": 6 * 10**9, "min_bytes": 10**9, "baseline_time_ms": 0.1}
     computed = {"tflops": 6e9 / 0.3 / 1e9, "gb_s": 1e9 / 0.3 / 1e6, "ratio": 0.1 / 0.3}
     path = results.save(Results("gemm", {"gpu": "NVIDIA T4"}, [measured | computed] * 2), "NVIDIA T4", tmp_path)
     text = path.read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def test_a_file_has_a_line_for_each_row_and_nothing_that_can_be_computed(tmp_pat
 
 def test_what_a_row_says_otherwise_than_it_is_computed_stays(tmp_path):
     """Such as the ratio of medians over several runs, or a speed without the FLOPs that it counts."""
-    rows = [{"time_ms": 2.0, "rival_time_ms": 1.0, "ratio": 0.6}, {"time_ms": 2.0, "tflops": 3.0}]
+    rows = [{"time_ms": 2.0, "baseline_time_ms": 1.0, "ratio": 0.6}, {"time_ms": 2.0, "tflops": 3.0}]
     path = results.save(Results("gemm", {}, rows), "T4", tmp_path)
     assert json.loads(path.read_text(encoding="utf-8"))["rows"] == rows
 
@@ -57,10 +57,10 @@ def test_rows_are_selected_by_their_fields():
 
 
 def test_a_table_has_a_line_for_each_row_that_differs_and_names_the_gpu():
-    rows = [{"step": "tiled", "size": 64, "time_ms": 1.0, "rival": rival} for rival in ("cuBLAS", "torch")]
+    rows = [{"step": "tiled", "size": 64, "time_ms": 1.0, "baseline": baseline} for baseline in ("cuBLAS", "torch")]
     found = Results("gemm", {"gpu": "NVIDIA T4", "date": "2026-11-22"}, [*ROWS, *rows])
-    table = found.table(["step", "time_ms", "rival"], size=64)
-    assert table.columns == ["step", "time, ms", "rival"]
+    table = found.table(["step", "time_ms", "baseline"], size=64)
+    assert table.columns == ["step", "time, ms", "baseline"]
     assert table.rows == [["naive", 2.0, ""], ["tiled", 1.0, ""], ["tiled", 1.0, "cuBLAS"], ["tiled", 1.0, "torch"]]
     assert found.table({"step": "kernel"}).rows == [["naive"], ["tiled"]]
     assert found.table({"step": "kernel"}).columns == ["kernel"]
@@ -81,7 +81,12 @@ def test_a_recorded_table_takes_rows_by_their_fields():
 
 @pytest.mark.parametrize(
     ("name", "heading"),
-    [("tflops", "TFLOP/s"), ("rival_time_ms", "rival time, ms"), ("workspace_bytes", "workspace, bytes"), ("M", "M")],
+    [
+        ("tflops", "TFLOP/s"),
+        ("baseline_time_ms", "baseline time, ms"),
+        ("workspace_bytes", "workspace, bytes"),
+        ("M", "M"),
+    ],
 )
 def test_a_heading_has_the_unit_apart(name, heading):
     assert results.heading(name) == heading
@@ -178,21 +183,21 @@ def test_recorded_files_say_on_what_and_when_they_were_measured(machine, operati
 
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm"])
-def test_recorded_gemm_holds_its_steps_beside_their_rivals(machine):
+def test_recorded_gemm_holds_its_steps_beside_their_baselines(machine):
     from labkit import gemm
     from labkit.cuda import cpp
 
     found = results.load("gemm", machine)
     assert {"gpu", "driver", "compute_capability"} <= found.header.keys()
     steps = gemm.ladder("fp32")
-    assert {row["step"] for row in found.select(rival="cuBLAS fp32")} == {step.slug for step in steps}
+    assert {row["step"] for row in found.select(baseline="cuBLAS fp32")} == {step.slug for step in steps}
     with_twin = {step.slug for step in steps if f"gemm/fp32/{step.name}" in cpp.names()}
-    assert {row["step"] for row in found.select(rival="CUDA C++")} == with_twin
+    assert {row["step"] for row in found.select(baseline="CUDA C++")} == with_twin
     for row in found.rows:
         assert row.keys() >= FIELDS
-        assert row["ratio"] == pytest.approx(row["rival_time_ms"] / row["time_ms"])
+        assert row["ratio"] == pytest.approx(row["baseline_time_ms"] / row["time_ms"])
         assert row["error"] < 1e-5
-    twins = found.select(rival="CUDA C++")
+    twins = found.select(baseline="CUDA C++")
     assert all(row["ratio"] > 0.9 for row in twins), "within 10% of the C++ twin"
 
 
@@ -232,12 +237,12 @@ def test_recorded_counters_agree_with_the_gpus(machine):
 
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_tensor"])
-def test_recorded_steps_on_tensor_cores_are_as_exact_as_their_rivals(machine):
+def test_recorded_steps_on_tensor_cores_are_as_exact_as_their_baselines(machine):
     from labkit import gemm
 
     rows = results.load("gemm_tensor", machine).rows
     assert {row["step"] for row in rows} >= {step.slug for step in gemm.ladder("tensor")}
-    assert all(row["error"] < 2 * row["rival_error"] for row in rows)
+    assert all(row["error"] < 2 * row["baseline_error"] for row in rows)
 
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_calls"])
@@ -246,11 +251,11 @@ def test_recorded_calls_are_as_exact_as_cublas(machine):
 
     rows = results.load("gemm_calls", machine).rows
     assert [(row["dtype"], row["call"]) for row in rows] == [(dtype, call.name) for dtype in DTYPES for call in CALLS]
-    assert all(row["error"] < 2 * row["rival_error"] for row in rows)
+    assert all(row["error"] < 2 * row["baseline_error"] for row in rows)
 
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "gemm_shapes"])
 def test_recorded_products_of_all_shapes_are_as_exact_as_cublas(machine):
     *products, reading = results.load("gemm_shapes", machine).rows
     assert reading["step"] == "read"
-    assert len(products) == 68 and all(row["error"] < 2 * row["rival_error"] for row in products)
+    assert len(products) == 68 and all(row["error"] < 2 * row["baseline_error"] for row in products)

@@ -19,12 +19,12 @@ TIMES = {  # ms, by queries
 STEPS, BASELINES = ("mma", "wgmma"), ("flash", "copy")
 
 
-def row(step, queries, baseline, **fields):
+def row(step, queries, other, **fields):
     measured = {"time_ms": TIMES[step][queries], "error": 1e-3, "registers": len(step)}
-    baseline_ms = {"rival": baseline, "rival_time_ms": TIMES[baseline][queries]}
+    baseline_ms = {"baseline": other, "baseline_time_ms": TIMES[other][queries]}
     same = {"step": step, "problem": f"8x{queries}", "queries": queries, "dtype": "bfloat16", "causal": False}
     work = {"flops": 10**12, "min_bytes": 10**9}
-    errors = {"rival_error": 2e-3} if baseline == "flash" else {}
+    errors = {"baseline_error": 2e-3} if other == "flash" else {}
     return add_computed({**same, **work, **measured, **baseline_ms, **errors, **fields})
 
 
@@ -138,9 +138,11 @@ def test_rows_of_several_measurements_are_refused_with_what_they_differ_in():
 
 
 def test_a_baseline_measured_twice_has_its_median_and_the_twin_of_each_step_is_left_out():
-    again = row("mma", 1024, "copy", rival_time_ms=0.6)
+    again = row("mma", 1024, "copy", baseline_time_ms=0.6)
     assert shown(records(record(again), "", y="time_ms"))[1][0][-1] == "0.5"
-    twins = [row(step, 1024, "copy", rival="CUDA C++", rival_time_ms=time) for step, time in zip(STEPS, (2.1, 0.9))]
+    twins = [
+        row(step, 1024, "copy", baseline="CUDA C++", baseline_time_ms=time) for step, time in zip(STEPS, (2.1, 0.9))
+    ]
     assert "CUDA C++ ms" not in shown(records(record(*twins), "", y="time_ms"))[0]
     with pytest.raises(ValueError, match="rows are of CUDA C[+][+] with problem 8x1024, and they differ in step"):
         records(record(*twins), "", series=["mma", "CUDA C++"])
@@ -207,5 +209,5 @@ def test_steps_that_compute_different_things_have_baselines_of_their_own():
     with pytest.raises(ValueError, match="rows are of torch with problem 16777216, and they differ in step"):
         records("blas", "", where=where)
     _, (cells,) = shown(records("blas", "", y="ratio", series=steps, baseline="torch", where=where))
-    own = [results.load("blas").select(step=step, rival="torch", **where)[0]["ratio"] for step in steps]
+    own = [results.load("blas").select(step=step, baseline="torch", **where)[0]["ratio"] for step in steps]
     assert [float(cell) for cell in cells[1:]] == pytest.approx(own, rel=1e-2)
