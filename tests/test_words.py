@@ -1,6 +1,6 @@
 """Words that are never right in this project: names, docstrings, comments and prose use the field's.
 
-Names that are public stay: those of steps, by which results and links go, and functions that learners' notebooks define.
+Public names stay: steps, by which results and links go, and functions that learners' notebooks define.
 """
 
 import re
