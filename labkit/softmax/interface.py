@@ -18,7 +18,7 @@ from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
-from labkit.softmax.problem import Backward, Forward, Rows
+from labkit.softmax.problem import Backward, Forward, RowProblem
 from labkit.softmax.row_steps import launches_of
 
 FORMATS = FP32, BF16
@@ -27,7 +27,7 @@ FORMATS = FP32, BF16
 class OfRows(Operation):
     """A softmax of rows without its arrays, which are all alike; a subclass has the option format."""
 
-    of: ClassVar[type[Rows]]
+    of: ClassVar[type[RowProblem]]
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class OfRows(Operation):
         arrays = tuple(reshaped(given[name], problem.rows, problem.columns) for name in self.arrays)
         return launches_of(arrays, problem, self._format(given), workspace)
 
-    def _problem(self, X) -> Rows:
+    def _problem(self, X) -> RowProblem:
         *rows, columns = X.shape
         return self.of(prod(rows) or 1, columns)  # no rows are checked as one is
 

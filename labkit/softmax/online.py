@@ -23,20 +23,20 @@ LOG2_E = np.float32(1.4426950408889634)
 
 
 @cuda.jit(device=True)
-def exponential(x):
+def exp(x):
     """exp(x): hardware has the power of 2 as an instruction."""
     return math.exp2(x * LOG2_E)
 
 
 @cuda.jit(device=True)
-def updated(maximum, total, value):
+def add_value(maximum, total, value):
     """Maximum and total with one more value."""
     larger = max(maximum, value)
-    return larger, total * exponential(maximum - larger) + exponential(value - larger)
+    return larger, total * exp(maximum - larger) + exp(value - larger)
 
 
 @cuda.jit(device=True)
-def warp_maximum(value):
+def warp_max(value):
     """The maximum over the lanes of a warp, in all of them."""
     away = WARP // 2
     while away > 0:
@@ -46,14 +46,14 @@ def warp_maximum(value):
 
 
 @cuda.jit(device=True)
-def of_warp(maximum, total):
+def merge_warp(maximum, total):
     """Maximum and total of all lanes of a warp, in all of them: each lane rescales its own once."""
-    largest = warp_maximum(maximum)
-    return largest, warp_all_sum(total * exponential(maximum - largest))
+    largest = warp_max(maximum)
+    return largest, warp_all_sum(total * exp(maximum - largest))
 
 
 @cuda.jit(device=True)
-def of_block(maximum, total, of_warps):
+def merge_block(maximum, total, of_warps):
     """Those of all warps of a block, in all threads, of those of each warp, which its lanes have. All must call.
 
     `of_warps` is a shared array of two rows, with an element for each warp, that nobody reads any more from another
@@ -66,4 +66,4 @@ def of_block(maximum, total, of_warps):
     maximum, total = LEAST, np.float32(0)
     if t % WARP < cuda.blockDim.x // WARP:
         maximum, total = of_warps[0, t % WARP], of_warps[1, t % WARP]
-    return of_warp(maximum, total)
+    return merge_warp(maximum, total)

@@ -11,7 +11,9 @@ def stated(step) -> dict[str, str]:
 
 def passes(trace, problem) -> float:
     """How often a launch reads or writes all values of an array of images."""
-    of_images = sum(found.bytes for found in trace.sites if found.site.array.removesuffix("_map") in problem.of_pixels)
+    of_images = sum(
+        found.bytes for found in trace.sites if found.site.array.removesuffix("_map") in problem.image_arrays
+    )
     return of_images / (problem.C * problem.values * 4)
 
 

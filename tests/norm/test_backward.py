@@ -14,7 +14,7 @@ HARD = norm.BatchBackward(3, 4, 5, 2, hard=True)
 
 def given(problem, format=FP32):
     """Operands by name, images in float64."""
-    arrays = problem.named(problem.operands(format))
+    arrays = problem.arrays_by_name(problem.operands(format))
     return arrays | {name: format.decode(arrays[name]) for name in ("dy", "x")}
 
 
@@ -29,7 +29,7 @@ def is_right(problem, found, format=FP32) -> bool:
     before = problem.operands(format)
     after = [
         (format if name == "dx" else FP32).encode(found[name]) if name in found else X
-        for name, X in problem.named(before).items()
+        for name, X in problem.arrays_by_name(before).items()
     ]
     return problem.is_right(before, (*after, problem), format)
 
@@ -61,7 +61,7 @@ def test_the_formula_is_the_slope_of_the_forward_pass(relu):
 
 
 def test_both_layouts_hold_the_same():
-    arrays = SMALL.named(SMALL.operands())
+    arrays = SMALL.arrays_by_name(SMALL.operands())
     turned = {name: np.ascontiguousarray(X.transpose(0, 2, 3, 1)) if X.ndim == 4 else X for name, X in arrays.items()}
     last = norm.BatchBackward(3, 4, 5, 2, layout="NHWC")
     found = {ARRAYS[place]: one.value for place, one in last.expected((*turned.values(), last)).items()}
@@ -71,19 +71,19 @@ def test_both_layouts_hold_the_same():
 
 def wrong(problem, what, format=FP32) -> dict[str, np.ndarray]:
     """The outputs of a kernel in which one thing is wrong."""
-    of, axes, n = given(problem, format), problem._axes, problem.values
+    of, axes, n = given(problem, format), problem._reduced_axes, problem.values
     root = np.sqrt(
         of["variance"].astype(np.float64) * (n / (n - 1) if what == "unbiased variance" else 1) + problem.eps
     )
-    weight, bias, mean, root = (problem._by_channel(X) for X in (of["weight"], of["bias"], of["mean"], root))
+    weight, bias, mean, root = (problem._per_channel(X) for X in (of["weight"], of["bias"], of["mean"], root))
     centred = (of["x"] - (0 if what == "no mean" else mean)) / root
     y = centred * weight + (0 if what == "mask without bias" else bias)
     g = of["dy"] if what == "no mask" else np.where(y <= 0, 0, of["dy"])
     g = np.where(y > 0, 0, of["dy"]) if what == "mask turned" else g
     dbias, dweight = g.sum(axes), ((of["dy"] if what == "dweight without mask" else g) * centred).sum(axes)
     n -= what == "divided by one less"
-    share = 0 if what == "no mean of gradients" else problem._by_channel(dbias) / n
-    slope = 0 if what == "no products" else problem._by_channel(dweight) / n
+    share = 0 if what == "no mean of gradients" else problem._per_channel(dbias) / n
+    slope = 0 if what == "no products" else problem._per_channel(dweight) / n
     dx = weight / root * (g - share - centred * slope)
     dbias = of["dy"].sum(axes) if what == "dbias without mask" else dbias
     dweight = dweight * root.ravel() if what == "dweight not divided" else dweight

@@ -41,7 +41,7 @@ def test_all_steps_have_the_same_form(step):
 def test_what_relu_cut_has_no_gradient(step):
     """What is exactly zero before ReLU is cut, what is NaN is not, and a gradient that is NaN does not get through."""
     problem = problem_of(step, 2, 3, 4, 4)
-    arrays = problem.named(problem.operands())
+    arrays = problem.arrays_by_name(problem.operands())
     of_channel = {"mean": [2, 0, 0], "variance": [1] * 3, "weight": [1, 1, -1], "bias": [0] * 3}
     arrays |= {name: np.array(value, np.float32) for name, value in of_channel.items() if name in arrays}
     dy, x = (np.moveaxis(arrays[name], problem.layout.index("C"), 1) for name in ("dy", "x"))  # of the same memory

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from described import described
 
 from labkit import norm
 from labkit.formats import BF16, FP32
-from labkit.norm.problem import ARRAYS, planes_of
+from labkit.norm.images import as_planes
+from labkit.norm.problem import ARRAYS
 
 SMALL = norm.BatchForward(3, 4, 5, 2)
 
@@ -115,9 +117,10 @@ def test_what_is_no_batch_norm_is_refused(sizes, why):
 
 
 def test_planes_that_32_bits_do_not_count_are_refused():
-    assert planes_of((2**16, 2**16 - 1, 3, 5)) == (2**32 - 2**16, 15)
+    images = described(norm.BatchForward(2**16, 2**16 - 1, 3, 5), FP32)
+    assert as_planes(images[0])[0].shape == (2**32 - 2**16, 15)
     with pytest.raises(ValueError, match="make 4294967296 planes, and this step counts them below 4294967296: choose"):
-        planes_of((2**16, 2**16, 1, 1))
+        as_planes(described(norm.BatchForward(2**16, 2**16, 1, 1), FP32)[0])
 
 
 def test_numbers_of_other_kinds_are_refused():

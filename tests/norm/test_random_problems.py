@@ -9,11 +9,11 @@ from sampling import WHOLE
 
 from labkit import cuda
 from labkit.ladder import TooLarge, ladders
-from labkit.norm.images import OfImages
+from labkit.norm.images import ImageProblem
 
 PROBLEMS = 200 if WHOLE else 4  # of a step
 AS_DRAWN = [Phase.generate]
-STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, OfImages)]
+STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, ImageProblem)]
 
 
 def batches(step):

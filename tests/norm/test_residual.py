@@ -26,7 +26,7 @@ def expected(problem, operands, format=FP32):
 
 
 def test_what_is_added_stands_before_relu():
-    arrays = SMALL.named(SMALL.operands())
+    arrays = SMALL.arrays_by_name(SMALL.operands())
     plain = norm.BatchForward(3, 4, 5, 2, relu=False)
     of_plain = expected(plain, (*(arrays[name] for name in plain.arrays), plain))
     found = expected(SMALL, (*arrays.values(), SMALL))
@@ -38,7 +38,7 @@ def test_what_is_added_stands_before_relu():
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 def test_wrong_sums_are_told(format):
     before = SMALL.operands(format)
-    arrays, found = SMALL.named(before), expected(SMALL, before, format)
+    arrays, found = SMALL.arrays_by_name(before), expected(SMALL, before, format)
     after = {name: (format if name == "y" else FP32).encode(value) for name, value in found.items()}
     assert SMALL.is_right(before, (*(arrays | after).values(), SMALL), format)
     plain = expected(replace(SMALL, relu=False), (*arrays.values(), replace(SMALL, relu=False)), format)["y"]
@@ -50,7 +50,7 @@ def test_wrong_sums_are_told(format):
 def test_the_gradient_of_the_residual_is_that_of_y_bit_by_bit():
     for format in (FP32, BF16):
         before = BACK.operands(format)
-        arrays, found = BACK.named(before), expected(BACK, before, format)
+        arrays, found = BACK.arrays_by_name(before), expected(BACK, before, format)
         assert np.array_equal(format.encode(found["dresidual"]), np.where(arrays["y"] == 0, 0, arrays["dy"]))
         after = {name: (format if name[-1] in "xl" else FP32).encode(value) for name, value in found.items()}
         assert BACK.is_right(before, (*(arrays | after).values(), BACK), format)
@@ -59,7 +59,7 @@ def test_the_gradient_of_the_residual_is_that_of_y_bit_by_bit():
 
 
 def test_the_gradients_are_those_of_batch_norm_without_relu_of_what_relu_let_through():
-    arrays = BACK.named(BACK.operands())
+    arrays = BACK.arrays_by_name(BACK.operands())
     found = expected(BACK, (*arrays.values(), BACK))
     plain = norm.BatchBackward(3, 4, 5, 2, relu=False)
     given = arrays | {"dy": found["dresidual"].astype(np.float32), "bias": np.zeros(4, np.float32)}
@@ -89,7 +89,7 @@ def test_all_steps_have_the_same_form(step):
 def test_what_is_no_number_is_not_rectified(step):
     before = SMALL.operands()
     before[1][1, 2, 3, 1] = np.nan
-    after = SMALL.named(step.simulate(*before).operands)
+    after = SMALL.arrays_by_name(step.simulate(*before).operands)
     assert np.isnan(after["y"][1, 2, 3, 1]) and np.isnan(after["y"]).sum() == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 from labkit import norm
 from labkit.formats import BF16, FP32
 from labkit.norm.rows import problem as problem_of_rows
-from labkit.norm.rows.problem import SOME
+from labkit.norm.rows.problem import CHECKED_ROWS
 
 KINDS = "layer", "rms"
 
@@ -121,19 +121,19 @@ def test_hard_rows_have_the_mean_and_variance_that_are_stated():
 
 
 def test_a_part_has_the_results_of_the_whole(monkeypatch):
-    monkeypatch.setattr(problem_of_rows, "LARGE", 1000)
-    problem = norm.RowForward(2 * SOME, 20)
+    monkeypatch.setattr(problem_of_rows, "CHECKED_ELEMENTS", 1000)
+    problem = norm.RowForward(2 * CHECKED_ROWS, 20)
     before = problem.operands()
     part = problem.part(before)
-    assert part[0].shape == (SOME, 20) and part[-1].rows == SOME
+    assert part[0].shape == (CHECKED_ROWS, 20) and part[-1].rows == CHECKED_ROWS
     assert np.array_equal(part[0][-1], before[0][-1]) and np.array_equal(part[1], before[1])
     small = norm.RowForward(3, 4)
     assert len(small.part(small.operands())[0]) == 3
-    backward = norm.RowBackward(2 * SOME, 20)
+    backward = norm.RowBackward(2 * CHECKED_ROWS, 20)
     whole = backward.operands()
     some = backward.part(whole)
     (dx,) = backward.expected(some)  # the others are sums over all rows
-    assert backward.ARRAYS[dx] == "dx" and some[dx].shape == (SOME, 20)
+    assert backward.ARRAYS[dx] == "dx" and some[dx].shape == (CHECKED_ROWS, 20)
     assert np.array_equal(some[0][-1], whole[0][-1])
 
 

@@ -13,7 +13,7 @@ from labkit import cuda, simulate, softmax, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.softmax.online import exponential, warp_maximum
+from labkit.softmax.online import exp, warp_max
 
 PROBLEMS = 200 if WHOLE else 8  # random ones, of a step
 AS_DRAWN = [Phase.generate]
@@ -166,18 +166,18 @@ def test_rows_that_a_step_cannot_keep_are_refused():
 @cuda.jit(device=True)
 def without_rescaling(maximum, total, value):
     larger = max(maximum, value)
-    return larger, total + exponential(value - larger)
+    return larger, total + exp(value - larger)
 
 
 @cuda.jit(device=True)
 def by_the_wrong_difference(maximum, total, value):
     larger = max(maximum, value)
-    return larger, total * exponential(larger - value) + exponential(value - larger)
+    return larger, total * exp(larger - value) + exp(value - larger)
 
 
 @cuda.jit(device=True)
 def of_a_warp_by_sum(maximum, total):
-    return warp_maximum(maximum), warp_all_sum(total)
+    return warp_max(maximum), warp_all_sum(total)
 
 
 @cuda.jit(device=True)
@@ -190,10 +190,10 @@ def of_the_first_warp(maximum, total, of_warps):
 
 
 WRONG = {
-    "what was summed is not rescaled": {"updated": without_rescaling},
-    "rescaled by what it is not": {"updated": by_the_wrong_difference},
-    "lanes are added up": {"of_warp": of_a_warp_by_sum},
-    "other warps are forgotten": {"of_block": of_the_first_warp},
+    "what was summed is not rescaled": {"add_value": without_rescaling},
+    "rescaled by what it is not": {"add_value": by_the_wrong_difference},
+    "lanes are added up": {"merge_warp": of_a_warp_by_sum},
+    "other warps are forgotten": {"merge_block": of_the_first_warp},
     "the maximum begins at zero": {"LEAST": np.float32(0)},
     "the maximum begins at minus infinity": {"LEAST": np.float32(-np.inf)},
 }
@@ -221,7 +221,7 @@ def test_a_block_that_forgets_its_barrier_is_told():
     step = softmax.ladder("forward").step("on_chip")
     problem = softmax.Forward(2, 1024)
     (launch,) = step.launches(*problem.operands())
-    trace = simulate(specialise(launch.kernel, of_block=without_a_barrier), 2, launch.block, *launch.arguments)
+    trace = simulate(specialise(launch.kernel, merge_block=without_a_barrier), 2, launch.block, *launch.arguments)
     assert any(finding.kind == "race" for finding in trace.errors)
 
 

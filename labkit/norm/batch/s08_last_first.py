@@ -21,11 +21,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.sums import is_last
@@ -124,7 +123,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
     kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)

@@ -21,11 +21,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
@@ -116,7 +115,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     vectors, share, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers

@@ -24,11 +24,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.vector_widths import specialise_vectors, width_of_four
 from labkit.parts.vectors import copy_async, load_shared, store
@@ -125,7 +124,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     at_once = width_of_four(x, y)
     blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu

@@ -21,11 +21,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last
 from labkit.parts.vector_widths import specialise_fours
@@ -118,7 +117,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     """dx, dweight and dbias, of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
+    dy, x, dx = as_planes(dy, x, dx)
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     kept = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)
     given, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)

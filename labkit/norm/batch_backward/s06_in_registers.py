@@ -21,11 +21,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vectors import load, store
 
@@ -109,7 +108,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     """dx, dweight and dbias, of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
+    dy, x, dx = as_planes(dy, x, dx)
     share, threads = geometry(problem, fitting_share(problem.H * problem.W, format))
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers

@@ -27,11 +27,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import specialise_vectors, width_of_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
@@ -182,7 +181,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     """dx, dweight and dbias, of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
+    dy, x, dx = as_planes(dy, x, dx)
     at_once = width_of_four(dy, x, dx)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu

@@ -16,15 +16,15 @@ Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sum
 """
 
 from functools import cache
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
+from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
@@ -117,7 +117,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
+    x, y = as_pixels(x, y)
     share, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers

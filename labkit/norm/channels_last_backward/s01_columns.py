@@ -16,15 +16,15 @@ Limited by memory. `s02_last_first` finds some of what the first pass read in L2
 Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
 """
 
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import is_last
 from labkit.parts.vector_widths import specialise_fours
@@ -151,7 +151,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     """dx, dweight and dbias, of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
+    dy, x, dx = as_pixels(dy, x, dx)
     across, wide, parts = geometry(problem)
     kept = workspace.array("partials", (2, parts, problem.C), np.float32), workspace.counters(wide)
     rows = -(-problem.values // (LOADS * THREADS // across))

@@ -16,15 +16,15 @@ Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_all_sum
 """
 
 from functools import cache
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
@@ -100,7 +100,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     """dx, dweight and dbias, of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
+    dy, x, dx = as_pixels(dy, x, dx)
     share, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
     kernel = specialise_fours(_sized(in_registers, share), dy, x, dx)

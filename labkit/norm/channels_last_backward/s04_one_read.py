@@ -21,15 +21,15 @@ of `labkit.parts.vectors`.
 """
 
 from functools import cache
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.images import as_pixels
 from labkit.parts.meeting import meet
 from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import width_of_four
@@ -196,7 +196,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     """dx, dweight and dbias, of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
+    dy, x, dx = as_pixels(dy, x, dx)
     at_once = width_of_four(dy, x, dx)
     across, teams, blocks, room = geometry(problem, format.itemsize, at_once)
     partials = workspace.array("partials", (2, problem.C, blocks), np.float32)

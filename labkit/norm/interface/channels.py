@@ -15,7 +15,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.calls.operation import Operation, Result
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
-from labkit.norm.images import LAYOUTS, Layout, OfImages
+from labkit.norm.images import LAYOUTS, ImageProblem, Layout
 from labkit.norm.interface.choice import launches_of
 from labkit.norm.interface.filled import filled
 from labkit.norm.interface.images import as_images, orders, sizes
@@ -37,7 +37,7 @@ class OfChannels(Operation):
         check_number("eps", self.eps, " that is not below 0", least=0)
 
     @abstractmethod
-    def problem_of(self, *sizes) -> OfImages:
+    def problem_of(self, *sizes) -> ImageProblem:
         """The problem of N, C, H, W, ReLU and the layout in whose order elements follow one another."""
 
     def declared(self, given: Mapping[str, object]) -> "OfChannels":
@@ -80,7 +80,7 @@ class OfChannels(Operation):
                     made.append(filled(arrays[name], INSTEAD[name]))
         return made + launches_of(tuple(arrays.values()), problem, self._format(given["x"]), workspace)
 
-    def _problem(self, x, order: Layout) -> OfImages:
+    def _problem(self, x, order: Layout) -> ImageProblem:
         return self.problem_of(*sizes(tuple(x.shape), self.layout), bool(self.relu), order)
 
     def _format(self, x) -> Format:

@@ -4,7 +4,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.calls.choice import Chooser, Chosen
 from labkit.formats import Format
 from labkit.ladder import Launch, Problem
-from labkit.norm.rows.problem import Rows
+from labkit.norm.rows.problem import RowProblem
 
 # Records are near in what a block does; how many blocks there are hardly matters.
 ROWS = Chooser("norm", (("columns", 1), ("kind", 1)))
@@ -24,5 +24,5 @@ def launches_of(arrays: tuple, problem: Problem, format: Format, workspace: Work
 
 def chosen(arrays: tuple, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
     """The fastest step for arrays that fit the problem, and its launches; raises as `launches_of`."""
-    chooser = ROWS if isinstance(problem, Rows) else IMAGES
+    chooser = ROWS if isinstance(problem, RowProblem) else IMAGES
     return chooser.fastest(arrays, problem, format, workspace)

@@ -21,7 +21,7 @@ from labkit.layout import is_in_c_order
 from labkit.norm.interface.channels import FORMATS, INSTEAD, check_number
 from labkit.norm.interface.choice import launches_of
 from labkit.norm.interface.filled import filled
-from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, Rows
+from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, RowProblem
 
 OF_ROWS = "mean", "rstd"
 OF_COLUMNS = "weight", "bias"
@@ -83,11 +83,11 @@ class OfRows(Operation):
                     made.append(filled(arrays[-1], INSTEAD[name]))
         return made + launches_of(tuple(arrays), problem, self._format(given["x"]), workspace)
 
-    def problem_of(self, rows: int, columns: int) -> Rows:
+    def problem_of(self, rows: int, columns: int) -> RowProblem:
         """The problem of so many rows of so many values."""
         return RowForward(rows, columns, self.kind, self.eps)
 
-    def _problem(self, rows, row) -> Rows:
+    def _problem(self, rows, row) -> RowProblem:
         return self.problem_of(prod(rows) or 1, prod(row))  # no rows are checked as one is
 
     def _format(self, x) -> Format:

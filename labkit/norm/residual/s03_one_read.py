@@ -22,10 +22,9 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.norm.residual import TAKES
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.vector_widths import specialise_vectors, width_of_four
@@ -154,7 +153,7 @@ def launches(
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
+    x, residual, y = as_planes(x, residual, y)
     at_once = width_of_four(x, residual, y)
     clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu

@@ -19,10 +19,9 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.norm.residual_backward import TAKES
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last
@@ -117,7 +116,7 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     """dx, dresidual, dweight and dbias, of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, y, dx, dresidual = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual))
+    dy, x, y, dx, dresidual = as_planes(dy, x, y, dx, dresidual)
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     kept = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)
     eps, values = np.float32(problem.eps), np.float32(problem.values)

@@ -20,7 +20,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.parts.sums import block_all_sum
-from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
+from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -34,12 +34,12 @@ def three_reads(x, y):
     maximum, total = LEAST, np.float32(0)
     for i in range(t, columns, THREADS):
         maximum = max(maximum, x[row, i])
-    maximum, _ = of_block(warp_maximum(maximum), total, of_warps[1:])
+    maximum, _ = merge_block(warp_max(maximum), total, of_warps[1:])
     for i in range(t, columns, THREADS):
-        total += exponential(x[row, i] - maximum)
+        total += exp(x[row, i] - maximum)
     total = block_all_sum(total, of_warps[0])
     for i in range(t, columns, THREADS):
-        y[row, i] = exponential(x[row, i] - maximum) / total
+        y[row, i] = exp(x[row, i] - maximum) / total
 
 
 def launches(x, y, problem):

@@ -17,7 +17,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.softmax.online import LEAST, exponential, of_block, of_warp, updated
+from labkit.softmax.online import LEAST, add_value, exp, merge_block, merge_warp
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
@@ -30,11 +30,11 @@ def online(x, y):
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
     maximum, total = LEAST, np.float32(0)
     for i in range(t, columns, THREADS):
-        maximum, total = updated(maximum, total, x[row, i])
-    maximum, total = of_warp(maximum, total)
-    maximum, total = of_block(maximum, total, of_warps)
+        maximum, total = add_value(maximum, total, x[row, i])
+    maximum, total = merge_warp(maximum, total)
+    maximum, total = merge_block(maximum, total, of_warps)
     for i in range(t, columns, THREADS):
-        y[row, i] = exponential(x[row, i] - maximum) / total
+        y[row, i] = exp(x[row, i] - maximum) / total
 
 
 def launches(x, y, problem):

@@ -25,7 +25,7 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
-from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
+from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
 BENCHED = benched(*WIDTHS[:-1])  # those that it takes
 WIDTH = 4  # values of a piece
@@ -48,14 +48,14 @@ def on_chip(x, y, columns):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 maximum = max(maximum, own[k, e])
-    maximum = warp_maximum(maximum)
+    maximum = warp_max(maximum)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
-                own[k, e] = exponential(own[k, e] - maximum)
+                own[k, e] = exp(own[k, e] - maximum)
                 total += own[k, e]
-    of_row, all_of_it = of_block(maximum, warp_all_sum(total), of_warps)
-    scale = exponential(maximum - of_row) / all_of_it
+    of_row, all_of_it = merge_block(maximum, warp_all_sum(total), of_warps)
+    scale = exp(maximum - of_row) / all_of_it
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:

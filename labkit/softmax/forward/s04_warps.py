@@ -22,7 +22,7 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
-from labkit.softmax.online import LEAST, exponential, warp_maximum
+from labkit.softmax.online import LEAST, exp, warp_max
 
 BENCHED = benched(*WIDTHS[:2])  # those that it takes
 COMPARED = BENCHED[1]
@@ -51,11 +51,11 @@ def warps(x, y, columns):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
                         maximum = max(maximum, own[r * PIECES + k, e])
-            maximum = warp_maximum(maximum)
+            maximum = warp_max(maximum)
             for k in range(PIECES):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        own[r * PIECES + k, e] = exponential(own[r * PIECES + k, e] - maximum)
+                        own[r * PIECES + k, e] = exp(own[r * PIECES + k, e] - maximum)
                         total += own[r * PIECES + k, e]
             scale = np.float32(1) / warp_all_sum(total)
             for k in range(PIECES):

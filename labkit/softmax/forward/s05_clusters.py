@@ -24,7 +24,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
-from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
+from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
 CLUSTER = 8  # blocks that share a row
 SIZES = 1, 2, 4, 8
@@ -61,13 +61,13 @@ def clusters(x, y, columns):
             unpack(kept[k], own)
             for e in range(WIDTH):
                 maximum = max(maximum, own[e])
-    maximum = warp_maximum(maximum)
+    maximum = warp_max(maximum)
     for k in range(PIECES):
         if np.uint32(WIDTH * (k * threads + t)) < count:
             unpack(kept[k], own)
             for e in range(WIDTH):
-                total += exponential(own[e] - maximum)
-    maximum, total = of_block(maximum, warp_all_sum(total), of_warps)
+                total += exp(own[e] - maximum)
+    maximum, total = merge_block(maximum, warp_all_sum(total), of_warps)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(of_blocks, (0, rank), t, maximum)
@@ -77,14 +77,14 @@ def clusters(x, y, columns):
             maximum = max(maximum, of_blocks[0, block])
         total = np.float32(0)
         for block in range(CLUSTER):
-            total += of_blocks[1, block] * exponential(of_blocks[0, block] - maximum)
+            total += of_blocks[1, block] * exp(of_blocks[0, block] - maximum)
     scale = np.float32(1) / total
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             unpack(kept[k], own)
             for e in range(WIDTH):
-                own[e] = exponential(own[e] - maximum) * scale
+                own[e] = exp(own[e] - maximum) * scale
             store(y, row, first + i, own)
 
 
