@@ -27,11 +27,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.pieces import rescale, sums
+from labkit.norm.pieces import normalise_piece, piece_moments, tma_rows
 from labkit.parts.moments import ROWS, merged, of_warp
 
 FORMATS = FP32, BF16
@@ -98,7 +97,7 @@ def overlapped(
         values = average = rest = squares = np.float32(0)
         if has_piece:
             ptx.mbarrier_wait(landed, warp, turn % 2)
-            values, average, rest, squares = sums(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
+            values, average, rest, squares = piece_moments(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
         values, average, rest, squares = of_warp(values, average, rest, squares)
         values, average = cuda.shfl_sync(ALL, values, 0), cuda.shfl_sync(ALL, average, 0)
         rest, squares = cuda.shfl_sync(ALL, rest, 0), cuda.shfl_sync(ALL, squares, 0)
@@ -128,7 +127,7 @@ def overlapped(
         centre, scale = cuda.shfl_sync(ALL, centre, 0), cuda.shfl_sync(ALL, scale, 0)
 
         if has_piece:
-            rescale(tiles, warp, lane, BOX_IMAGES * BOX_ROWS, centre, scale, bias[c], relu)
+            normalise_piece(tiles, warp, lane, BOX_IMAGES * BOX_ROWS, centre, scale, bias[c], relu)
             ptx.fence_async()
             cuda.syncwarp()
             if lane == 0:
@@ -202,20 +201,14 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
     rows = problem.H * problem.W * format.itemsize // ROW_BYTES
-    sides = problem.N, problem.C, rows, ROW_BYTES // format.itemsize
+    shape = problem.N, problem.C, rows, ROW_BYTES // format.itemsize
     box = cut.box_images, 1, cut.box_rows, LANES
-    maps = [ptx.TensorMap(_in_rows(X, sides), box) for X in (x, y)]
+    maps = [ptx.TensorMap(tma_rows(X, *shape), box) for X in (x, y)]
     numbers = np.uint32(problem.N), np.uint32(rows), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     kept = mean, variance, running_mean, running_variance, workspace.counters(1)
     arguments = *maps, weight, bias, *kept, *numbers
     grid, block = cut.blocks * cut.clusters, (LANES, cut.pieces)
     return [Launch(specialise_for(overlapped, cut, format), grid, block, arguments, cut.kept_bytes)]
-
-
-def _in_rows(X, sides):
-    """Images as rows of 128 bytes: of float32, or of words of two bfloat16."""
-    X = reshaped(X, *sides)
-    return X if X.dtype == np.float32 else as_words(X)
 
 
 @lru_cache(128)  # a kernel for many a size of images

@@ -26,11 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
-from labkit.norm.pieces import scaled
+from labkit.norm.pieces import normalise, tma_rows
 from labkit.parts.meeting import meet
 from labkit.parts.moments import merged, of_warp
 from labkit.parts.vectors import load_at, store_at
@@ -174,7 +173,7 @@ def one_read(
                 line, word = v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4
                 load_at(tiles, (warp, line, word), own)
                 for e in range(WIDTH):
-                    own[e] = scaled(own[e], near[e], total[e], squares[e], relu)
+                    own[e] = normalise(own[e], near[e], total[e], squares[e], relu)
                 store_at(tiles, (warp, line, word), own)
             ptx.fence_async()
             cuda.syncwarp()
@@ -251,19 +250,13 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
-    maps = [ptx.TensorMap(_in_rows(X, problem), (cut.box_pixels, cut.vectors * 4)) for X in (x, y)]
+    maps = [ptx.TensorMap(tma_rows(X, problem.values, problem.C), (cut.box_pixels, cut.vectors * 4)) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)
     arrived = workspace.counters(-(-problem.C * format.itemsize // (cut.vectors * 16)))
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     kept = weight, bias, mean, variance, running_mean, running_variance, partials, arrived
     grid, block = cut.blocks * cut.groups, (LANES, cut.pieces)
     return [Launch(specialise_for(one_read, cut, format), grid, block, (*maps, *kept, *numbers), cut.kept_bytes)]
-
-
-def _in_rows(X, problem):
-    """Images as a matrix of a row for each pixel: of float32, or of words of two bfloat16."""
-    X = reshaped(X, problem.values, problem.C)
-    return X if X.dtype == np.float32 else as_words(X)
 
 
 @lru_cache(128)  # a kernel for many a size of images

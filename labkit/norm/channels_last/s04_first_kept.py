@@ -26,11 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
-from labkit.norm.pieces import scaled
+from labkit.norm.pieces import normalise, tma_rows
 from labkit.parts.meeting import meet
 from labkit.parts.moments import merged, of_warp
 from labkit.parts.vectors import load_at, store_at
@@ -226,7 +225,7 @@ def first_kept(
                     line, word = v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4
                     load_at(tiles, (slot, line, word), own)
                     for e in range(WIDTH):
-                        own[e] = scaled(own[e], near[e], total[e], squares[e], relu)
+                        own[e] = normalise(own[e], near[e], total[e], squares[e], relu)
                     store_at(tiles, (slot, line, word), own)
             ptx.fence_async()
             cuda.syncwarp()
@@ -288,18 +287,14 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
-    maps = [ptx.TensorMap(_in_lines(X, problem, format), (cut.lines, LINE_WORDS)) for X in (x, y)]
+    elements = 128 // format.itemsize  # of a line
+    shape = problem.values * problem.C // elements, elements
+    maps = [ptx.TensorMap(tma_rows(X, *shape), (cut.lines, LINE_WORDS)) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)
     kept = mean, variance, running_mean, running_variance, partials, workspace.array("scales", (problem.C,), np.float32)
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = *maps, weight, bias, *kept, workspace.counters(2), *numbers
     return [Launch(specialise_for(first_kept, cut, format), cut.blocks, THREADS + LANES, arguments, cut.kept_bytes)]
-
-
-def _in_lines(X, problem, format):
-    """Images as lines of 128 bytes: of float32, or of words of two bfloat16."""
-    X = reshaped(X, problem.values * problem.C * format.itemsize // 128, 128 // format.itemsize)
-    return X if X.dtype == np.float32 else as_words(X)
 
 
 @lru_cache(128)  # a kernel for many a size of images
