@@ -20,7 +20,7 @@ PROBLEMS = [
 def small(request, monkeypatch):
     """A GPU of three SMs with little memory, and groups of warps."""
     give_sms(monkeypatch, 3)
-    for name, value in {"MOST_VECTORS": 48, "MOST_RING": 4, "CHIP_BYTES": 2**20}.items():
+    for name, value in {"MAX_VECTORS": 48, "MAX_RING": 4, "CHIP_BYTES": 2**20}.items():
         monkeypatch.setattr(STEP.module, name, value)
     monkeypatch.setattr(STEP.module, "GROUPINGS", (1, request.param) if request.param > 1 else (1,))
 

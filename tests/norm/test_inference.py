@@ -98,7 +98,7 @@ def test_a_step_refuses_images_of_another_layout(step):
 
 def test_an_image_of_too_many_values_is_refused(monkeypatch):
     planes = STEPS[0]
-    monkeypatch.setattr(planes.module, "MOST", 60)
+    monkeypatch.setattr(planes.module, "VALUE_LIMIT", 60)
     planes.launches(*norm.BatchInference(9, 1, 7, 8).operands())
     with pytest.raises(ValueError, match="an image has 60 values, and this step counts them below 60: choose another"):
         planes.launches(*norm.BatchInference(1, 2, 5, 6).operands())

@@ -102,7 +102,7 @@ def test_a_step_refuses_images_of_another_layout(step):
 @pytest.mark.parametrize(("sms", "pixels"), [(8, (6, 6)), (16, (5, 7))], ids=str)
 def test_a_cluster_takes_several_channels(step, sms, pixels, monkeypatch):
     give_sms(monkeypatch, sms)
-    monkeypatch.setattr(step.module, "MOST_IN_SM", 1)
+    monkeypatch.setattr(step.module, "MAX_BLOCKS_PER_SM", 1)
     problem = step.problem(13, 7, *pixels)
     for format in step.formats:
         before = problem.operands(format)
@@ -113,7 +113,7 @@ def test_a_cluster_takes_several_channels(step, sms, pixels, monkeypatch):
 def test_what_a_cluster_has_no_room_for_is_read_again(monkeypatch):
     step = BACKWARD.step("one_read")
     give_sms(monkeypatch, 8)
-    for name, value in (("MOST_IN_SM", 1), ("MOST_BYTES", 2048)):
+    for name, value in (("MAX_BLOCKS_PER_SM", 1), ("MAX_BYTES", 2048)):
         monkeypatch.setattr(step.module, name, value)
     problem = norm.ResidualBackward(13, 7, 6, 6)
     before = problem.operands()

@@ -224,7 +224,7 @@ def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step(
 
 
 def test_images_that_no_step_takes_are_refused_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(ladder("norm", "batch_inference").step("planes").module, "MOST", 4)
+    monkeypatch.setattr(ladder("norm", "batch_inference").step("planes").module, "VALUE_LIMIT", 4)
     with pytest.raises(ValueError, match=r"48 values, and this step counts them below 4\): take fewer images or chan"):
         kernels(norm.BatchInference(2, 3, 4, 4))
 
