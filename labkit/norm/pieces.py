@@ -45,8 +45,8 @@ def piece_moments(tiles, piece, lane, rows):
                 a, b = a - first, b - first
                 shifted_sum += a + b
                 shifted_squares += a * a + b * b
-    correction = shifted_sum / max(count, np.float32(1))
-    return count, first, correction, shifted_squares - shifted_sum * correction
+    mean_lo = shifted_sum / max(count, np.float32(1))
+    return count, first, mean_lo, shifted_squares - shifted_sum * mean_lo
 
 
 @cuda.jit(device=True)

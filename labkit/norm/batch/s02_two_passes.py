@@ -80,7 +80,7 @@ def rectified(y):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
     x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)

@@ -45,9 +45,9 @@ def welford(x, mean, variance, running_mean, running_variance, images, factor):
             delta = value - average
             average += delta / count
             squares += delta * (value - average)
-    num_values, average, correction, squares = of_block(count, average, np.float32(0), squares, warp_moments)
+    num_values, average, mean_lo, squares = of_block(count, average, np.float32(0), squares, warp_moments)
     if t == 0:
-        average += correction
+        average += mean_lo
         mean[c] = average
         variance[c] = squares / num_values
         keep = np.float32(1) - factor
@@ -73,7 +73,7 @@ def rectified(y):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
     x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)

@@ -45,11 +45,11 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             shifted_sum += value - first
             squares += (value - first) * (value - first)
     shifted_mean = shifted_sum / max(count, np.float32(1))
-    num_values, average, correction, squares = of_block(
+    num_values, average, mean_lo, squares = of_block(
         count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
     )
     if t == 0:
-        average += correction
+        average += mean_lo
         mean[c] = average
         variance[c] = squares / num_values
         keep = np.float32(1) - factor
@@ -75,7 +75,7 @@ def rectified(y):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
     x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)

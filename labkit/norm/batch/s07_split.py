@@ -48,7 +48,7 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
     part, num_parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
-    count = average = correction = squares = np.float32(0)
+    count = average = mean_lo = squares = np.float32(0)
     for piece in range(part * WARPS + t // WARP, images * pieces, num_parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
@@ -60,33 +60,31 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
             first = x_reg[0, 0]
             num_values = shifted_sum = shifted_squares = np.float32(0)
             for k in range(LOADS):
-                num_valid = min(
-                    np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE)
-                )
+                valid = min(np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE))
                 for e in range(4):
-                    if e < num_valid:
+                    if e < valid:
                         value = x_reg[k, e] - first
                         shifted_sum += value
                         shifted_squares += value * value
-                num_values += np.float32(num_valid)
+                num_values += np.float32(valid)
             shifted_mean = shifted_sum / num_values
             shifted_squares -= shifted_sum * shifted_mean
-            count, average, correction, squares = merged(
-                count, average, correction, squares, num_values, first, shifted_mean, shifted_squares
+            count, average, mean_lo, squares = merged(
+                count, average, mean_lo, squares, num_values, first, shifted_mean, shifted_squares
             )
-    count, average, correction, squares = of_block(count, average, correction, squares, warp_moments)
+    count, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
     if t == 0:
         partials[0, c, part], partials[1, c, part] = count, average
-        partials[2, c, part], partials[3, c, part] = correction, squares
+        partials[2, c, part], partials[3, c, part] = mean_lo, squares
 
     if is_last(arrived, c, num_parts):
-        count = average = correction = squares = np.float32(0)
+        count = average = mean_lo = squares = np.float32(0)
         if t < num_parts:
             count, average = partials[0, c, t], partials[1, c, t]
-            correction, squares = partials[2, c, t], partials[3, c, t]
-        num_values, average, correction, squares = of_block(count, average, correction, squares, warp_moments)
+            mean_lo, squares = partials[2, c, t], partials[3, c, t]
+        num_values, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
         if t == 0:
-            average += correction
+            average += mean_lo
             mean[c] = average
             variance[c] = squares / num_values
             keep = np.float32(1) - factor
@@ -118,28 +116,24 @@ def fused(x, mean, variance, weight, bias, y, channels, eps, relu):
                 store_row_four(y, plane, i, x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3])
 
 
-def parts_of(problem) -> int:
-    """How many blocks share a channel: all run at once, each warp has a piece, and threads merge what blocks found."""
+def blocks_per_channel(problem) -> int:
+    """Return blocks per channel: all are resident, each warp has a piece, and one block can merge all."""
     pieces = problem.N * -(-problem.H * problem.W // PIECE)
     blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     return max(1, min(blocks // problem.C, pieces // WARPS, WARP * WARPS))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = as_planes(x, y)
-    parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
-    arguments = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
+    sums = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
+    line = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(
-            specialise_fours(split, x),
-            (problem.C, parts),
-            WARP * WARPS,
-            (x, *statistics, np.uint32(problem.N), np.float32(problem.factor)),
-        ),
-        Launch(specialise_fours(fused, x, y), -(-pieces // WARPS), WARP * WARPS, arguments),
+        Launch(specialise_fours(split, x), (problem.C, parts), WARP * WARPS, sums),
+        Launch(specialise_fours(fused, x, y), -(-pieces // WARPS), WARP * WARPS, line),
     ]

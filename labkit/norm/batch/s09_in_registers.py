@@ -39,6 +39,7 @@ VECTORS = 13  # of four neighbours, per plane
 WARP, MAX_WARPS = 32, 32
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
 SM_THREADS = 1024  # with 64 registers each
+specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
 
 @cuda.jit(launch_bounds=WARP * MAX_WARPS)
@@ -94,37 +95,24 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
 
 
 def geometry(problem) -> tuple[int, int, int]:
-    """Vectors of a plane, how many a thread takes, and threads of a block.
-
-    Raises
-    ------
-    TooLarge
-        A channel has more vectors than a block keeps.
-    """
+    """Return vectors per plane, vectors per thread and threads per block; raise TooLarge if a channel does not fit."""
     vectors = -(-problem.H * problem.W // WIDTH)
     all_vectors = problem.N * vectors
     if all_vectors > WARP * MAX_WARPS * MAX_PER_THREAD:
         raise TooLarge(f"a channel has {all_vectors} vectors, and a block keeps {WARP * MAX_WARPS * MAX_PER_THREAD}")
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    threads_at_once = max(
-        WARP, SM_THREADS // -(-problem.C // sms)
-    )  # threads per block for which all blocks are resident
-    share = min(MAX_PER_THREAD, -(-all_vectors // threads_at_once))
-    return vectors, share, WARP * -(-all_vectors // (share * WARP))
+    threads = max(WARP, SM_THREADS // -(-problem.C // sms))  # threads per block for which all blocks are resident
+    per_thread = min(MAX_PER_THREAD, -(-all_vectors // threads))
+    return vectors, per_thread, WARP * -(-all_vectors // (per_thread * WARP))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = as_planes(x, y)
-    vectors, share, threads = geometry(problem)
+    vectors, per_thread, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(specialise_fours(_sized(in_registers, vectors, share), x, y), problem.C, threads, arguments)]
-
-
-@lru_cache(128)  # one kernel per size of planes
-def _sized(kernel, vectors: int, share: int):
-    """The kernel's copy for planes of so many vectors, so many of them a thread."""
-    return specialise(kernel, VECTORS=vectors, PER_THREAD=share)
+    kernel = specialise_fours(specialise_once(in_registers, VECTORS=vectors, PER_THREAD=per_thread), x, y)
+    return [Launch(kernel, problem.C, threads, arguments)]

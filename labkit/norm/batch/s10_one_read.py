@@ -48,7 +48,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     x_reg = cuda.local.array(WIDTH, np.float32)
     warp_moments = cuda.shared.array((ROWS, MAX_WARPS), np.float32)
-    block_moments = cuda.shared.array((ROWS, CLUSTER), np.float32)
+    moments = cuda.shared.array((ROWS, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     c, channels = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
@@ -71,28 +71,23 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
         for e in range(WIDTH):
             shifted_sum += x_reg[e] - first
             squares += (x_reg[e] - first) * (x_reg[e] - first)
-    correction = shifted_sum / max(num_values, np.float32(1))
-    num_values, average, correction, squares = of_block(
-        num_values, first, correction, squares - shifted_sum * correction, warp_moments
+    mean_lo = shifted_sum / max(num_values, np.float32(1))
+    num_values, average, mean_lo, squares = of_block(
+        num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
     )
     if t == 0:
         for block in range(CLUSTER):
-            ptx.cluster_store(block_moments, (0, rank), block, num_values)
-            ptx.cluster_store(block_moments, (1, rank), block, average)
-            ptx.cluster_store(block_moments, (2, rank), block, correction)
-            ptx.cluster_store(block_moments, (3, rank), block, squares)
+            ptx.cluster_store(moments, (0, rank), block, num_values)
+            ptx.cluster_store(moments, (1, rank), block, average)
+            ptx.cluster_store(moments, (2, rank), block, mean_lo)
+            ptx.cluster_store(moments, (3, rank), block, squares)
     ptx.cluster_sync()
 
-    num_values, average, correction, squares = (
-        block_moments[0, 0],
-        block_moments[1, 0],
-        block_moments[2, 0],
-        block_moments[3, 0],
-    )
+    num_values, average, mean_lo, squares = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
     for block in range(1, CLUSTER):
-        n, m, r, s = block_moments[0, block], block_moments[1, block], block_moments[2, block], block_moments[3, block]
-        num_values, average, correction, squares = merged(num_values, average, correction, squares, n, m, r, s)
-    centre, scale, shift = average + correction, weight[c] / sqrt(squares / num_values + eps), bias[c]
+        n, m, r, s = moments[0, block], moments[1, block], moments[2, block], moments[3, block]
+        num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+    centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
     if rank == 0 and t == 0:
         mean[c] = centre
         variance[c] = squares / num_values
@@ -111,9 +106,9 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
-    """Blocks of a cluster, threads of a block, and bytes of a channel that a block keeps.
+    """Return blocks per cluster, threads per block, and shared bytes per block.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in CLUSTER_SIZES:
@@ -128,7 +123,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = as_planes(x, y)

@@ -61,20 +61,7 @@ FULL_MASK = 0xFFFFFFFF
 
 @cuda.jit(cluster=CLUSTER)
 def overlapped(
-    x_map,
-    y_map,
-    weight,
-    bias,
-    mean,
-    variance,
-    running_mean,
-    running_variance,
-    channel_counter,
-    images,
-    rows,
-    eps,
-    factor,
-    relu,
+    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, counter, images, rows, eps, factor, relu
 ):
     tiles = ptx.shared_array(0, (PIECES, KEPT_ROWS, LANES), ELEMENT)
     warp_moments = cuda.shared.array((2, ROWS, PARTS), np.float32)
@@ -82,19 +69,18 @@ def overlapped(
     full_bar = cuda.shared.array(PIECES, np.uint64)
     lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())
     channels = np.uint32(weight.shape[0])
-    counter_wrap = np.uint32(
-        channels + cuda.gridDim.x // CLUSTER
-    )  # claims of all clusters: each has one wasted claim at the end
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
     piece = np.uint32(rank * PIECES + warp)
     boxes = np.uint32(rows // BOX_ROWS)  # per plane
     image, row = np.uint32(piece // boxes * BOX_IMAGES), np.uint32(piece % boxes * BOX_ROWS)
     has_piece = image < images
+    # -- claim the first channel and load it --
     if lane == 0:
         ptx.mbarrier_init(full_bar, warp, 1)
         ptx.mbarrier_init_fence()
     ptx.cluster_sync()
     if piece == 0 and lane == 0:
-        next_channels[0] = cuda.atomic.inc(channel_counter, 0, counter_wrap - np.uint32(1))
+        next_channels[0] = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         for block in range(1, CLUSTER):
             ptx.cluster_store(next_channels, 0, block, next_channels[0])
     ptx.cluster_sync()
@@ -105,33 +91,37 @@ def overlapped(
 
     iteration = np.uint32(0)
     while c < channels:
+        # -- claim the next channel --
         next_c = np.uint32(0)
         if piece == 0 and lane == 0:
-            next_c = cuda.atomic.inc(channel_counter, 0, counter_wrap - np.uint32(1))
-        num_values = average = correction = squares = np.float32(0)
+            next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
+        # -- sum the values of this channel --
+        num_values = average = mean_lo = squares = np.float32(0)
         if has_piece:
             ptx.mbarrier_wait(full_bar, warp, iteration % 2)
-            num_values, average, correction, squares = piece_moments(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
-        num_values, average, correction, squares = of_warp(num_values, average, correction, squares)
+            num_values, average, mean_lo, squares = piece_moments(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
+        num_values, average, mean_lo, squares = of_warp(num_values, average, mean_lo, squares)
         num_values, average = cuda.shfl_sync(FULL_MASK, num_values, 0), cuda.shfl_sync(FULL_MASK, average, 0)
-        correction, squares = cuda.shfl_sync(FULL_MASK, correction, 0), cuda.shfl_sync(FULL_MASK, squares, 0)
+        mean_lo, squares = cuda.shfl_sync(FULL_MASK, mean_lo, 0), cuda.shfl_sync(FULL_MASK, squares, 0)
+        # -- exchange within the cluster --
         if lane < CLUSTER:
             ptx.cluster_store(warp_moments, (iteration % 2, 0, piece), lane, num_values)
             ptx.cluster_store(warp_moments, (iteration % 2, 1, piece), lane, average)
-            ptx.cluster_store(warp_moments, (iteration % 2, 2, piece), lane, correction)
+            ptx.cluster_store(warp_moments, (iteration % 2, 2, piece), lane, mean_lo)
             ptx.cluster_store(warp_moments, (iteration % 2, 3, piece), lane, squares)
         if piece == 0 and lane == 0:
             for block in range(CLUSTER):
                 ptx.cluster_store(next_channels, (iteration + 1) % 2, block, next_c)
         ptx.cluster_sync()
 
-        num_values = average = correction = squares = np.float32(0)
+        # -- statistics of this channel --
+        num_values = average = mean_lo = squares = np.float32(0)
         for other in range(lane, PARTS, LANES):
             n, m = warp_moments[iteration % 2, 0, other], warp_moments[iteration % 2, 1, other]
             r, s = warp_moments[iteration % 2, 2, other], warp_moments[iteration % 2, 3, other]
-            num_values, average, correction, squares = merged(num_values, average, correction, squares, n, m, r, s)
-        num_values, average, correction, squares = of_warp(num_values, average, correction, squares)
-        centre, scale = average + correction, weight[c] / sqrt(squares / num_values + eps)
+            num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+        num_values, average, mean_lo, squares = of_warp(num_values, average, mean_lo, squares)
+        centre, scale = average + mean_lo, weight[c] / sqrt(squares / num_values + eps)
         if piece == 0 and lane == 0:
             mean[c] = centre
             variance[c] = squares / num_values
@@ -140,6 +130,7 @@ def overlapped(
             running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
         centre, scale = cuda.shfl_sync(FULL_MASK, centre, 0), cuda.shfl_sync(FULL_MASK, scale, 0)
 
+        # -- write y, load the next channel --
         if has_piece:
             normalise_piece(tiles, warp, lane, BOX_IMAGES * BOX_ROWS, centre, scale, bias[c], relu)
             ptx.fence_async()
@@ -161,8 +152,7 @@ def overlapped(
 
 
 class Geometry(NamedTuple):
-    """How channels lie in clusters: of how many images and rows of 128 bytes a piece is, how many pieces a block keeps,
-    how many blocks a cluster has, and how many clusters there are."""
+    """Division of channels: images and 128-byte rows per piece, pieces per block, blocks per cluster, clusters."""
 
     box_images: int
     box_rows: int
@@ -177,17 +167,14 @@ class Geometry(NamedTuple):
 
     @property
     def kept_bytes(self) -> int:
-        """Of a block."""
+        """Shared memory per block."""
         return self.pieces * self.kept_rows * ROW_BYTES
 
 
 def geometry(problem, itemsize: int) -> Geometry:
-    """Clusters are as small as leaves two blocks in each SM, and as many as run at once.
+    """Return the smallest clusters for which two blocks fit into an SM, all resident.
 
-    Raises
-    ------
-    TooLarge
-        Planes are no rows of 128 bytes, or a channel has more values than a cluster keeps.
+    Raise TooLarge if planes are not whole rows of 128 bytes, or a channel does not fit into a cluster.
     """
     rows, rest = divmod(problem.H * problem.W * itemsize, ROW_BYTES)
     if rest:
@@ -206,13 +193,13 @@ def geometry(problem, itemsize: int) -> Geometry:
     return cut._replace(clusters=min(problem.C, blocks_per_sm * (sms // blocks)))
 
 
-def _divisor(number, most):
-    """The largest divisor of a number that is not above `most`."""
-    return max(n for n in range(1, min(number, most) + 1) if number % n == 0)
+def _divisor(number, limit):
+    """Return the largest divisor of a number within a limit."""
+    return max(n for n in range(1, min(number, limit) + 1) if number % n == 0)
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
@@ -229,7 +216,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
 @lru_cache(128)  # kernels: many sizes of images need their own
 def specialise_for(kernel, cut: Geometry, format):
-    """The kernel's copy for these pieces and clusters, and for bits of bfloat16."""
+    """Return the kernel's copy for a geometry and a format."""
     constants = {
         "CLUSTER": cut.blocks,
         "PIECES": cut.pieces,

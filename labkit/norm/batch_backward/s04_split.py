@@ -107,19 +107,19 @@ def masked_again(dy, x, weight, bias, mean, variance, dx, dweight, dbias, channe
                 store_row_four(dx, plane, i, x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3])
 
 
-def parts_of(problem) -> int:
-    """How many blocks share a channel: all run at once, each warp has a piece, and threads add up what blocks found."""
+def blocks_per_channel(problem) -> int:
+    """Return blocks per channel: all are resident, each warp has a piece, and one block can add all sums."""
     pieces = problem.N * -(-problem.H * problem.W // PIECE)
     blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     return max(1, min(blocks // problem.C, pieces // WARPS, WARP * WARPS))
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
-    """dx, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
-    parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     statistics = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)
     inputs, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)
     sums = *inputs, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu

@@ -37,6 +37,7 @@ MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer value
 PIXELS = 49  # per plane
 WARP, MAX_WARPS = 32, 18
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
 
 @cuda.jit
@@ -80,43 +81,32 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
             store(dx, image * channels + c, i, element)
 
 
-def geometry(problem, most_share: int = MAX_PER_THREAD) -> tuple[int, int]:
-    """How many values a thread takes, of at most so many, and threads of a block.
-
-    Raises
-    ------
-    TooLarge
-        A channel has more values than a block keeps.
-    """
-    share = -(-problem.values // MAX_THREADS)
-    if share > MAX_PER_THREAD:
+def geometry(problem, limit: int = MAX_PER_THREAD) -> tuple[int, int]:
+    """Return values per thread, within a limit, and threads per block; raise TooLarge if a channel does not fit."""
+    per_thread = -(-problem.values // MAX_THREADS)
+    if per_thread > MAX_PER_THREAD:
         raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MAX_THREADS * MAX_PER_THREAD}")
-    share = min(share, most_share)
-    return share, WARP * -(-problem.values // (share * WARP))
+    per_thread = min(per_thread, limit)
+    return per_thread, WARP * -(-problem.values // (per_thread * WARP))
 
 
-def fitting_share(pixels: int, format) -> int:
-    """The most values that a thread keeps in the registers that it has.
+def register_limit(pixels: int, format) -> int:
+    """Return the most values that a thread's registers hold.
 
-    With 16 float32 values the compiler keeps the index of each too, unless planes are a power of two: that takes 144
-    registers, and a thread of a block of 512 has 128. Larger blocks then take 15 values a thread.
+    For 16 float32 values the compiler also keeps each index, unless planes are a power of two: that takes 144
+    registers, and a thread of a block of 512 has 128. Such planes need larger blocks, with 15 values per thread.
     """
     return MAX_PER_THREAD - 1 if format is FP32 and pixels & (pixels - 1) else MAX_PER_THREAD
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
-    """dx, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
-    share, threads = geometry(problem, fitting_share(problem.H * problem.W, format))
+    pixels = problem.H * problem.W
+    per_thread, threads = geometry(problem, register_limit(pixels, format))
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = specialise_for(in_registers, format.dtype, problem.H * problem.W, share)
-    return [Launch(kernel, problem.C, threads, arguments)]
-
-
-@lru_cache(128)  # one kernel per size of planes
-def specialise_for(kernel, dtype, pixels: int, share: int):
-    """The kernel's copy for images of a type, planes of so many pixels, and so many values of a thread."""
-    return specialise(kernel, PIXELS=pixels, PER_THREAD=share, WIDTH=1, ELEMENT=dtype.type)
+    constants = {"PIXELS": pixels, "PER_THREAD": per_thread, "WIDTH": 1, "ELEMENT": format.dtype.type}
+    return [Launch(specialise_once(in_registers, **constants), problem.C, threads, arguments)]

@@ -45,7 +45,7 @@ FULL_MASK = 0xFFFFFFFF
 
 @cuda.jit(device=True)
 def masked(dy_reg, x_reg, centre, scale, shift, relu):
-    """Leaves of the gradients what ReLU lets through, and of the values how far they are from the mean."""
+    """Set gradients that did not pass ReLU to zero, and subtract the mean from the values; both in place."""
     for e in range(WIDTH):
         x_reg[e] -= centre
         if relu and x_reg[e] * scale + shift <= np.float32(0):  # a NaN is not below zero
@@ -112,9 +112,9 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ca
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
-    """Blocks of a cluster, threads of a block, and vectors that a block keeps of each array.
+    """Return blocks per cluster, threads per block, and vectors of each array in a block's shared memory.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in CLUSTER_SIZES:
@@ -130,19 +130,13 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
-    """dx, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     width = width_of_four(dy, x, dx)
-    blocks, threads, capacity = geometry(problem, format.itemsize, width)
-    numbers = (
-        np.uint32(problem.N),
-        np.uint32(capacity),
-        np.float32(problem.values),
-        np.float32(problem.eps),
-        problem.relu,
-    )
+    blocks, threads, room = geometry(problem, format.itemsize, width)
+    numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
     kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * problem.C, threads, arguments, 2 * capacity * width * format.itemsize)]
+    return [Launch(kernel, blocks * problem.C, threads, arguments, 2 * room * width * format.itemsize)]

@@ -49,7 +49,7 @@ FULL_MASK = 0xFFFFFFFF
 
 @cuda.jit(device=True)
 def masked(dy_reg, x_reg, centre, scale, shift, relu):
-    """Leaves of the gradients what ReLU lets through, and of the values how far they are from the mean."""
+    """Set gradients that did not pass ReLU to zero, and subtract the mean from the values; both in place."""
     for e in range(WIDTH):
         x_reg[e] -= centre
         if relu and x_reg[e] * scale + shift <= np.float32(0):  # a NaN is not below zero
@@ -58,7 +58,7 @@ def masked(dy_reg, x_reg, centre, scale, shift, relu):
 
 @cuda.jit(cluster=CLUSTER)
 def overlapped(
-    dy, x, weight, bias, mean, variance, dx, dweight, dbias, channel_counter, images, capacity, num_values, eps, relu
+    dy, x, weight, bias, mean, variance, dx, dweight, dbias, counter, images, capacity, num_values, eps, relu
 ):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)  # `capacity` vectors of dy, then the same of x
     dy_reg = cuda.local.array(WIDTH, np.float32)
@@ -68,18 +68,17 @@ def overlapped(
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
     channels = np.uint32(weight.shape[0])
-    counter_wrap = np.uint32(
-        channels + cuda.gridDim.x // CLUSTER
-    )  # claims of all clusters: each has one wasted claim at the end
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
     vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
     num_resident = min(count, capacity)
 
+    # -- claim the first channel and load it --
     ptx.cluster_sync()
     if rank == 0 and t == 0:
-        first_c = cuda.atomic.inc(channel_counter, 0, counter_wrap - np.uint32(1))
+        first_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         for block in range(CLUSTER):
             ptx.cluster_store(next_channels, 0, block, first_c)
     ptx.cluster_sync()
@@ -93,9 +92,11 @@ def overlapped(
 
     phase = np.uint32(0)
     while c < channels:
+        # -- claim the next channel --
         next_c = np.uint32(0)
         if rank == 0 and t == 0:
-            next_c = cuda.atomic.inc(channel_counter, 0, counter_wrap - np.uint32(1))
+            next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
+        # -- sum the values of this channel --
         centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
         scale = weight[c] / root
         g_sum = gx_sum = np.float32(0)
@@ -116,6 +117,7 @@ def overlapped(
                 g_sum += dy_reg[e]
                 gx_sum += dy_reg[e] * x_reg[e]
         g_sum, gx_sum = cuda.shfl_sync(FULL_MASK, warp_sum(g_sum), 0), cuda.shfl_sync(FULL_MASK, warp_sum(gx_sum), 0)
+        # -- exchange within the cluster --
         if lane < CLUSTER:
             ptx.cluster_store(warp_partials, (phase, 0, rank, t // WARP), lane, g_sum)
             ptx.cluster_store(warp_partials, (phase, 1, rank, t // WARP), lane, gx_sum)
@@ -124,6 +126,7 @@ def overlapped(
                 ptx.cluster_store(next_channels, 1 - phase, block, next_c)
         ptx.cluster_sync()
 
+        # -- sums of this channel --
         g_sum = gx_sum = np.float32(0)
         if lane < warps:
             for block in range(CLUSTER):
@@ -136,6 +139,7 @@ def overlapped(
             dbias[c] = g_sum
             dweight[c] = gx_sum / root
 
+        # -- write dx, load the next channel --
         g_mean, slope = g_sum / num_values, gx_sum / num_values / (root * root)
         for v in range(num_resident + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
@@ -162,10 +166,9 @@ def overlapped(
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
-    """Clusters, blocks of each, threads of a block, and vectors that a block keeps of each array.
+    """Return resident clusters, blocks per cluster, threads per block, and vectors of each array in shared memory.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
-    many as run at once.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
     vector_bytes = 2 * itemsize * width  # bytes of both arrays
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
@@ -181,19 +184,13 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
-    """dx, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     width = width_of_four(dy, x, dx)
-    clusters, blocks, threads, capacity = geometry(problem, format.itemsize, width)
-    numbers = (
-        np.uint32(problem.N),
-        np.uint32(capacity),
-        np.float32(problem.values),
-        np.float32(problem.eps),
-        problem.relu,
-    )
+    clusters, blocks, threads, room = geometry(problem, format.itemsize, width)
+    numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, workspace.counters(1), *numbers
     kernel = specialise_vectors(overlapped, format.dtype, width, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * clusters, threads, arguments, 2 * capacity * width * format.itemsize)]
+    return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * width * format.itemsize)]

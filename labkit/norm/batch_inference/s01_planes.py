@@ -75,7 +75,7 @@ def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
 
 
 def geometry(problem, width: int) -> tuple[int, int]:
-    """Loads of a thread, as many as leave blocks for all SMs, and blocks of an image."""
+    """Return loads per thread, the most for which all SMs have blocks, and blocks per image."""
     values, loads = problem.C * problem.H * problem.W, MAX_LOADS
     blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     while loads > 1 and problem.N * values < blocks * THREADS * width * loads:
@@ -84,7 +84,7 @@ def geometry(problem, width: int) -> tuple[int, int]:
 
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
-    """y, of images in NCHW."""
+    """Return the launch for y of images in NCHW."""
     problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
     values = prod(x.shape[1:])
     if values >= VALUE_LIMIT:

@@ -69,7 +69,7 @@ def pixels(x, mean, variance, weight, bias, y, across, eps, relu):
 
 
 def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
-    """Threads side by side, a power of two; loads of each, as many as leave blocks for all SMs; and the grid."""
+    """Return threads per row, a power of two; loads per thread, the most for which all SMs have blocks; the grid."""
     vectors, loads = -(-problem.C // width), MAX_LOADS
     across = min(MAX_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
@@ -80,7 +80,7 @@ def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
 
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
-    """y, of images in NHWC."""
+    """Return the launch for y of images in NHWC."""
     problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
     x, y = as_pixels(x, y)
     width = vector_width(x, y)

@@ -39,9 +39,9 @@ BLOCKS_PER_SM = 2  # in the kernel that sums
 
 @cuda.jit(device=True)
 def merge_rows(moments, across):
-    """The moments of all rows of a block's threads, in its first row; `moments` has those of each thread.
+    """Merge the moments of all rows of a block's threads into its first row, in place.
 
-    Moments lie as four of `ROWS`, each for the four channels of a thread.
+    `moments` has `ROWS` numbers, for four channels, of each thread.
     """
     t = np.uint32(cuda.threadIdx.x)
     offset = np.uint32(THREADS // 2)
@@ -61,7 +61,7 @@ def merge_rows(moments, across):
 def columns(x, mean, variance, running_mean, running_variance, partials, arrived, across, factor):
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     average = cuda.local.array(WIDTH, np.float32)
-    correction = cuda.local.array(WIDTH, np.float32)
+    mean_lo = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
     moments = cuda.shared.array((ROWS, WIDTH, THREADS), np.float32)
     t, part, num_parts = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
@@ -69,42 +69,37 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
     c = np.uint32(WIDTH * (cuda.blockIdx.x * across + t % across))
     down = np.uint32(THREADS // across)  # rows of the block's threads
 
+    # -- moments of the thread --
     zero = count = np.float32(0)
     for e in range(WIDTH):
-        average[e] = correction[e] = squares[e] = zero
+        average[e] = mean_lo[e] = squares[e] = zero
     for start in range(part * LOADS * down + t // across, pixels, num_parts * LOADS * down):
         for k in range(LOADS):
             pixel = np.uint32(start + k * down)
             if pixel < pixels and c < channels:
                 x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3] = load_row_four(x, pixel, c)
         if c < channels:
-            num_values = np.float32(min(np.uint32(LOADS), np.uint32((pixels - start + down - 1) // down)))
+            n = np.float32(min(np.uint32(LOADS), np.uint32((pixels - start + down - 1) // down)))
             for e in range(WIDTH):
-                total = shifted_squares = zero
+                total = sq = zero
                 for k in range(LOADS):
                     if np.uint32(start + k * down) < pixels:
                         value = x_reg[k, e] - x_reg[0, e]
                         total += value
-                        shifted_squares += value * value
-                shifted_mean = total / num_values
-                _, average[e], correction[e], squares[e] = merged(
-                    count,
-                    average[e],
-                    correction[e],
-                    squares[e],
-                    num_values,
-                    x_reg[0, e],
-                    shifted_mean,
-                    shifted_squares - total * shifted_mean,
+                        sq += value * value
+                shift = total / n
+                _, average[e], mean_lo[e], squares[e] = merged(
+                    count, average[e], mean_lo[e], squares[e], n, x_reg[0, e], shift, sq - total * shift
                 )
-            count += num_values
+            count += n
     for e in range(WIDTH):
         moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = (
             count,
             average[e],
-            correction[e],
+            mean_lo[e],
             squares[e],
         )
+    # -- merge the threads of the block --
     merge_rows(moments, across)
     if t < across:
         for e in range(WIDTH):
@@ -112,23 +107,24 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                 for field in range(ROWS):
                     partials[field, part, c + e] = moments[field, e, t]
 
+    # -- the last block merges all blocks --
     if is_last(arrived, np.uint32(cuda.blockIdx.x), num_parts):
         for e in range(WIDTH):
-            num_values = centre = low = total = zero
+            n = centre = low = total = zero
             if c + e < channels:
                 for other in range(t // across, num_parts, down):
                     p, q = partials[0, other, c + e], partials[1, other, c + e]
                     r, s = partials[2, other, c + e], partials[3, other, c + e]
-                    num_values, centre, low, total = merged(num_values, centre, low, total, p, q, r, s)
-            moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = num_values, centre, low, total
+                    n, centre, low, total = merged(n, centre, low, total, p, q, r, s)
+            moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = n, centre, low, total
         merge_rows(moments, across)
         if t < across:
             for e in range(WIDTH):
                 if c + e < channels:
-                    num_values, centre = moments[0, e, t], moments[1, e, t] + moments[2, e, t]
+                    n, centre = moments[0, e, t], moments[1, e, t] + moments[2, e, t]
                     mean[c + e] = centre
-                    variance[c + e] = moments[3, e, t] / num_values
-                    unbiased = moments[3, e, t] / (num_values - np.float32(1))
+                    variance[c + e] = moments[3, e, t] / n
+                    unbiased = moments[3, e, t] / (n - np.float32(1))
                     keep = np.float32(1) - factor
                     running_mean[c + e] = keep * running_mean[c + e] + factor * centre
                     running_variance[c + e] = keep * running_variance[c + e] + factor * unbiased
@@ -162,7 +158,7 @@ def fused(x, mean, variance, weight, bias, y, across, eps, relu):
 
 
 def geometry(problem) -> tuple[int, int, int]:
-    """Threads side by side in a row, a power of two; blocks side by side; and blocks that share their columns."""
+    """Return threads per row, a power of two; blocks per row; and blocks that share columns."""
     vectors = -(-problem.C // WIDTH)
     across = min(MAX_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
@@ -172,7 +168,7 @@ def geometry(problem) -> tuple[int, int, int]:
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NHWC."""
+    """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = as_pixels(x, y)
@@ -180,13 +176,9 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     partials = workspace.array("partials", (ROWS, parts, problem.C), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(wide)
     rows = -(-problem.values // (LOADS * THREADS // across))
-    arguments = x, mean, variance, weight, bias, y, np.uint32(across), np.float32(problem.eps), problem.relu
+    sums = x, *statistics, np.uint32(across), np.float32(problem.factor)
+    line = x, mean, variance, weight, bias, y, np.uint32(across), np.float32(problem.eps), problem.relu
     return [
-        Launch(
-            specialise_fours(columns, x),
-            (wide, parts),
-            THREADS,
-            (x, *statistics, np.uint32(across), np.float32(problem.factor)),
-        ),
-        Launch(specialise_fours(fused, x, y), (rows, wide), THREADS, arguments),
+        Launch(specialise_fours(columns, x), (wide, parts), THREADS, sums),
+        Launch(specialise_fours(fused, x, y), (rows, wide), THREADS, line),
     ]

@@ -61,6 +61,8 @@ REFERENCE_PIXELS = (
 MIN_PIECES, MAX_PIECES, MAX_BOX_PIXELS = 4, 8, 256
 TILE_BYTES = 1024  # pieces begin at multiples of this
 SMEM_BYTES = {2: 104 * 1024, 1: 208 * 1024}  # per block, by blocks per SM
+# vectors per row, blocks per SM and least number of groups, the preferred ones first
+CHOICES = (8, 2, 2), (4, 2, 2), (8, 1, 1), (8, 2, 1), (4, 2, 1), (4, 1, 1), (2, 2, 1), (2, 1, 1)
 FULL_MASK = 0xFFFFFFFF
 
 
@@ -90,6 +92,7 @@ def one_read(
     first = np.uint32(lane % VECTORS * WIDTH)  # index of the lane's first channel
     inv_reference_count = np.float32(1) / np.float32(max(np.uint32(1), min(np.uint32(REFERENCE_PIXELS), block_count)))
     words = np.uint32(CHANNELS * LINE_WORDS // (WIDTH * LINE_VECTORS))  # per row of a piece
+    # -- load the first channels --
     if lane == 0:
         ptx.mbarrier_init(full_bar, warp, 1)
         ptx.mbarrier_init_fence()
@@ -101,6 +104,7 @@ def one_read(
     iteration = np.uint32(0)
     for part in range(group, (channels + CHANNELS - 1) // CHANNELS, GROUPS):
         c = np.uint32(part * CHANNELS)
+        # -- reference value of each channel --
         for e in range(WIDTH):
             reference[e] = total[e] = squares[e] = np.float32(0)
         if block_count > 0:
@@ -110,6 +114,7 @@ def one_read(
                 load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4), x_reg)
                 for e in range(WIDTH):
                     reference[e] += x_reg[e] * inv_reference_count
+        # -- sum the values of these channels --
         if count > 0:
             ptx.mbarrier_wait(full_bar, warp, iteration % 2)
             for v in range(lane, count * VECTORS, LANES):
@@ -118,6 +123,7 @@ def one_read(
                     value = x_reg[e] - reference[e]
                     total[e] += value
                     squares[e] += value * value
+        # -- sums of the block --
         for e in range(WIDTH):
             offset = LANES // 2
             while offset >= VECTORS:
@@ -135,11 +141,13 @@ def one_read(
                 for other in range(PIECES):
                     all_total += warp_partials[0, other, channel]
                     all_squares += warp_partials[1, other, channel]
-                correction = all_total / np.float32(max(np.uint32(1), block_count))
-                partials[0, c + channel, block], partials[1, c + channel, block] = references[channel], correction
-                partials[2, c + channel, block] = all_squares - all_total * correction
+                mean_lo = all_total / np.float32(max(np.uint32(1), block_count))
+                partials[0, c + channel, block], partials[1, c + channel, block] = references[channel], mean_lo
+                partials[2, c + channel, block] = all_squares - all_total * mean_lo
+        # -- exchange within the group --
         meet(arrived, part, blocks)
 
+        # -- statistics of these channels --
         for j in range(PER_WARP):
             channel = c + min(np.uint32(warp + j * PIECES), min(np.uint32(CHANNELS), channels - c) - np.uint32(1))
             for step in range(BLOCKS_PER_LANE):
@@ -148,16 +156,16 @@ def one_read(
                     block_partials[j, field, step] = partials[field, channel, other]
         for j in range(PER_WARP):
             channel = np.uint32(warp + j * PIECES)
-            num_values = average = correction = m2 = np.float32(0)
+            num_values = average = mean_lo = m2 = np.float32(0)
             for step in range(BLOCKS_PER_LANE):
                 other_begin = np.uint32((lane + step * LANES) * PIECES * BOX_PIXELS)
                 n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, other_begin) - other_begin))
                 s = block_partials[j, 2, step] if n > np.float32(0) else np.float32(0)
                 m, r = block_partials[j, 0, step], block_partials[j, 1, step]
-                num_values, average, correction, m2 = merged(num_values, average, correction, m2, n, m, r, s)
-            num_values, average, correction, m2 = of_warp(num_values, average, correction, m2)
+                num_values, average, mean_lo, m2 = merged(num_values, average, mean_lo, m2, n, m, r, s)
+            num_values, average, mean_lo, m2 = of_warp(num_values, average, mean_lo, m2)
             if lane == 0 and channel < CHANNELS and c + channel < channels:
-                centre = average + correction
+                centre = average + mean_lo
                 centres[channel], scales[channel] = centre, weight[c + channel] / sqrt(m2 / num_values + eps)
                 if block == 0:
                     mean[c + channel] = centre
@@ -167,6 +175,7 @@ def one_read(
                     running_variance[c + channel] = keep * running_variance[c + channel] + factor * unbiased
         cuda.syncthreads()
 
+        # -- write y, load the next channels --
         if count > 0:
             for e in range(WIDTH):
                 channel = np.uint32(min(c + first + e, channels - np.uint32(1)))
@@ -190,8 +199,7 @@ def one_read(
 
 
 class Geometry(NamedTuple):
-    """How pixels lie in blocks: vectors of 16 bytes of a pixel that a group takes at once, pixels of a piece, pieces of
-    a block, blocks of a group, and groups."""
+    """Division of images: 16-byte vectors per pixel and group, pixels per piece, pieces per block, blocks, groups."""
 
     vectors: int
     box_pixels: int
@@ -201,56 +209,41 @@ class Geometry(NamedTuple):
 
     @property
     def kept_bytes(self) -> int:
-        """Of a block."""
+        """Shared memory per block."""
         return self.pieces * self.box_pixels * self.vectors * 16
 
 
 def geometry(problem, itemsize: int) -> Geometry:
-    """Rows as long as leave two groups that run at once, or one; but 32 bytes only if there is no other way.
+    """Return the longest rows for which two groups are resident, or one; rows of 32 bytes are the last choice.
 
-    Raises
-    ------
-    TooLarge
-        Pixels do not begin at multiples of 16 bytes, or there are too many of them.
+    Raise TooLarge if pixels do not begin at multiples of 16 bytes, or there are too many of them.
     """
     if problem.C * itemsize % 16:
         raise TooLarge(f"{problem.C} channels of {itemsize} bytes are no multiple of 16 bytes")
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    for vectors, blocks_per_sm, least in (
-        (8, 2, 2),
-        (4, 2, 2),
-        (8, 1, 1),
-        (8, 2, 1),
-        (4, 2, 1),
-        (4, 1, 1),
-        (2, 2, 1),
-        (2, 1, 1),
-    ):
+    for vectors, blocks_per_sm, groups in CHOICES:
         parts = -(-problem.C * itemsize // (vectors * 16))
-        if cut := _cut(
-            problem.values, vectors, parts, SMEM_BYTES[blocks_per_sm], sms * blocks_per_sm, min(least, parts)
-        ):
+        if cut := _divide(problem.values, vectors, parts, blocks_per_sm, sms, min(groups, parts)):
             return cut
     raise TooLarge(f"{problem.values} pixels are more than this GPU keeps of any channel")
 
 
-def _cut(pixels, vectors, parts, kept_bytes, most_blocks, least):
-    """The cut for rows of so many vectors, where at least so many groups fit; else None."""
-    apart = TILE_BYTES // (vectors * 16)  # the pixels of a piece are a multiple of this
-    needed = -(-pixels * vectors * 16 // kept_bytes)
-    groups = min(parts, most_blocks // needed)
-    if groups < least:
+def _divide(pixels, vectors, parts, blocks_per_sm, sms, min_groups):
+    """Return the geometry for rows of a number of vectors; None if fewer groups than `min_groups` fit."""
+    smem_bytes, max_blocks = SMEM_BYTES[blocks_per_sm], sms * blocks_per_sm
+    unit = TILE_BYTES // (vectors * 16)  # the pixels of a piece are a multiple of this
+    groups = min(parts, max_blocks // -(-pixels * vectors * 16 // smem_bytes))
+    if groups < min_groups:
         return None
-    blocks = min(most_blocks // groups, -(-pixels // (MIN_PIECES * apart)))
-    each = -(-pixels // blocks)
-    pieces = min(MAX_PIECES, -(-each // apart))
-    box_pixels = -(-each // (pieces * apart)) * apart
-    found = Geometry(vectors, box_pixels, pieces, -(-pixels // (pieces * box_pixels)), groups)
-    return found if found.kept_bytes <= kept_bytes and box_pixels <= MAX_BOX_PIXELS else None
+    block_pixels = -(-pixels // min(max_blocks // groups, -(-pixels // (MIN_PIECES * unit))))
+    pieces = min(MAX_PIECES, -(-block_pixels // unit))
+    box_pixels = -(-block_pixels // (pieces * unit)) * unit
+    cut = Geometry(vectors, box_pixels, pieces, -(-pixels // (pieces * box_pixels)), groups)
+    return cut if cut.kept_bytes <= smem_bytes and box_pixels <= MAX_BOX_PIXELS else None
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NHWC."""
+    """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
@@ -265,7 +258,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
 @lru_cache(128)  # kernels: many sizes of images need their own
 def specialise_for(kernel, cut: Geometry, format):
-    """The kernel's copy for these pieces and groups, and for bits of bfloat16."""
+    """Return the kernel's copy for a geometry and a format."""
     constants = {"VECTORS": cut.vectors, "BOX_PIXELS": cut.box_pixels, "PIECES": cut.pieces, "GROUPS": cut.groups}
     constants["BLOCKS_PER_LANE"] = -(-cut.blocks // LANES)
     if format is BF16:

@@ -40,6 +40,7 @@ ALL_SUMS = SUMS + WIDTH  # with the sums of the rough mean
 PER_THREAD, MAX_PER_THREAD = 2, 8  # pixels per thread
 WARP, MAX_WARPS = 32, 32
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+specialise_once = cache(specialise)  # copies: one per number of pixels
 
 
 @cuda.jit(launch_bounds=WARP * MAX_WARPS)
@@ -100,31 +101,20 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
 
 
 def geometry(problem) -> tuple[int, int]:
-    """How many pixels a thread takes, and threads of a block.
-
-    Raises
-    ------
-    TooLarge
-        There are more pixels than a block keeps.
-    """
-    share = -(-problem.values // (WARP * MAX_WARPS))
-    if share > MAX_PER_THREAD:
+    """Return pixels per thread and threads per block; raise TooLarge if the pixels do not fit."""
+    per_thread = -(-problem.values // (WARP * MAX_WARPS))
+    if per_thread > MAX_PER_THREAD:
         raise TooLarge(f"there are {problem.values} pixels, and a block keeps {WARP * MAX_WARPS * MAX_PER_THREAD}")
-    return share, WARP * -(-problem.values // (share * WARP))
+    return per_thread, WARP * -(-problem.values // (per_thread * WARP))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NHWC."""
+    """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = as_pixels(x, y)
-    share, threads = geometry(problem)
+    per_thread, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    return [Launch(specialise_fours(_sized(in_registers, share), x, y), -(-problem.C // WIDTH), threads, arguments)]
-
-
-@cache
-def _sized(kernel, share: int):
-    """The kernel's copy for so many pixels a thread."""
-    return specialise(kernel, PER_THREAD=share)
+    kernel = specialise_fours(specialise_once(in_registers, PER_THREAD=per_thread), x, y)
+    return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]

@@ -67,18 +67,18 @@ CHIP_BYTES = 224 * 1024  # of shared memory per SM, without a block's small arra
 
 
 @cuda.jit(device=True)
-def place_of(i):
-    """Where the i-th tile of a block lies, and how many have lain there before it."""
+def tile_slot(i):
+    """Return the slot of the i-th tile of a block, and the number of earlier tiles in that slot."""
     if i < KEPT:
         return np.uint32(i), np.uint32(0)
     return np.uint32(KEPT + (i - KEPT) % RING), np.uint32((i - KEPT) // RING)
 
 
 @cuda.jit(device=True)
-def place_backwards(step, num_tiles, num_streamed):
-    """Which tile of a block is scaled at a step, where it lies, and how often that place was summed and scaled before.
+def tile_slot_backwards(step, num_tiles, num_streamed):
+    """Return the tile that a block normalises at a step, its slot, and how often tiles of that slot were consumed.
 
-    Those that pass through the ring come first, the latest before all; then those that stayed.
+    Tiles of the ring come first, the latest one before the others; then the permanent ones.
     """
     if step >= num_streamed:
         return np.uint32(step - num_streamed), np.uint32(step - num_streamed), np.uint32(1)
@@ -89,7 +89,7 @@ def place_backwards(step, num_tiles, num_streamed):
 
 @cuda.jit(device=True)
 def pixels_of(block, blocks, pixels):
-    """How many pixels a block sums."""
+    """Return the number of pixels of a block."""
     per_tile = np.uint32(TILE // ACROSS)
     rounds, rest = pixels // (per_tile * blocks), pixels % (per_tile * blocks)
     return rounds * per_tile + min(per_tile, max(rest, block * per_tile) - block * per_tile)
@@ -118,6 +118,7 @@ def first_kept(
     vectors = np.uint32(count * ACROSS)  # of the block
     num_tiles = np.uint32((vectors + TILE - 1) // TILE)  # of the block
     num_streamed = np.uint32(max(num_tiles, np.uint32(KEPT)) - KEPT)  # tiles that pass through the ring
+    # -- initialise the barriers --
     if t == 0:
         for slot in range(SLOTS):
             ptx.mbarrier_init(full_bar, slot, 1)
@@ -125,10 +126,11 @@ def first_kept(
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
 
+    # -- load tiles; sum the values --
     if warp == WARPS:
         if lane == 0:
             for i in range(num_tiles):
-                slot, uses = place_of(i)
+                slot, uses = tile_slot(i)
                 if uses > 0:
                     ptx.mbarrier_wait(consumed, slot, (uses - 1) % 2)
                 ptx.mbarrier_expect(full_bar, slot, TILE * 16)
@@ -147,7 +149,7 @@ def first_kept(
                 for e in range(WIDTH):
                     reference[e] += x_reg[e] * inv_reference_count
         for i in range(group, num_tiles, GROUPS):
-            slot, uses = place_of(i)
+            slot, uses = tile_slot(i)
             ptx.mbarrier_wait(full_bar, slot, uses % 2)
             if u < active:
                 for v in range(u, min(np.uint32(TILE), vectors - i * TILE), active):
@@ -168,6 +170,7 @@ def first_kept(
             if t < ACROSS:
                 references[e, t] = reference[e]
     cuda.syncthreads()
+    # -- sums of the block --
     for k in range(t, WIDTH * ACROSS, THREADS + LANES):
         e, column = np.uint32(k // ACROSS), np.uint32(k % ACROSS)
         all_total = all_squares = np.float32(0)
@@ -176,43 +179,47 @@ def first_kept(
                 all_total += sums[0, e, other]
                 all_squares += sums[1, e, other]
         c = np.uint32(column * WIDTH + e)
-        correction = all_total / np.float32(count)
-        partials[0, c, block], partials[1, c, block] = references[e, column], correction
-        partials[2, c, block] = all_squares - all_total * correction
+        mean_lo = all_total / np.float32(count)
+        partials[0, c, block], partials[1, c, block] = references[e, column], mean_lo
+        partials[2, c, block] = all_squares - all_total * mean_lo
+    # -- exchange among all blocks --
     meet(arrived, 0, blocks)
 
+    # -- statistics of some channels --
     for c in range(warp * blocks + block, channels, (WARPS + 1) * blocks):
         for step in range(BLOCKS_PER_LANE):
             other = min(np.uint32(lane + step * LANES), np.uint32(blocks - 1))
             for field in range(FIELDS):
                 block_partials[field, step] = partials[field, c, other]
-        num_values = average = correction = m2 = np.float32(0)
+        num_values = average = mean_lo = m2 = np.float32(0)
         for step in range(BLOCKS_PER_LANE):
             other = np.uint32(lane + step * LANES)
             n = np.float32(pixels_of(other, blocks, pixels)) if other < blocks else np.float32(0)
             s = block_partials[2, step] if other < blocks else np.float32(0)
             m, r = block_partials[0, step], block_partials[1, step]
-            num_values, average, correction, m2 = merged(num_values, average, correction, m2, n, m, r, s)
-        num_values, average, correction, m2 = of_warp(num_values, average, correction, m2)
+            num_values, average, mean_lo, m2 = merged(num_values, average, mean_lo, m2, n, m, r, s)
+        num_values, average, mean_lo, m2 = of_warp(num_values, average, mean_lo, m2)
         if lane == 0:
-            centre = average + correction
+            centre = average + mean_lo
             mean[c], variance[c] = centre, m2 / num_values
             scales[c] = weight[c] / sqrt(m2 / num_values + eps)
             unbiased, keep = m2 / (num_values - np.float32(1)), np.float32(1) - factor
             running_mean[c] = keep * running_mean[c] + factor * centre
             running_variance[c] = keep * running_variance[c] + factor * unbiased
+    # -- exchange the statistics --
     meet(arrived, 1, blocks)
 
+    # -- store tiles, load again; write y --
     if warp == WARPS:
         if lane == 0:
             for step in range(num_tiles):
-                i, slot, uses = place_backwards(step, num_tiles, num_streamed)
+                i, slot, uses = tile_slot_backwards(step, num_tiles, num_streamed)
                 ptx.mbarrier_wait(consumed, slot, uses % 2)
                 ptx.tma_store(y_map, ((block + i * blocks) * LINES, 0), tiles, (slot, 0, 0))
                 ptx.tma_store_commit()
                 if step >= LAG and step - LAG + RING < num_streamed:
                     ptx.tma_store_wait(LAG)
-                    i, slot, uses = place_backwards(step - LAG + RING, num_tiles, num_streamed)
+                    i, slot, uses = tile_slot_backwards(step - LAG + RING, num_tiles, num_streamed)
                     ptx.mbarrier_expect(full_bar, slot, TILE * 16)
                     ptx.tma_load(tiles, (slot, 0, 0), x_map, ((block + i * blocks) * LINES, 0), full_bar, slot)
             ptx.tma_store_wait(0)
@@ -221,7 +228,7 @@ def first_kept(
         for e in range(WIDTH):
             reference[e], total[e], squares[e] = mean[c + e], scales[c + e], bias[c + e]
         for step in range(group, num_tiles, GROUPS):
-            i, slot, uses = place_backwards(step, num_tiles, num_streamed)
+            i, slot, uses = tile_slot_backwards(step, num_tiles, num_streamed)
             if RING <= step < num_streamed:
                 ptx.mbarrier_wait(full_bar, slot, (uses - 1) % 2)
             if u < active:
@@ -238,8 +245,8 @@ def first_kept(
 
 
 class Geometry(NamedTuple):
-    """How pixels lie on the chip: vectors of 16 bytes of a pixel, lines of 128 bytes of a tile, tiles of a block that
-    stay, places of its ring, groups of its warps, and blocks."""
+    """Division of images: 16-byte vectors per pixel, 128-byte lines per tile; permanent tiles, ring slots and groups
+    of warps per block; blocks."""
 
     across: int
     lines: int
@@ -255,18 +262,15 @@ class Geometry(NamedTuple):
 
     @property
     def kept_bytes(self) -> int:
-        """Of a block."""
+        """Shared memory per block."""
         return (self.kept + self.ring) * self.kept_lines * LINE_WORDS * 4
 
 
 def geometry(problem, itemsize: int) -> Geometry:
-    """Tiles are as large as they should be, or smaller where blocks then have as many; all that fit are kept.
+    """Return tiles of the preferred size, or smaller ones if a block then has the same number; keep all that fit.
 
-    Raises
-    ------
-    TooLarge
-        Pixels do not begin at multiples of 16 bytes, a pixel has more channels than a block has threads for, or no
-        tile of whole pixels is of whole lines.
+    Raise TooLarge if pixels do not begin at multiples of 16 bytes, a pixel has more channels than a block's threads
+    process, or no tile of whole pixels has whole lines.
     """
     across, rest = divmod(problem.C * itemsize, 16)
     if rest:
@@ -277,40 +281,34 @@ def geometry(problem, itemsize: int) -> Geometry:
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     rounds = -(-all_vectors // (sms * max(MAX_VECTORS, unit)))
     units = min(-(-all_vectors // (sms * rounds * unit)), MAX_LINES * LINE_VECTORS // unit)
-    vectors = units * unit  # of a tile
+    vectors = units * unit  # per tile
     cut = Geometry(across, vectors // LINE_VECTORS, 0, 1, 1, min(sms, -(-all_vectors // vectors)))
-    of_sums = (2 * THREADS + across) * 16 // itemsize * 4
-    slots, tiles = (CHIP_BYTES - of_sums) // cut.kept_bytes, -(-all_vectors // (vectors * cut.blocks))
+    sum_bytes = (2 * THREADS + across) * 16 // itemsize * 4
+    slots, tiles = (CHIP_BYTES - sum_bytes) // cut.kept_bytes, -(-all_vectors // (vectors * cut.blocks))
     groups = max(n for n in GROUPINGS if n * across <= THREADS and n < slots)
     ring = min(MAX_RING, slots - 1) // groups * groups if tiles > slots else 1
     return cut._replace(kept=min(slots, tiles) - ring, ring=ring, groups=groups)
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NHWC."""
+    """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
-    elements = 128 // format.itemsize  # of a line
+    elements = 128 // format.itemsize  # per line
     shape = problem.values * problem.C // elements, elements
     maps = [ptx.TensorMap(tma_rows(X, *shape), (cut.lines, LINE_WORDS)) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)
-    statistics = (
-        mean,
-        variance,
-        running_mean,
-        running_variance,
-        partials,
-        workspace.array("scales", (problem.C,), np.float32),
-    )
+    scales = workspace.array("scales", (problem.C,), np.float32)
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    statistics = mean, variance, running_mean, running_variance, partials, scales
     arguments = *maps, weight, bias, *statistics, workspace.counters(2), *numbers
     return [Launch(specialise_for(first_kept, cut, format), cut.blocks, THREADS + LANES, arguments, cut.kept_bytes)]
 
 
 @lru_cache(128)  # kernels: many sizes of images need their own
 def specialise_for(kernel, cut: Geometry, format):
-    """The kernel's copy for these tiles, and for bits of bfloat16."""
+    """Return the kernel's copy for a geometry and a format."""
     constants = {
         "ACROSS": cut.across,
         "LINES": cut.lines,

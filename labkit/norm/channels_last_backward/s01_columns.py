@@ -38,7 +38,7 @@ BLOCKS_PER_SM = 2  # in the kernel that sums
 
 @cuda.jit(device=True)
 def add_rows(sums, across):
-    """The sums of all rows of a block's threads, in its first row; `sums` has those of each thread."""
+    """Add the sums of all rows of a block's threads into its first row, in place."""
     t = np.uint32(cuda.threadIdx.x)
     offset = np.uint32(THREADS // 2)
     while offset >= across:
@@ -108,7 +108,7 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
 
 
 @cuda.jit
-def gradients(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, num_values, eps, relu):
+def gradients(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, values, eps, relu):
     dy_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     t = np.uint32(cuda.threadIdx.x)
@@ -125,11 +125,7 @@ def gradients(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, n
         for e in range(WIDTH):
             channel = min(np.uint32(c + e), np.uint32(channels - 1))
             centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
-            scale, g_mean, slope = (
-                weight[channel] / root,
-                dbias[channel] / num_values,
-                dweight[channel] / num_values / root,
-            )
+            scale, g_mean, slope = weight[channel] / root, dbias[channel] / values, dweight[channel] / values / root
             for k in range(LOADS):
                 if np.uint32(start + k * down) < pixels:
                     g, centred = dy_reg[k, e], x_reg[k, e] - centre
@@ -142,7 +138,7 @@ def gradients(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, n
 
 
 def geometry(problem) -> tuple[int, int, int]:
-    """Threads side by side in a row, a power of two; blocks side by side; and blocks that share their columns."""
+    """Return threads per row, a power of two; blocks per row; and blocks that share columns."""
     vectors = -(-problem.C // WIDTH)
     across = min(MAX_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
@@ -152,7 +148,7 @@ def geometry(problem) -> tuple[int, int, int]:
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
-    """dx, dweight and dbias, of images in NHWC."""
+    """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)

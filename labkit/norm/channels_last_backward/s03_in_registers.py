@@ -37,6 +37,7 @@ SUMS = 2 * WIDTH  # per block
 PER_THREAD, MAX_PER_THREAD = 2, 3  # pixels per thread
 WARP, MAX_WARPS = 32, 32
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+specialise_once = cache(specialise)  # copies: one per number of pixels
 
 
 @cuda.jit(launch_bounds=WARP * MAX_WARPS)
@@ -47,7 +48,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
     sums = cuda.local.array(SUMS, np.float32)
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
-    c, num_values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
+    c, values = np.uint32(WIDTH * cuda.blockIdx.x), np.float32(x.shape[0])
     for k in range(PER_THREAD):
         if t + k * threads < pixels:
             dy_reg[k, 0], dy_reg[k, 1], dy_reg[k, 2], dy_reg[k, 3] = load_row_four(dy, t + k * threads, c)
@@ -72,11 +73,7 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
         if t == 0 and c + e < channels:
             dbias[channel] = sums[e]
             dweight[channel] = sums[WIDTH + e] / root
-        scale, g_mean, slope = (
-            weight[channel] / root,
-            sums[e] / num_values,
-            sums[WIDTH + e] / num_values / (root * root),
-        )
+        scale, g_mean, slope = weight[channel] / root, sums[e] / values, sums[WIDTH + e] / values / (root * root)
         for k in range(PER_THREAD):
             if t + k * threads < pixels:
                 x_reg[k, e] = scale * (dy_reg[k, e] - g_mean - x_reg[k, e] * slope)
@@ -87,31 +84,19 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, eps, r
 
 
 def geometry(problem) -> tuple[int, int]:
-    """How many pixels a thread takes, and threads of a block.
-
-    Raises
-    ------
-    TooLarge
-        There are more pixels than a block keeps.
-    """
-    share = -(-problem.values // (WARP * MAX_WARPS))
-    if share > MAX_PER_THREAD:
+    """Return pixels per thread and threads per block; raise TooLarge if the pixels do not fit."""
+    per_thread = -(-problem.values // (WARP * MAX_WARPS))
+    if per_thread > MAX_PER_THREAD:
         raise TooLarge(f"there are {problem.values} pixels, and a block keeps {WARP * MAX_WARPS * MAX_PER_THREAD}")
-    return share, WARP * -(-problem.values // (share * WARP))
+    return per_thread, WARP * -(-problem.values // (per_thread * WARP))
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
-    """dx, dweight and dbias, of images in NHWC."""
+    """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
-    share, threads = geometry(problem)
+    per_thread, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
-    kernel = specialise_fours(_sized(in_registers, share), dy, x, dx)
+    kernel = specialise_fours(specialise_once(in_registers, PER_THREAD=per_thread), dy, x, dx)
     return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]
-
-
-@cache
-def _sized(kernel, share: int):
-    """The kernel's copy for so many pixels a thread."""
-    return specialise(kernel, PER_THREAD=share)

@@ -43,11 +43,12 @@ ELEMENT = np.float32  # element type of images
 MAX_BYTES = 210 * 1024  # of dynamic shared memory per block; 16 KB remain for the exchange between warps
 L2_BYTES = 180 * 1024  # of L2 per block
 FULL_MASK = 0xFFFFFFFF
+specialise_once = cache(specialise)  # copies: one per format and width
 
 
 @cuda.jit(device=True)
 def masked(dy_reg, x_reg, centre, scale, shift, relu):
-    """Leaves of the gradients what ReLU lets through, and of the values how far they are from the mean."""
+    """Set gradients that did not pass ReLU to zero, and subtract the mean from the values; both in place."""
     for e in range(WIDTH):
         x_reg[e] -= centre[e]
         if relu and x_reg[e] * scale[e] + shift[e] <= np.float32(0):  # a NaN is not below zero
@@ -56,24 +57,9 @@ def masked(dy_reg, x_reg, centre, scale, shift, relu):
 
 @cuda.jit(cooperative=True, launch_bounds=THREADS)
 def one_read(
-    dy,
-    x,
-    weight,
-    bias,
-    mean,
-    variance,
-    dx,
-    dweight,
-    dbias,
-    partials,
-    arrived,
-    teams,
-    blocks,
-    capacity,
-    num_values,
-    eps,
-    relu,
-):
+    dy, x, weight, bias, mean, variance, dx, dweight, dbias, partials, arrived, teams, blocks, capacity, num_values,
+    eps, relu
+):  # fmt: skip
     smem = cuda.shared.array(0, ELEMENT, alignment=16)  # `capacity` vectors of dy, then the same of x
     warp_partials = cuda.shared.array((2, WARPS, CHANNELS), np.float32)
     sums = cuda.shared.array((2, CHANNELS), np.float32)
@@ -93,6 +79,7 @@ def one_read(
     num_resident = min(count, capacity)
     column = np.uint32(t % ACROSS * WIDTH)  # the first of the thread's channels, among those of its team
 
+    # -- load the first channels --
     if team * CHANNELS + column < channels:
         for v in range(t, num_resident, THREADS):
             pixel = first + np.uint32(v // ACROSS)
@@ -103,6 +90,7 @@ def one_read(
     for part in range(team, (channels + CHANNELS - 1) // CHANNELS, teams):
         c = np.uint32(part * CHANNELS + column)
         has_channel = c < channels
+        # -- sum the values of these channels --
         for e in range(WIDTH):
             channel = min(np.uint32(c + e), np.uint32(channels - 1))
             centre[e], shift[e] = mean[channel], bias[channel]
@@ -126,6 +114,7 @@ def one_read(
                 for e in range(WIDTH):
                     g_sum[e] += dy_reg[e]
                     gx_sum[e] += dy_reg[e] * x_reg[e]
+        # -- sums of the block --
         for e in range(WIDTH):
             offset = WARP // 2
             while offset >= ACROSS:
@@ -143,8 +132,10 @@ def one_read(
             channel = np.uint32(part * CHANNELS + item % CHANNELS)
             if lane == 0 and channel < channels:
                 partials[item // CHANNELS, channel, block] = partial
+        # -- exchange within the team --
         meet(arrived, part, blocks)
 
+        # -- sums of these channels --
         for item in range(warp, 2 * CHANNELS, WARPS):
             channel = np.uint32(part * CHANNELS + item % CHANNELS)
             partial = np.float32(0)
@@ -165,6 +156,7 @@ def one_read(
             g_sum[e] = sums[0, column + e] / num_values
             gx_sum[e] = sums[1, column + e] / num_values / (variance[channel] + eps)
 
+        # -- write dx, load the next channels --
         if has_channel:
             for v in range(num_resident + t, count, THREADS):
                 pixel = first + np.uint32(v // ACROSS)
@@ -190,9 +182,10 @@ def one_read(
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
-    """Threads side by side, teams, blocks of each, and vectors that a block keeps of each array.
+    """Return threads per row, teams, blocks per team, and vectors of each array in a block's shared memory.
 
-    Rows are as long as leaves all pixels of them on the chip, in one team; teams are as many as there is room for.
+    Rows have the largest size for which all their pixels fit on the chip, in one team; the number of teams is the
+    largest that fits.
     """
     vector_bytes = 2 * itemsize * width  # bytes of both arrays
     widest = 1 << (-(-problem.C // width) - 1).bit_length()
@@ -209,7 +202,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
-    """dx, dweight and dbias, of images in NHWC."""
+    """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
@@ -219,12 +212,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrived = workspace.counters(-(-problem.C // (across * width)))
     sizes = np.uint32(teams), np.uint32(blocks), np.uint32(capacity), np.float32(problem.values)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, partials, arrived, *sizes
-    kernel = specialise_for(one_read, format.dtype, width, across)
+    kernel = specialise_once(one_read, WIDTH=width, ELEMENT=format.dtype.type, ACROSS=across)
     smem_bytes = 2 * capacity * width * format.itemsize
     return [Launch(kernel, teams * blocks, THREADS, (*arguments, np.float32(problem.eps), problem.relu), smem_bytes)]
-
-
-@cache
-def specialise_for(kernel, dtype, width: int, across: int):
-    """The kernel's copy for images of a type, so many channels of a thread, and so many threads side by side."""
-    return specialise(kernel, WIDTH=width, ELEMENT=dtype.type, ACROSS=across)

@@ -42,11 +42,11 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             shifted_sum += value - first
             squares += (value - first) * (value - first)
     shifted_mean = shifted_sum / max(count, np.float32(1))
-    num_values, average, correction, squares = of_block(
+    num_values, average, mean_lo, squares = of_block(
         count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
     )
     if t == 0:
-        average += correction
+        average += mean_lo
         mean[c] = average
         variance[c] = squares / num_values
         keep = np.float32(1) - factor
@@ -79,7 +79,7 @@ def rectified(y):
 
 
 def launches(x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES)
     x, residual, y = as_planes(x, residual, y)

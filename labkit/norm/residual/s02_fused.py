@@ -44,7 +44,7 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
     part, num_parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
-    count = average = correction = squares = np.float32(0)
+    count = average = mean_lo = squares = np.float32(0)
     for piece in range(part * WARPS + t // WARP, images * pieces, num_parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
@@ -56,33 +56,31 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
             first = x_reg[0, 0]
             num_values = shifted_sum = shifted_squares = np.float32(0)
             for k in range(LOADS):
-                num_valid = min(
-                    np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE)
-                )
+                valid = min(np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE))
                 for e in range(4):
-                    if e < num_valid:
+                    if e < valid:
                         value = x_reg[k, e] - first
                         shifted_sum += value
                         shifted_squares += value * value
-                num_values += np.float32(num_valid)
+                num_values += np.float32(valid)
             shifted_mean = shifted_sum / num_values
             shifted_squares -= shifted_sum * shifted_mean
-            count, average, correction, squares = merged(
-                count, average, correction, squares, num_values, first, shifted_mean, shifted_squares
+            count, average, mean_lo, squares = merged(
+                count, average, mean_lo, squares, num_values, first, shifted_mean, shifted_squares
             )
-    count, average, correction, squares = of_block(count, average, correction, squares, warp_moments)
+    count, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
     if t == 0:
         partials[0, c, part], partials[1, c, part] = count, average
-        partials[2, c, part], partials[3, c, part] = correction, squares
+        partials[2, c, part], partials[3, c, part] = mean_lo, squares
 
     if is_last(arrived, c, num_parts):
-        count = average = correction = squares = np.float32(0)
+        count = average = mean_lo = squares = np.float32(0)
         if t < num_parts:
             count, average = partials[0, c, t], partials[1, c, t]
-            correction, squares = partials[2, c, t], partials[3, c, t]
-        num_values, average, correction, squares = of_block(count, average, correction, squares, warp_moments)
+            mean_lo, squares = partials[2, c, t], partials[3, c, t]
+        num_values, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
         if t == 0:
-            average += correction
+            average += mean_lo
             mean[c] = average
             variance[c] = squares / num_values
             keep = np.float32(1) - factor
@@ -93,7 +91,7 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
 @cuda.jit
 def fused(x, residual, mean, variance, weight, bias, y, channels, eps, relu):
     x_reg = cuda.local.array((LOADS, 4), np.float32)
-    residual_reg = cuda.local.array((LOADS, 4), np.float32)
+    res_reg = cuda.local.array((LOADS, 4), np.float32)
     t = np.uint32(cuda.threadIdx.x)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
@@ -104,22 +102,20 @@ def fused(x, residual, mean, variance, weight, bias, y, channels, eps, relu):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3] = load_row_four(x, plane, i)
-                residual_reg[k, 0], residual_reg[k, 1], residual_reg[k, 2], residual_reg[k, 3] = load_row_four(
-                    residual, plane, i
-                )
+                res_reg[k, 0], res_reg[k, 1], res_reg[k, 2], res_reg[k, 3] = load_row_four(residual, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 for e in range(4):
-                    value = (x_reg[k, e] - centre) * scale + shift + residual_reg[k, e]
+                    value = (x_reg[k, e] - centre) * scale + shift + res_reg[k, e]
                     x_reg[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
                 store_row_four(y, plane, i, x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3])
 
 
-def parts_of(problem) -> int:
-    """How many blocks share a channel: all run at once, each warp has a piece, and threads merge what blocks found."""
+def blocks_per_channel(problem) -> int:
+    """Return blocks per channel: all are resident, each warp has a piece, and one block can merge all."""
     pieces = problem.N * -(-problem.H * problem.W // PIECE)
     blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     return max(1, min(blocks // problem.C, pieces // WARPS, WARP * WARPS))
@@ -128,27 +124,16 @@ def parts_of(problem) -> int:
 def launches(
     x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32
 ):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)
-    parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
     sums = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
-    arguments = (
-        x,
-        residual,
-        mean,
-        variance,
-        weight,
-        bias,
-        y,
-        np.uint32(problem.C),
-        np.float32(problem.eps),
-        problem.relu,
-    )
+    line = x, residual, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
         Launch(specialise_fours(split, x), (problem.C, parts), WARP * WARPS, sums),
-        Launch(specialise_fours(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, arguments),
+        Launch(specialise_fours(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, line),
     ]

@@ -42,40 +42,26 @@ HALF_BYTES = 112 * 1024  # two such blocks fit into an SM
 
 @cuda.jit(cluster=CLUSTER)
 def one_read(
-    x,
-    residual,
-    weight,
-    bias,
-    y,
-    mean,
-    variance,
-    running_mean,
-    running_variance,
-    channel_counter,
-    images,
-    eps,
-    factor,
-    relu,
+    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, counter, images, eps, factor, relu
 ):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     x_reg = cuda.local.array(WIDTH, np.float32)
-    residual_reg = cuda.local.array(WIDTH, np.float32)
+    res_reg = cuda.local.array(WIDTH, np.float32)
     warp_moments = cuda.shared.array((ROWS, MAX_WARPS), np.float32)
-    block_moments = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
+    moments = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     channels = np.uint32(weight.shape[0])
-    counter_wrap = np.uint32(
-        channels + cuda.gridDim.x // CLUSTER
-    )  # claims of all clusters: each has one wasted claim at the end
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
     vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 
+    # -- claim the first channel and load it --
     ptx.cluster_sync()
     if rank == 0 and t == 0:
-        first_c = cuda.atomic.inc(channel_counter, 0, counter_wrap - np.uint32(1))
+        first_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         for block in range(CLUSTER):
             ptx.cluster_store(next_channels, 0, block, first_c)
     ptx.cluster_sync()
@@ -88,9 +74,11 @@ def one_read(
 
     phase = np.uint32(0)
     while c < channels:
+        # -- claim the next channel --
         next_c = np.uint32(0)
         if rank == 0 and t == 0:
-            next_c = cuda.atomic.inc(channel_counter, 0, counter_wrap - np.uint32(1))
+            next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
+        # -- sum the values of this channel --
         ptx.cp_async_wait(0)
         num_values = first = shifted_sum = squares = np.float32(0)
         for v in range(t, count, threads):
@@ -100,31 +88,33 @@ def one_read(
             for e in range(WIDTH):
                 shifted_sum += x_reg[e] - first
                 squares += (x_reg[e] - first) * (x_reg[e] - first)
-        correction = shifted_sum / max(num_values, np.float32(1))
-        num_values, average, correction, squares = of_block(
-            num_values, first, correction, squares - shifted_sum * correction, warp_moments
+        mean_lo = shifted_sum / max(num_values, np.float32(1))
+        num_values, average, mean_lo, squares = of_block(
+            num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
         )
+        # -- exchange within the cluster --
         if t == 0:
             for block in range(CLUSTER):
-                ptx.cluster_store(block_moments, (phase, 0, rank), block, num_values)
-                ptx.cluster_store(block_moments, (phase, 1, rank), block, average)
-                ptx.cluster_store(block_moments, (phase, 2, rank), block, correction)
-                ptx.cluster_store(block_moments, (phase, 3, rank), block, squares)
+                ptx.cluster_store(moments, (phase, 0, rank), block, num_values)
+                ptx.cluster_store(moments, (phase, 1, rank), block, average)
+                ptx.cluster_store(moments, (phase, 2, rank), block, mean_lo)
+                ptx.cluster_store(moments, (phase, 3, rank), block, squares)
                 if rank == 0:
                     ptx.cluster_store(next_channels, 1 - phase, block, next_c)
         ptx.cluster_sync()
 
-        num_values, average, correction, squares = (
-            block_moments[phase, 0, 0],
-            block_moments[phase, 1, 0],
-            block_moments[phase, 2, 0],
-            block_moments[phase, 3, 0],
+        # -- statistics of this channel --
+        num_values, average, mean_lo, squares = (
+            moments[phase, 0, 0],
+            moments[phase, 1, 0],
+            moments[phase, 2, 0],
+            moments[phase, 3, 0],
         )
         for block in range(1, CLUSTER):
-            n, m = block_moments[phase, 0, block], block_moments[phase, 1, block]
-            r, s = block_moments[phase, 2, block], block_moments[phase, 3, block]
-            num_values, average, correction, squares = merged(num_values, average, correction, squares, n, m, r, s)
-        centre, scale, shift = average + correction, weight[c] / sqrt(squares / num_values + eps), bias[c]
+            n, m = moments[phase, 0, block], moments[phase, 1, block]
+            r, s = moments[phase, 2, block], moments[phase, 3, block]
+            num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+        centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
         phase = np.uint32(1 - phase)
         next_c = next_channels[phase]
         if rank == 0 and t == 0:
@@ -134,13 +124,14 @@ def one_read(
             running_mean[c] = keep * running_mean[c] + factor * centre
             running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
+        # -- write y, load the next channel --
         for v in range(t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            load(residual, plane, WIDTH * i, residual_reg)
+            load(residual, plane, WIDTH * i, res_reg)
             load_shared(smem, WIDTH * v, x_reg)
             for e in range(WIDTH):
-                value = (x_reg[e] - centre) * scale + shift + residual_reg[e]
+                value = (x_reg[e] - centre) * scale + shift + res_reg[e]
                 x_reg[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
             store(y, plane, WIDTH * i, x_reg)
             if next_c < channels:
@@ -150,10 +141,9 @@ def one_read(
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
-    """Clusters, blocks of each, threads of a block, and bytes of a channel that a block keeps.
+    """Return resident clusters, blocks per cluster, threads per block, and shared bytes per block.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
-    many as may run at once.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in CLUSTER_SIZES:
@@ -171,7 +161,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 def launches(
     x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32
 ):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)

@@ -29,6 +29,7 @@ FORMATS = (FP32,)
 CENTRED = True  # False for RMS norm
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
+specialise_once = cache(specialise)  # one copy per kind of norm
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -62,14 +63,9 @@ def three_reads(x, weight, bias, y, mean, rstd, eps):
         y[row, i] = value
 
 
-@cache
-def kernel_for(is_centred: bool):
-    """The kernel, or its copy for RMS norm."""
-    return specialise(three_reads, CENTRED=is_centred)
-
-
 def launches(x, weight, bias, y, mean, rstd, problem):
-    """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
+    """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd)
     arrays = (x, weight, bias, y, mean, rstd) if problem.is_centred else (x, weight, weight, y, rstd, rstd)
-    return [Launch(kernel_for(problem.is_centred), problem.rows, THREADS, (*arrays, np.float32(problem.eps)))]
+    kernel = specialise_once(three_reads, CENTRED=problem.is_centred)
+    return [Launch(kernel, problem.rows, THREADS, (*arrays, np.float32(problem.eps)))]

@@ -86,7 +86,7 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a thread, the usual number or as many as it takes, and threads of a block."""
+    """Return vectors per thread, the usual number or more for wide rows, and threads per block."""
     pieces = -(-columns // width)
     pieces_per_thread = USUAL_PIECES
     while pieces_per_thread * WARP * MAX_WARPS < pieces:
@@ -97,7 +97,7 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
-    """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
+    """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)

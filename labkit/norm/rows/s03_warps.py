@@ -95,7 +95,7 @@ def warps(x, weight, bias, y, mean, rstd, eps):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a lane and a row, and rows that a warp takes at once."""
+    """Return vectors per lane and row, and rows per warp."""
     pieces = -(-columns // (width * WARP))
     if columns > WARP * MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
@@ -103,7 +103,7 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
-    """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
+    """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)

@@ -95,7 +95,7 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
-    """Blocks, as many as run at once; threads of each; and bytes of a row."""
+    """Return the number of resident blocks, threads per block, and bytes of a row."""
     smem_bytes = problem.columns * itemsize
     if smem_bytes > MAX_BYTES - STATIC_BYTES:
         max_warps = (MAX_BYTES - STATIC_BYTES) // itemsize
@@ -107,7 +107,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
-    """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
+    """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)

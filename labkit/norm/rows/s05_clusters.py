@@ -65,6 +65,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
     inv_columns = np.float32(1) / num_values  # a division takes some ten instructions
     inv_block_values = np.float32(1) / max(num_block_values, np.float32(1))
 
+    # -- load the rows --
     for r in range(ROWS):  # if their number is odd, the last row twice
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * threads + t))
@@ -72,6 +73,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 load(x, min(np.uint32(start + r), last), first + i, x_reg[r * PIECES + k])
     if CLUSTER > 1:
         ptx.cluster_sync()
+    # -- sums of the block --
     for r in range(ROWS):
         row_sum = deviations = squares = average = np.float32(0)
         if CENTRED:
@@ -88,6 +90,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                     squares += value * value
         deviations, squares = block_all_sum2(deviations, squares, warp_partials[r, 1:])
         averages[r], corrections[r], scales[r] = average, deviations, squares
+    # -- exchange within the cluster --
     if CLUSTER > 1:
         if t < CLUSTER:
             for r in range(ROWS):
@@ -96,6 +99,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 ptx.cluster_store(block_partials, (r, 2, rank), t, corrections[r])
                 ptx.cluster_store(block_partials, (r, 3, rank), t, scales[r])
         ptx.cluster_sync()
+    # -- statistics of the rows --
     for r in range(ROWS):
         average, deviations, squares = averages[r], corrections[r], scales[r]
         if CLUSTER > 1:
@@ -119,6 +123,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
             if CENTRED:
                 mean[row] = average + correction
 
+    # -- write y --
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
@@ -135,7 +140,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
-    """Blocks of a cluster, threads of a block, and rows that it takes at once."""
+    """Return blocks per cluster, threads per block, and rows per cluster."""
     for max_threads, rows in SHAPES:
         for blocks in CLUSTER_SIZES:
             pieces = -(-columns // (width * blocks))  # per block
@@ -147,7 +152,7 @@ def geometry(columns: int, width: int) -> tuple[int, int, int]:
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
-    """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
+    """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)

@@ -1,4 +1,4 @@
-"""What blocks found going down the columns, merged into the gradients of weight and bias, always in the same order."""
+"""The merge of partial sums of columns into dweight and dbias, in a fixed order."""
 
 from functools import cache
 
@@ -11,11 +11,12 @@ CENTRED = True  # False for RMS norm, which has no dbias
 THREADS = 256
 MAX_DOWN = 32  # threads per column: then 8 neighbours read 32 bytes of a row
 LOADS = 4  # loads in flight per thread
+specialise_once = cache(specialise)  # one copy per kind of norm
 
 
 @cuda.jit(launch_bounds=THREADS)
 def merged(parts, across, dweight, dbias):
-    """`parts` has a row of sums for dweight of each block, and then one for dbias; a block merges so many columns."""
+    """Merge `across` columns per block; `parts` has one row of sums per block for dweight, then those for dbias."""
     loaded = cuda.local.array(LOADS, np.float32)
     thread_sums = cuda.shared.array(THREADS, np.float32)
     t = np.uint32(cuda.threadIdx.x)
@@ -45,21 +46,15 @@ def merged(parts, across, dweight, dbias):
             dbias[i] = column_sum
 
 
-@cache
-def kernel_for(is_centred: bool):
-    """The kernel, or its copy for RMS norm."""
-    return specialise(merged, CENTRED=is_centred)
-
-
-def room(problem, blocks: int, workspace):
-    """Memory for what so many blocks find: a row of each for dweight, and in layer norm one for dbias."""
+def allocate_parts(problem, blocks: int, workspace):
+    """Return memory for the partial sums of blocks: a row per block for dweight, and in layer norm one for dbias."""
     return workspace.array("parts", ((2 if problem.is_centred else 1) * blocks, problem.columns), np.float32)
 
 
 def merge(problem, parts, dweight, dbias) -> Launch:
-    """The launch that follows."""
+    """Return the launch that merges partial sums."""
     gradients = 2 if problem.is_centred else 1
     down = min(MAX_DOWN, 1 << (-(-parts.shape[0] // (gradients * LOADS)) - 1).bit_length())
     grid = -(-problem.columns * down // THREADS), gradients
     arguments = parts, np.uint32(THREADS // down), dweight, dbias
-    return Launch(kernel_for(problem.is_centred), grid, THREADS, arguments)
+    return Launch(specialise_once(merged, CENTRED=problem.is_centred), grid, THREADS, arguments)

@@ -29,6 +29,7 @@ BENCHED = benched(*WIDTHS[2:])  # narrow rows take long
 CENTRED = True  # False for RMS norm
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
+specialise_once = cache(specialise)  # one copy per kind of norm
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -71,17 +72,13 @@ def two_kernels(dy, x, mean, rstd, dweight, dbias):
             dbias[i] = dbias_sum
 
 
-@cache
-def kernels_for(is_centred: bool):
-    """The kernels, or their copies for RMS norm."""
-    return tuple(specialise(kernel, CENTRED=is_centred) for kernel in (gradients, two_kernels))
-
-
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    row_kernel, column_kernel = kernels_for(problem.is_centred)
+    row_kernel, column_kernel = (
+        specialise_once(kernel, CENTRED=problem.is_centred) for kernel in (gradients, two_kernels)
+    )
     return [
         Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
         Launch(column_kernel, -(-problem.columns // THREADS), THREADS, (dy, x, mean, rstd, dweight, dbias)),

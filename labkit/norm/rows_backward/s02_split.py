@@ -22,13 +22,14 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
 CENTRED = True  # False for RMS norm
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
+specialise_once = cache(specialise)  # one copy per kind of norm
 BLOCKS_PER_SM = 8  # of the kernel of columns: all blocks are resident
 
 
@@ -72,21 +73,15 @@ def split(dy, x, mean, rstd, parts):
             parts[count + part, i] = dbias_sum
 
 
-@cache
-def kernels_for(is_centred: bool):
-    """The kernels, or their copies for RMS norm."""
-    return tuple(specialise(kernel, CENTRED=is_centred) for kernel in (gradients, split))
-
-
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    row_kernel, column_kernel = kernels_for(problem.is_centred)
+    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, split))
     wide = -(-problem.columns // THREADS)
     width = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     count = max(1, min(width // wide, problem.rows))
-    parts = room(problem, count, workspace)
+    parts = allocate_parts(problem, count, workspace)
     return [
         Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
         Launch(column_kernel, (wide, count), THREADS, (dy, x, mean, rstd, parts)),

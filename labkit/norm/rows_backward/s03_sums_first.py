@@ -23,7 +23,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
@@ -99,7 +99,7 @@ def sums_first(dy, x, weight, mean, rstd, sums, dx, parts):
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
@@ -108,7 +108,7 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     count = max(1, min(sms * BLOCKS_PER_SM // wide, -(-problem.rows // rows_at_once)))
     sums = workspace.array("sums", (2, problem.rows), np.float32)
-    parts = room(problem, count, workspace)
+    parts = allocate_parts(problem, count, workspace)
     rows = specialise_vectors(along, format.dtype, width, THREADS, CENTRED=problem.is_centred)
     constants = {"ROWS": rows_at_once, "CENTRED": problem.is_centred}
     columns = specialise_vectors(sums_first, format.dtype, width, (THREADS, BLOCKS_PER_SM), **constants)

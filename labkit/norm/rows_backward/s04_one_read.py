@@ -23,7 +23,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, benched
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
@@ -96,7 +96,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
 
 
 def geometry(problem, width: int) -> tuple[int, int, int]:
-    """Blocks, as many as run at once; threads of each; and blocks of an SM."""
+    """Return the number of resident blocks, threads per block, and blocks per SM."""
     threads = WARP * -(-problem.columns // (COLUMNS * WARP))
     if threads > SM_THREADS:
         raise TooLarge(f"a row has {problem.columns} values, and a block keeps {SM_THREADS * COLUMNS} in registers")
@@ -106,12 +106,12 @@ def geometry(problem, width: int) -> tuple[int, int, int]:
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
     blocks, threads, in_sm = geometry(problem, width)
-    parts = room(problem, blocks, workspace)
+    parts = allocate_parts(problem, blocks, workspace)
     constants = {"PIECES": COLUMNS // width, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(one_read, format.dtype, width, (threads, in_sm), **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts

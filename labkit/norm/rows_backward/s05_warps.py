@@ -21,7 +21,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import EXAMPLES, WIDTHS, benched
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
@@ -36,10 +36,7 @@ COLUMNS = 8  # per lane
 ALL_COLUMNS = 32 * COLUMNS
 FEW_COLUMNS, MAX_COLUMNS = 8, 16  # per lane
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
-BLOCKS_PER_SM = {
-    FEW_COLUMNS: 4,
-    MAX_COLUMNS: 2,
-}  # by columns per lane, which takes 64 or 128 registers
+BLOCKS_PER_SM = {FEW_COLUMNS: 4, MAX_COLUMNS: 2}  # by columns per lane, which takes 64 or 128 registers
 
 
 @cuda.jit
@@ -54,6 +51,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
     block, blocks = np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     columns = np.uint32(weight.shape[0])
     num_values = np.float32(columns)
+    # -- load the weights --
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * WARP + lane))
         if i < columns:
@@ -61,6 +59,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
         for e in range(WIDTH):
             dweight_sum[k, e] = dbias_sum[k, e] = np.float32(0)
 
+    # -- load a row --
     for r in range(block * WARPS + warp, x.shape[0], blocks * WARPS):
         row = np.uint32(r)
         for k in range(PIECES):
@@ -68,6 +67,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
             if i < columns:
                 load(dy, row, i, dy_reg[k])
                 load(x, row, i, x_hat[k])
+        # -- sums of the row --
         average, scale = np.float32(0), rstd[row]
         if CENTRED:
             average = mean[row]
@@ -83,6 +83,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
                     gx_sum += dy_reg[k, e] * x_hat[k, e]
         g_sum = warp_all_sum(g_sum) / num_values if CENTRED else np.float32(0)
         gx_sum = warp_all_sum(gx_sum) / num_values
+        # -- write dx --
         for k in range(PIECES):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
@@ -90,6 +91,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
                     dy_reg[k, e] = (dy_reg[k, e] - g_sum - x_hat[k, e] * gx_sum) * scale
                 store(dx, row, i, dy_reg[k])
 
+    # -- write the partial sums of the block --
     for k in range(PIECES):
         store_float32(warp_partials, warp, np.uint32(WIDTH * (k * WARP + lane)), dweight_sum[k])
     cuda.syncthreads()
@@ -111,20 +113,20 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
 
 
 def columns_of(problem) -> int:
-    """Columns of a lane."""
+    """Return columns per lane."""
     if problem.columns > WARP * MAX_COLUMNS:
         raise TooLarge(f"a row has {problem.columns} values, and a warp keeps {WARP * MAX_COLUMNS} in registers")
     return FEW_COLUMNS if problem.columns <= WARP * FEW_COLUMNS else MAX_COLUMNS
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width, columns_per_lane = vector_width(dy, x, weight, dx), columns_of(problem)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     blocks = min(-(-problem.rows // WARPS), sms * BLOCKS_PER_SM[columns_per_lane])
-    parts = room(problem, blocks, workspace)
+    parts = allocate_parts(problem, blocks, workspace)
     constants = {"PIECES": columns_per_lane // width, "COLUMNS": columns_per_lane, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(
         warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM[columns_per_lane]), **constants

@@ -24,7 +24,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
@@ -61,6 +61,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
     count = np.uint32(min(first + columns_per_block, columns) - first)
     num_values, row_capacity = np.float32(columns), np.uint32(PIECES * WIDTH * threads)
 
+    # -- load the first rows --
     for stage in range(STAGES):
         row = np.uint32(cluster + stage * num_clusters)
         if row < rows:
@@ -70,6 +71,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
                     copy_async(smem, 2 * stage * row_capacity + i, dy, row, first + i)
                     copy_async(smem, (2 * stage + 1) * row_capacity + i, x, row, first + i)
         ptx.cp_async_commit()
+    # -- load the weights --
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
@@ -84,6 +86,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
     next_scale = rstd[cluster]
     if CENTRED:
         next_average = mean[cluster]
+    # -- sums of the row --
     for r in range(cluster, rows, num_clusters):
         row = np.uint32(r)
         dy_offset, x_offset = np.uint32(2 * stage * row_capacity), np.uint32((2 * stage + 1) * row_capacity)
@@ -106,6 +109,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
                     g_sum += g
                     gx_sum += g * x_hat
         g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials[phase])
+        # -- exchange within the cluster --
         if CLUSTER > 1:
             if t < CLUSTER:
                 ptx.cluster_store(block_partials, (phase, 0, rank), t, g_sum)
@@ -116,6 +120,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
                 g_sum += block_partials[phase, 0, block]
                 gx_sum += block_partials[phase, 1, block]
         phase = np.uint32(1 - phase)
+        # -- write dx, load the row after the next two --
         g_sum = g_sum / num_values if CENTRED else np.float32(0)
         gx_sum /= num_values
         for k in range(PIECES):
@@ -132,6 +137,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
                     copy_async(smem, x_offset + i, x, np.uint32(row + STAGES * num_clusters), first + i)
         ptx.cp_async_commit()
         stage = np.uint32((stage + 1) % STAGES)
+    # -- write the partial sums of the cluster --
     for k in range(PIECES):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
@@ -141,7 +147,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, int]:
-    """Clusters, as many as run at once; blocks of each, and of an SM; threads of a block; and bytes that it keeps."""
+    """Return resident clusters, blocks per cluster and per SM, threads and shared bytes per block."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
@@ -157,12 +163,12 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, in
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
     num_clusters, blocks, in_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
-    parts = room(problem, num_clusters, workspace)
+    parts = allocate_parts(problem, num_clusters, workspace)
     constants = {"PIECES": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     kernel = specialise_vectors(clusters, format.dtype, width, (threads, in_sm), blocks, **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts

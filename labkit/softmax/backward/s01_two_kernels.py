@@ -44,7 +44,7 @@ def two_kernels(dy, y, sums, dx):
 
 
 def launches(dy, y, dx, problem, workspace):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx)
     sums = workspace.array("sums", (problem.rows,), np.float32)
     return [

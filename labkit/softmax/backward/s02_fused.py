@@ -36,6 +36,6 @@ def fused(dy, y, dx):
 
 
 def launches(dy, y, dx, problem):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx)
     return [Launch(fused, problem.rows, THREADS, (dy, y, dx))]

@@ -54,7 +54,7 @@ def on_chip(dy, y, dx, columns):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a thread and a row, and threads of a block."""
+    """Return vectors per thread and row, and threads per block."""
     for per_thread in (USUAL_VALUES, MAX_VALUES):
         threads = WARP * -(-columns // (per_thread * WARP))
         if threads <= WARP * MAX_WARPS:
@@ -63,7 +63,7 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 
 
 def launches(dy, y, dx, problem, format=FP32):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
     pieces, threads = geometry(problem.columns, width)

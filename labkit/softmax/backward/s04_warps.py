@@ -62,7 +62,7 @@ def warps(dy, y, dx, columns):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a lane and a row, and rows that a warp takes at once."""
+    """Return vectors per lane and row, and rows per warp."""
     pieces = -(-columns // (width * WARP))
     if columns > WARP * MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
@@ -70,7 +70,7 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 
 
 def launches(dy, y, dx, problem, format=FP32):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
     pieces, rows = geometry(problem.columns, width)

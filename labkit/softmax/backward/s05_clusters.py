@@ -83,7 +83,7 @@ def clusters(dy, y, dx, columns):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
-    """Blocks of a cluster and of an SM, and threads of a block."""
+    """Return blocks per cluster and per SM, and threads per block."""
     per_thread = PIECES * width if width > 1 else SINGLES
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
@@ -95,7 +95,7 @@ def geometry(columns: int, width: int) -> tuple[int, int, int]:
 
 
 def launches(dy, y, dx, problem, format=FP32):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
     blocks, blocks_per_sm, threads = geometry(problem.columns, width)

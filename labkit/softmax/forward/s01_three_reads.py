@@ -43,6 +43,6 @@ def three_reads(x, y):
 
 
 def launches(x, y, problem):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y)
     return [Launch(three_reads, problem.rows, THREADS, (x, y))]

@@ -38,6 +38,6 @@ def online(x, y):
 
 
 def launches(x, y, problem):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y)
     return [Launch(online, problem.rows, THREADS, (x, y))]

@@ -65,7 +65,7 @@ def on_chip(x, y, columns):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a thread, the usual number or as many as it takes, and threads of a block."""
+    """Return vectors per thread, the usual number or more for wide rows, and threads per block."""
     pieces = -(-columns // width)
     per_thread = USUAL_PIECES
     while per_thread * WARP * MAX_WARPS < pieces:
@@ -76,7 +76,7 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 
 
 def launches(x, y, problem, format=FP32):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     pieces, threads = geometry(problem.columns, width)

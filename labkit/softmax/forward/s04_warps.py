@@ -67,7 +67,7 @@ def warps(x, y, columns):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a lane and a row, and rows that a warp takes at once."""
+    """Return vectors per lane and row, and rows per warp."""
     pieces = -(-columns // (width * WARP))
     if columns > WARP * MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
@@ -75,7 +75,7 @@ def geometry(columns: int, width: int) -> tuple[int, int]:
 
 
 def launches(x, y, problem, format=FP32):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     pieces, rows = geometry(problem.columns, width)

@@ -88,7 +88,7 @@ def clusters(x, y, columns):
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
-    """Blocks of a cluster and of an SM, threads of a block, and pieces of a thread."""
+    """Return blocks per cluster and per SM, threads per block, and vectors per thread."""
     pieces, per_thread = -(-columns // width), PIECES if width > 1 else SINGLES
     for blocks in CLUSTER_SIZES:
         threads = WARP * -(-pieces // (blocks * per_thread * WARP))
@@ -99,7 +99,7 @@ def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
 
 
 def launches(x, y, problem, format=FP32):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     blocks, blocks_per_sm, threads, pieces = geometry(problem.columns, width)
