@@ -298,7 +298,7 @@ def test_shapes_are_told_without_memory(name):
 
 @pytest.mark.skipif(cuda.on_gpu(), reason="tensors of the host are taken to the GPU")
 def test_tensors_of_the_host_are_told_of_the_simulator():
-    operators._tell_of_the_simulator.cache_clear()
+    operators._warn_of_simulator.cache_clear()
     with pytest.warns(UserWarning, match=r"in the simulator, thread by thread, .*: move model and data to a GPU"):
         nn.Linear(8, 8)(torch.randn(2, 8))
 
