@@ -30,9 +30,8 @@ def piece_moments(tiles, piece, lane, rows):
         load_at(tiles, (piece, v // VECTORS, v % VECTORS * WORDS), x_reg)
         if IS_FLOAT32:
             a, b, c, d = x_reg[0], x_reg[1], x_reg[2], x_reg[3]
-            first = (
-                ((a + b) + (c + d)) / np.float32(4) if count == np.float32(0) else first
-            )  # close to the others, even if one is not
+            # a mean of four is close to the other values, even if one of the four is not
+            first = ((a + b) + (c + d)) / np.float32(4) if count == np.float32(0) else first
             count += np.float32(4)
             a, b, c, d = a - first, b - first, c - first, d - first
             shifted_sum += (a + b) + (c + d)

@@ -1,6 +1,6 @@
 """Persistent clusters: a warp stores its piece, and loads the next channel's piece into the same buffer.
 
-The grid has as many clusters as run at once, and each claims one channel after the other from a counter: the number of
+All clusters are resident, and each claims one channel after the other from a counter: the number of
 clusters depends on which SMs are neighbours, and differs between H100s. A warp owns a piece of a channel, about 12 KB,
 which no other warp accesses. TMA loads the piece, the warp sums it as soon as it arrives, normalises it in place, and
 TMA stores it. Then the warp requests its piece of the next channel. Loads and stores overlap, as in a copy, and no

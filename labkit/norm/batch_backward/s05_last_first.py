@@ -59,9 +59,7 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
             for e in range(4):
                 if np.uint32(start + k * STRIDE + e) < pixels:
                     g, centred = dy_reg[k, e], x_reg[k, e] - centre
-                    g = (
-                        np.float32(0) if relu and centred * scale + shift <= np.float32(0) else g
-                    )  # a NaN is not below 0
+                    g = np.float32(0) if relu and centred * scale + shift <= np.float32(0) else g  # NaN is not below 0
                     g_sum += g
                     gx_sum += g * centred
     g_sum, gx_sum = block_sum(g_sum, warp_partials[0]), block_sum(gx_sum, warp_partials[1])

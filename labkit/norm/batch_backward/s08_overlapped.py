@@ -1,6 +1,6 @@
 """Persistent clusters: a used value makes room for the next channel, and L2 caches what does not fit.
 
-The grid has as many clusters as run at once, and each claims one channel after the other from a counter: the number of
+All clusters are resident, and each claims one channel after the other from a counter: the number of
 clusters depends on which SMs are neighbours, and differs between H100s. A thread that has written dx immediately copies
 dy and x of the next channel into the same slots, which no other thread accesses. Loads and stores overlap, as in a
 copy; only the sums interrupt them. The exchange buffer of the warps is double, so that one barrier per channel

@@ -55,9 +55,7 @@ BOX_PIXELS = 192  # per piece
 LINES = BOX_PIXELS * VECTORS // LINE_VECTORS
 GROUPS = 2
 BLOCKS_PER_LANE = 5  # blocks of the group that a lane merges
-REFERENCE_PIXELS = (
-    4  # pixels, at the beginning of a block's first piece, whose mean is taken away from all of its values
-)
+REFERENCE_PIXELS = 4  # the mean of a block's first pixels is subtracted from all its values
 MIN_PIECES, MAX_PIECES, MAX_BOX_PIXELS = 4, 8, 256
 TILE_BYTES = 1024  # pieces begin at multiples of this
 SMEM_BYTES = {2: 104 * 1024, 1: 208 * 1024}  # per block, by blocks per SM

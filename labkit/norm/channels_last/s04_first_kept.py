@@ -58,9 +58,7 @@ KEPT, RING = 8, 5  # permanent tiles, and tiles of the ring
 SLOTS = KEPT + RING
 MAX_RING = 8
 LAG = 1  # stores in flight, which still read their tiles
-REFERENCE_PIXELS = (
-    4  # pixels, at the beginning of a block's first tile, whose mean is taken away from all of its values
-)
+REFERENCE_PIXELS = 4  # the mean of a block's first pixels is subtracted from all its values
 BLOCKS_PER_LANE = 5  # blocks that a lane merges
 MAX_VECTORS, MAX_LINES = 1024, 256  # per tile: the preferred size, and the limit of a TMA copy
 CHIP_BYTES = 224 * 1024  # of shared memory per SM, without a block's small arrays

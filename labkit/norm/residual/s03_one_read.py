@@ -1,6 +1,6 @@
 """A channel of x stays in shared memory between its two uses, and a used value makes room for the next channel.
 
-The grid has as many clusters as run at once, and each claims one channel after the other from a counter. A thread sums
+All clusters are resident, and each claims one channel after the other from a counter. A thread sums
 the values that it copied itself; the blocks of a cluster exchange their moments through distributed shared memory. The
 residual is loaded directly when it is added. A thread that has written y immediately copies the next channel's values
 into the same slots: loads and stores overlap, as in a copy.

@@ -7,7 +7,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
 
     5       gradients: dy and x read twice, dx written
     2       split: dy and x read
-    0       merged: as many rows as there are blocks to a column
+    0       merged: one row per block of a column
     7       passes in all
 
 Limited by memory. `s03_sums_first` writes dx in the kernel of the columns.

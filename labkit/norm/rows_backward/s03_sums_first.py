@@ -8,7 +8,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
 
     2       along: dy and x read
     3       sums_first: dy and x read, dx written
-    0       merged: as many rows as there are blocks to a column
+    0       merged: one row per block of a column
     5       passes in all
 
 Limited by memory if rows are wide; with narrow rows most of a block's 256 threads are idle. `s04_one_read` keeps a row

@@ -7,7 +7,7 @@ partial sums for the merge.
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       one_read: dy and x read, dx written
-    0       merged: as many rows as there are blocks
+    0       merged: one row per block
     3       passes in all
 
 Limited by the barrier of each row: before it all loads of a block have arrived, and none is in flight. `s05_warps` has
@@ -40,7 +40,7 @@ SM_THREADS = 1024  # with 64 registers each; threads that load one value at a ti
 @cuda.jit
 def one_read(dy, x, weight, mean, rstd, dx, parts):
     dy_reg = cuda.local.array((PIECES, WIDTH), np.float32)  # dy, then g
-    x_hat = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then n
+    x_hat = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then x_hat
     weight_reg = cuda.local.array((PIECES, WIDTH), np.float32)
     dweight_sum = cuda.local.array((PIECES, WIDTH), np.float32)
     dbias_sum = cuda.local.array((PIECES, WIDTH), np.float32)

@@ -6,7 +6,7 @@ columns; at the end those of a block are added in shared memory.
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       warps: dy and x read, dx written
-    0       merged: as many rows as there are blocks
+    0       merged: one row per block
     3       passes in all
 
 Limited by memory. `s06_clusters` is for wide rows.
@@ -42,7 +42,7 @@ BLOCKS_PER_SM = {FEW_COLUMNS: 4, MAX_COLUMNS: 2}  # by columns per lane, which t
 @cuda.jit
 def warps(dy, x, weight, mean, rstd, dx, parts):
     dy_reg = cuda.local.array((PIECES, WIDTH), np.float32)  # dy, then g
-    x_hat = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then n
+    x_hat = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then x_hat
     weight_reg = cuda.local.array((PIECES, WIDTH), np.float32)
     dweight_sum = cuda.local.array((PIECES, WIDTH), np.float32)
     dbias_sum = cuda.local.array((PIECES, WIDTH), np.float32)

@@ -8,7 +8,7 @@ exchange their sums through distributed shared memory.
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       clusters: dy and x read, dx written
-    0       merged: as many rows as there are clusters
+    0       merged: one row per cluster
     3       passes in all
 
 Limited by memory if a row has one block. Blocks that share a row synchronise once per row, and the barrier waits until
