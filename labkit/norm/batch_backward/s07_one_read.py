@@ -123,8 +123,8 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
         if smem_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
     if smem_bytes > MAX_BYTES:
-        max_warps = MAX_BYTES * CLUSTER // (2 * itemsize)
-        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {max_warps} of both arrays")
+        limit = MAX_BYTES * CLUSTER // (2 * itemsize)
+        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {limit} of both arrays")
     max_warps = MAX_WARPS // 2 if smem_bytes <= HALF_BYTES else MAX_WARPS
     return blocks, WARP * max(1, min(max_warps, capacity // (MIN_COPIES * WARP))), capacity
 

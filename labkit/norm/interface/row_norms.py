@@ -124,8 +124,8 @@ def layer_norm(
         Array of float32 or bfloat16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C order, or
         on the host (of NumPy or torch), which is copied to the device.
     weight, bias
-        Factor and summand per value of a row; None means 1 and 0. A row is the last axes of x, as many as these have, or
-        the last axis if both are None.
+        Factor and summand per value of a row; None means 1 and 0. They have the shape of a row, the last axes of x; if
+        both are None, a row is the last axis.
     y
         Output array; it may be x itself. None makes a new array of x's kind.
     mean, rstd

@@ -98,8 +98,8 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
     """Return the number of resident blocks, threads per block, and bytes of a row."""
     smem_bytes = problem.columns * itemsize
     if smem_bytes > MAX_BYTES - STATIC_BYTES:
-        max_warps = (MAX_BYTES - STATIC_BYTES) // itemsize
-        raise TooLarge(f"a row has {problem.columns} values, and a block keeps {max_warps} in shared memory")
+        limit = (MAX_BYTES - STATIC_BYTES) // itemsize
+        raise TooLarge(f"a row has {problem.columns} values, and a block keeps {limit} in shared memory")
     warps = max(1, min(MAX_WARPS, problem.columns // (width * MIN_PIECES * WARP)))
     blocks_per_sm = min(SM_BYTES // (smem_bytes + STATIC_BYTES), SM_THREADS // (WARP * warps))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT

@@ -112,7 +112,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
             parts[blocks + block, i] = column_sum
 
 
-def columns_of(problem) -> int:
+def columns_per_lane(problem) -> int:
     """Return columns per lane."""
     if problem.columns > WARP * MAX_COLUMNS:
         raise TooLarge(f"a row has {problem.columns} values, and a warp keeps {WARP * MAX_COLUMNS} in registers")
@@ -123,13 +123,11 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    width, columns_per_lane = vector_width(dy, x, weight, dx), columns_of(problem)
+    width, columns = vector_width(dy, x, weight, dx), columns_per_lane(problem)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    blocks = min(-(-problem.rows // WARPS), sms * BLOCKS_PER_SM[columns_per_lane])
+    blocks = min(-(-problem.rows // WARPS), sms * BLOCKS_PER_SM[columns])
     parts = allocate_parts(problem, blocks, workspace)
-    constants = {"PIECES": columns_per_lane // width, "COLUMNS": columns_per_lane, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(
-        warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM[columns_per_lane]), **constants
-    )
+    constants = {"PIECES": columns // width, "COLUMNS": columns, "CENTRED": problem.is_centred}
+    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM[columns]), **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, blocks, WARP * WARPS, arrays), merge(problem, parts, dweight, dbias)]
