@@ -132,15 +132,7 @@ class ImageProblem(ladder.Problem):
 
 @dataclass(frozen=True)
 class EpsProblem(ImageProblem):
-    """Batch norm with the attributes `eps` and `hard`.
-
-    Attributes
-    ----------
-    eps
-        The summand of the variance.
-    hard
-        See `BatchForward`.
-    """
+    """Batch norm with `eps`, the summand of the variance, and `hard`, described by `BatchForward`."""
 
     eps: float = 1e-5
     hard: bool = False

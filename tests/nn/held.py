@@ -1,4 +1,4 @@
-"""Our layers beside torch's, of which a twin computes in float64."""
+"""Our layers compared with torch's, with a float64 copy as reference."""
 
 from copy import deepcopy
 

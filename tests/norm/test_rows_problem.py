@@ -70,7 +70,7 @@ def test_gradients_are_the_slopes_of_the_forward_pass(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("of", [norm.RowForward, norm.RowBackward])
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
-def test_what_is_expected_is_right_when_rounded_and_wrong_beside_that(of, kind, format):
+def test_what_is_expected_is_right_when_rounded_and_wrong_otherwise(of, kind, format):
     problem = of(9, 40, kind)
     before = problem.operands(format)
     values = expected(problem, before, format)

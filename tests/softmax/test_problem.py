@@ -53,7 +53,7 @@ def test_the_gradient_is_the_slope_of_the_forward_pass():
     "problem", [softmax.Forward(9, 40), softmax.Forward(9, 40, hard=True), softmax.Backward(9, 40)], ids=repr
 )
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
-def test_what_is_expected_is_right_when_rounded_and_wrong_beside_that(problem, format):
+def test_what_is_expected_is_right_when_rounded_and_wrong_otherwise(problem, format):
     before = problem.operands(format)
     value = expected(problem, before, format)
     assert problem.is_right(before, after(before, value, format), format)

@@ -44,7 +44,7 @@ FULL_MASK = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def masked(dy_reg, x_reg, centre, scale, shift, relu):
+def apply_mask(dy_reg, x_reg, centre, scale, shift, relu):
     """Set gradients that did not pass ReLU to zero, and subtract the mean from the values; both in place."""
     for e in range(WIDTH):
         x_reg[e] -= centre
@@ -80,7 +80,7 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ca
     for v in range(t, count, threads):
         load_shared(smem, WIDTH * v, dy_reg)
         load_shared(smem, WIDTH * (capacity + v), x_reg)
-        masked(dy_reg, x_reg, centre, scale, shift, relu)
+        apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
         for e in range(WIDTH):
             g_sum += dy_reg[e]
             gx_sum += dy_reg[e] * x_reg[e]
@@ -105,7 +105,7 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ca
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
         load_shared(smem, WIDTH * v, dy_reg)
         load_shared(smem, WIDTH * (capacity + v), x_reg)
-        masked(dy_reg, x_reg, centre, scale, shift, relu)
+        apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
         for e in range(WIDTH):
             x_reg[e] = scale * (dy_reg[e] - g_mean - x_reg[e] * slope)
         store(dx, image * channels + c, WIDTH * i, x_reg)

@@ -48,7 +48,7 @@ FULL_MASK = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def masked(dy_reg, x_reg, centre, scale, shift, relu):
+def apply_mask(dy_reg, x_reg, centre, scale, shift, relu):
     """Set gradients that did not pass ReLU to zero, and subtract the mean from the values; both in place."""
     for e in range(WIDTH):
         x_reg[e] -= centre
@@ -104,7 +104,7 @@ def overlapped(
         for v in range(t, num_resident, threads):
             load_shared(smem, WIDTH * v, dy_reg)
             load_shared(smem, WIDTH * (capacity + v), x_reg)
-            masked(dy_reg, x_reg, centre, scale, shift, relu)
+            apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
             for e in range(WIDTH):
                 g_sum += dy_reg[e]
                 gx_sum += dy_reg[e] * x_reg[e]
@@ -112,7 +112,7 @@ def overlapped(
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             load(dy, image * channels + c, WIDTH * i, dy_reg)
             load(x, image * channels + c, WIDTH * i, x_reg)
-            masked(dy_reg, x_reg, centre, scale, shift, relu)
+            apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
             for e in range(WIDTH):
                 g_sum += dy_reg[e]
                 gx_sum += dy_reg[e] * x_reg[e]
@@ -145,7 +145,7 @@ def overlapped(
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             load(dy, image * channels + c, WIDTH * i, dy_reg)
             load(x, image * channels + c, WIDTH * i, x_reg)
-            masked(dy_reg, x_reg, centre, scale, shift, relu)
+            apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
             for e in range(WIDTH):
                 x_reg[e] = scale * (dy_reg[e] - g_mean - x_reg[e] * slope)
             store(dx, image * channels + c, WIDTH * i, x_reg)
@@ -154,7 +154,7 @@ def overlapped(
             plane = image * channels + c
             load_shared(smem, WIDTH * v, dy_reg)
             load_shared(smem, WIDTH * (capacity + v), x_reg)
-            masked(dy_reg, x_reg, centre, scale, shift, relu)
+            apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
             for e in range(WIDTH):
                 x_reg[e] = scale * (dy_reg[e] - g_mean - x_reg[e] * slope)
             store(dx, plane, WIDTH * i, x_reg)

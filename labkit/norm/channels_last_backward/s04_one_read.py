@@ -47,7 +47,7 @@ specialise_once = cache(specialise)  # copies: one per format and width
 
 
 @cuda.jit(device=True)
-def masked(dy_reg, x_reg, centre, scale, shift, relu):
+def apply_mask(dy_reg, x_reg, centre, scale, shift, relu):
     """Set gradients that did not pass ReLU to zero, and subtract the mean from the values; both in place."""
     for e in range(WIDTH):
         x_reg[e] -= centre[e]
@@ -73,7 +73,7 @@ def one_read(
     t, lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.x % WARP), np.uint32(cuda.threadIdx.x // WARP)
     team, block = np.uint32(cuda.blockIdx.x % teams), np.uint32(cuda.blockIdx.x // teams)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
-    pixels_per_block = np.uint32((pixels + blocks - 1) // blocks)  # pixels of a block
+    pixels_per_block = np.uint32((pixels + blocks - 1) // blocks)
     first = min(block * pixels_per_block, pixels)
     count = np.uint32((min(first + pixels_per_block, pixels) - first) * ACROSS)  # in vectors
     num_resident = min(count, capacity)
@@ -101,7 +101,7 @@ def one_read(
             for v in range(t, num_resident, THREADS):
                 load_shared(smem, WIDTH * v, dy_reg)
                 load_shared(smem, WIDTH * (capacity + v), x_reg)
-                masked(dy_reg, x_reg, centre, scale, shift, relu)
+                apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     g_sum[e] += dy_reg[e]
                     gx_sum[e] += dy_reg[e] * x_reg[e]
@@ -110,7 +110,7 @@ def one_read(
                 pixel = first + np.uint32(v // ACROSS)
                 load(dy, pixel, c, dy_reg)
                 load(x, pixel, c, x_reg)
-                masked(dy_reg, x_reg, centre, scale, shift, relu)
+                apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     g_sum[e] += dy_reg[e]
                     gx_sum[e] += dy_reg[e] * x_reg[e]
@@ -162,7 +162,7 @@ def one_read(
                 pixel = first + np.uint32(v // ACROSS)
                 load(dy, pixel, c, dy_reg)
                 load(x, pixel, c, x_reg)
-                masked(dy_reg, x_reg, centre, scale, shift, relu)
+                apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     x_reg[e] = scale[e] * (dy_reg[e] - g_sum[e] - x_reg[e] * gx_sum[e])
                 store(dx, pixel, c, x_reg)
@@ -171,7 +171,7 @@ def one_read(
                 pixel = first + np.uint32(v // ACROSS)
                 load_shared(smem, WIDTH * v, dy_reg)
                 load_shared(smem, WIDTH * (capacity + v), x_reg)
-                masked(dy_reg, x_reg, centre, scale, shift, relu)
+                apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
                 for e in range(WIDTH):
                     x_reg[e] = scale[e] * (dy_reg[e] - g_sum[e] - x_reg[e] * gx_sum[e])
                 store(dx, pixel, c, x_reg)

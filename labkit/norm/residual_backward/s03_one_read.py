@@ -41,7 +41,7 @@ FULL_MASK = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def masked(dy_reg, y_reg, relu):
+def apply_mask(dy_reg, y_reg, relu):
     """Set gradients that did not pass ReLU to zero, in place; y is above zero, or NaN, where they passed."""
     for e in range(WIDTH):
         if relu and y_reg[e] <= np.float32(0):
@@ -99,7 +99,7 @@ def one_read(
             load(y, image * channels + c, WIDTH * i, y_reg)
             load_shared(smem, WIDTH * v, dy_reg)
             load_shared(smem, WIDTH * (capacity + v), x_reg)
-            masked(dy_reg, y_reg, relu)
+            apply_mask(dy_reg, y_reg, relu)
             store_shared(smem, WIDTH * v, dy_reg)
             store(dresidual, image * channels + c, WIDTH * i, dy_reg)
             for e in range(WIDTH):
@@ -110,7 +110,7 @@ def one_read(
             load(dy, image * channels + c, WIDTH * i, dy_reg)
             load(x, image * channels + c, WIDTH * i, x_reg)
             load(y, image * channels + c, WIDTH * i, y_reg)
-            masked(dy_reg, y_reg, relu)
+            apply_mask(dy_reg, y_reg, relu)
             store(dresidual, image * channels + c, WIDTH * i, dy_reg)
             for e in range(WIDTH):
                 g_sum += dy_reg[e]

@@ -31,32 +31,32 @@ from labkit.parts.vectors import load, load_float32, store
 BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
-PIECES = 4  # vectors per thread
-USUAL_PIECES, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
+VECTORS = 4  # vectors per thread
+USUAL_VECTORS, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 
 
 @cuda.jit
 def on_chip(x, weight, bias, y, mean, rstd, eps):
-    x_reg = cuda.local.array((PIECES, WIDTH), np.float32)
+    x_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
     weight_bias = cuda.local.array((2, WIDTH), np.float32)
     warp_partials = cuda.shared.array((3, MAX_WARPS), np.float32)
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     columns = np.uint32(weight.shape[0])
     num_values = np.float32(columns)
     inv_columns = np.float32(1) / num_values  # a division takes some ten instructions
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load(x, row, i, x_reg[k])
     row_sum = deviations = squares = average = correction = np.float32(0)
     if CENTRED:
-        for k in range(PIECES):
+        for k in range(VECTORS):
             if np.uint32(WIDTH * (k * threads + t)) < columns:
                 for e in range(WIDTH):
                     row_sum += x_reg[k, e]
         average = block_all_sum(row_sum, warp_partials[0]) * inv_columns
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 x_reg[k, e] -= average
@@ -72,7 +72,7 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
         rstd[row] = scale
         if CENTRED:
             mean[row] = average + correction
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load_float32(weight, i, weight_bias[0])
@@ -87,13 +87,13 @@ def on_chip(x, weight, bias, y, mean, rstd, eps):
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
     """Return vectors per thread, the usual number or more for wide rows, and threads per block."""
-    pieces = -(-columns // width)
-    pieces_per_thread = USUAL_PIECES
-    while pieces_per_thread * WARP * MAX_WARPS < pieces:
-        pieces_per_thread *= 2
-    if pieces_per_thread * width > MAX_VALUES:
+    vectors = -(-columns // width)
+    vectors_per_thread = USUAL_VECTORS
+    while vectors_per_thread * WARP * MAX_WARPS < vectors:
+        vectors_per_thread *= 2
+    if vectors_per_thread * width > MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MAX_WARPS * MAX_VALUES} in registers")
-    return pieces_per_thread, WARP * -(-pieces // (pieces_per_thread * WARP))
+    return vectors_per_thread, WARP * -(-vectors // (vectors_per_thread * WARP))
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
@@ -101,7 +101,7 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)
-    pieces, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, PIECES=pieces, CENTRED=problem.is_centred)
+    vectors, threads = geometry(problem.columns, width)
+    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors, CENTRED=problem.is_centred)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, problem.rows, threads, (*arrays, np.float32(problem.eps)))]

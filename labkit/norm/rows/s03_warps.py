@@ -30,9 +30,9 @@ BENCHED = benched(*WIDTHS[:2])  # the sizes that it accepts
 COMPARED = BENCHED[1]
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
-PIECES = 4  # vectors per lane and row
+VECTORS = 4  # vectors per lane and row
 ROWS = 2  # per warp
-SLOTS = ROWS * PIECES
+SLOTS = ROWS * VECTORS
 MAX_VALUES = 32  # per lane
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 
@@ -49,24 +49,24 @@ def warps(x, weight, bias, y, mean, rstd, eps):
     inv_columns = np.float32(1) / num_values  # a division takes some ten instructions
     if start <= last:
         for r in range(ROWS):  # if their number is odd, the last row twice
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(x, min(np.uint32(start + r), last), i, x_reg[r * PIECES + k])
+                    load(x, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
         for r in range(ROWS):
             row_sum = deviations = squares = average = correction = np.float32(0)
             if CENTRED:
-                for k in range(PIECES):
+                for k in range(VECTORS):
                     if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                         for e in range(WIDTH):
-                            row_sum += x_reg[r * PIECES + k, e]
+                            row_sum += x_reg[r * VECTORS + k, e]
                 average = warp_all_sum(row_sum) * inv_columns
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        x_reg[r * PIECES + k, e] -= average
-                        deviations += x_reg[r * PIECES + k, e]
-                        squares += x_reg[r * PIECES + k, e] * x_reg[r * PIECES + k, e]
+                        x_reg[r * VECTORS + k, e] -= average
+                        deviations += x_reg[r * VECTORS + k, e]
+                        squares += x_reg[r * VECTORS + k, e] * x_reg[r * VECTORS + k, e]
             squares = warp_all_sum(squares)
             if CENTRED:
                 correction = warp_all_sum(deviations) * inv_columns
@@ -79,7 +79,7 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                 rstd[row] = scales[r]
                 if CENTRED:
                     mean[row] = average + correction
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
                 load_float32(weight, i, weight_bias[0])
@@ -87,19 +87,19 @@ def warps(x, weight, bias, y, mean, rstd, eps):
                     load_float32(bias, i, weight_bias[1])
                 for r in range(ROWS):
                     for e in range(WIDTH):
-                        value = (x_reg[r * PIECES + k, e] * scales[r] + shifts[r]) * weight_bias[0, e]
+                        value = (x_reg[r * VECTORS + k, e] * scales[r] + shifts[r]) * weight_bias[0, e]
                         if CENTRED:
                             value += weight_bias[1, e]
-                        x_reg[r * PIECES + k, e] = value
-                    store(y, min(np.uint32(start + r), last), i, x_reg[r * PIECES + k])
+                        x_reg[r * VECTORS + k, e] = value
+                    store(y, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
     """Return vectors per lane and row, and rows per warp."""
-    pieces = -(-columns // (width * WARP))
+    vectors = -(-columns // (width * WARP))
     if columns > WARP * MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
-    return pieces, 2 if 2 * pieces * width <= MAX_VALUES else 1
+    return vectors, 2 if 2 * vectors * width <= MAX_VALUES else 1
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
@@ -107,8 +107,8 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)
-    pieces, rows = geometry(problem.columns, width)
-    constants = {"PIECES": pieces, "ROWS": rows, "CENTRED": problem.is_centred}
+    vectors, rows = geometry(problem.columns, width)
+    constants = {"VECTORS": vectors, "ROWS": rows, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, **constants)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, (*arrays, np.float32(problem.eps)))]

@@ -30,7 +30,7 @@ from labkit.parts.vectors import copy_async, load_float32, load_shared, store
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
-MIN_PIECES = 4  # vectors per thread
+MIN_VECTORS = 4  # vectors per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 SM_BYTES, MAX_BYTES = 227 * 1024, 226 * 1024  # of shared memory per SM, and per row
 SM_THREADS = 2048
@@ -45,10 +45,10 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
     warp_partials = cuda.shared.array((2, 3, MAX_WARPS), np.float32)  # two buffers, used alternately by rows
     t, threads, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.gridDim.x)
     columns = np.uint32(weight.shape[0])
-    pieces, num_values = np.uint32(columns // WIDTH), np.float32(columns)
+    vectors, num_values = np.uint32(columns // WIDTH), np.float32(columns)
     inv_columns = np.float32(1) / num_values  # a division takes some ten instructions
-    for piece in range(t, pieces, threads):
-        copy_async(smem, WIDTH * piece, x, np.uint32(cuda.blockIdx.x), WIDTH * piece)
+    for v in range(t, vectors, threads):
+        copy_async(smem, WIDTH * v, x, np.uint32(cuda.blockIdx.x), WIDTH * v)
     ptx.cp_async_commit()
 
     phase = 0
@@ -56,13 +56,13 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
         ptx.cp_async_wait(0)
         row_sum = deviations = squares = average = correction = np.float32(0)
         if CENTRED:
-            for piece in range(t, pieces, threads):
-                load_shared(smem, WIDTH * piece, x_reg)
+            for v in range(t, vectors, threads):
+                load_shared(smem, WIDTH * v, x_reg)
                 for e in range(WIDTH):
                     row_sum += x_reg[e]
             average = block_all_sum(row_sum, warp_partials[phase, 0]) * inv_columns
-        for piece in range(t, pieces, threads):
-            load_shared(smem, WIDTH * piece, x_reg)
+        for v in range(t, vectors, threads):
+            load_shared(smem, WIDTH * v, x_reg)
             for e in range(WIDTH):
                 value = x_reg[e] - average
                 deviations += value
@@ -78,8 +78,8 @@ def overlapped(x, weight, bias, y, mean, rstd, eps):
             rstd[row] = scale
             if CENTRED:
                 mean[row] = average + correction
-        for piece in range(t, pieces, threads):
-            i = np.uint32(WIDTH * piece)
+        for v in range(t, vectors, threads):
+            i = np.uint32(WIDTH * v)
             load_shared(smem, i, x_reg)
             load_float32(weight, i, weight_bias[0])
             if CENTRED:
@@ -100,7 +100,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
     if smem_bytes > MAX_BYTES - STATIC_BYTES:
         limit = (MAX_BYTES - STATIC_BYTES) // itemsize
         raise TooLarge(f"a row has {problem.columns} values, and a block keeps {limit} in shared memory")
-    warps = max(1, min(MAX_WARPS, problem.columns // (width * MIN_PIECES * WARP)))
+    warps = max(1, min(MAX_WARPS, problem.columns // (width * MIN_VECTORS * WARP)))
     blocks_per_sm = min(SM_BYTES // (smem_bytes + STATIC_BYTES), SM_THREADS // (WARP * warps))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     return min(problem.rows, sms * blocks_per_sm), WARP * warps, smem_bytes

@@ -36,10 +36,10 @@ CENTRED = True  # False for RMS norm
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
-PIECES = 4  # vectors per thread and row
+VECTORS = 4  # vectors per thread and row
 COLUMNS = 16  # per thread
 ROWS = 2  # per cluster
-SLOTS = ROWS * PIECES
+SLOTS = ROWS * VECTORS
 SHAPES = (512, 2), (1024, 1)  # most threads of a block, and rows of its cluster
 FIELDS = 4  # that blocks exchange: number of values, mean, sums of deviations and of squares around it
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
@@ -67,25 +67,25 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
 
     # -- load the rows --
     for r in range(ROWS):  # if their number is odd, the last row twice
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
-                load(x, min(np.uint32(start + r), last), first + i, x_reg[r * PIECES + k])
+                load(x, min(np.uint32(start + r), last), first + i, x_reg[r * VECTORS + k])
     if CLUSTER > 1:
         ptx.cluster_sync()
     # -- sums of the block --
     for r in range(ROWS):
         row_sum = deviations = squares = average = np.float32(0)
         if CENTRED:
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * threads + t)) < count:
                     for e in range(WIDTH):
-                        row_sum += x_reg[r * PIECES + k, e]
+                        row_sum += x_reg[r * VECTORS + k, e]
             average = block_all_sum(row_sum, warp_partials[r, 0]) * inv_block_values
-        for k in range(PIECES):
+        for k in range(VECTORS):
             if np.uint32(WIDTH * (k * threads + t)) < count:
                 for e in range(WIDTH):
-                    value = x_reg[r * PIECES + k, e] - average
+                    value = x_reg[r * VECTORS + k, e] - average
                     deviations += value
                     squares += value * value
         deviations, squares = block_all_sum2(deviations, squares, warp_partials[r, 1:])
@@ -124,7 +124,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 mean[row] = average + correction
 
     # -- write y --
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             load_float32(weight, first + i, weight_bias[0])
@@ -132,19 +132,19 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
                 load_float32(bias, first + i, weight_bias[1])
             for r in range(ROWS):
                 for e in range(WIDTH):
-                    value = (x_reg[r * PIECES + k, e] - averages[r] - corrections[r]) * scales[r] * weight_bias[0, e]
+                    value = (x_reg[r * VECTORS + k, e] - averages[r] - corrections[r]) * scales[r] * weight_bias[0, e]
                     if CENTRED:
                         value += weight_bias[1, e]
-                    x_reg[r * PIECES + k, e] = value
-                store(y, min(np.uint32(start + r), last), first + i, x_reg[r * PIECES + k])
+                    x_reg[r * VECTORS + k, e] = value
+                store(y, min(np.uint32(start + r), last), first + i, x_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
     """Return blocks per cluster, threads per block, and rows per cluster."""
     for max_threads, rows in SHAPES:
         for blocks in CLUSTER_SIZES:
-            pieces = -(-columns // (width * blocks))  # per block
-            threads = WARP * -(-pieces * width // (COLUMNS * WARP))
+            vectors = -(-columns // (width * blocks))  # per block
+            threads = WARP * -(-vectors * width // (COLUMNS * WARP))
             if threads <= max_threads:
                 return blocks, threads, rows
     max_threads, _ = SHAPES[-1]
@@ -157,7 +157,7 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)
     blocks, threads, rows = geometry(problem.columns, width)
-    constants = {"PIECES": COLUMNS // width, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
+    constants = {"VECTORS": COLUMNS // width, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     bounds = threads, max(1, SM_THREADS // threads // (1 if width > 1 else 2))
     kernel = specialise_vectors(clusters, format.dtype, width, bounds, blocks, **constants)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd

@@ -48,8 +48,8 @@ def along(dy, x, weight, mean, rstd, sums):
     if CENTRED:
         average = mean[row]
     g_sum = gx_sum = np.float32(0)
-    for piece in range(t, columns // WIDTH, threads):
-        i = np.uint32(WIDTH * piece)
+    for v in range(t, columns // WIDTH, threads):
+        i = np.uint32(WIDTH * v)
         load(dy, row, i, loaded[0])
         load(x, row, i, loaded[1])
         load_float32(weight, i, loaded[2])
@@ -103,8 +103,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
-    pieces, rows_at_once = problem.columns // width, VALUES // width
-    wide, threads = -(-pieces // THREADS), WARP * min(MAX_WARPS, -(-pieces // WARP))
+    vectors, rows_at_once = problem.columns // width, VALUES // width
+    wide, threads = -(-vectors // THREADS), WARP * min(MAX_WARPS, -(-vectors // WARP))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     count = max(1, min(sms * BLOCKS_PER_SM // wide, -(-problem.rows // rows_at_once)))
     sums = workspace.array("sums", (2, problem.rows), np.float32)

@@ -31,7 +31,7 @@ from labkit.parts.vectors import load, load_float32, store, store_float32
 BENCHED = benched(*WIDTHS[:4])  # the sizes that it accepts
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
-PIECES = 2  # vectors per thread
+VECTORS = 2  # vectors per thread
 COLUMNS = 8  # per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 SM_THREADS = 1024  # with 64 registers each; threads that load one value at a time need more
@@ -39,17 +39,17 @@ SM_THREADS = 1024  # with 64 registers each; threads that load one value at a ti
 
 @cuda.jit
 def one_read(dy, x, weight, mean, rstd, dx, parts):
-    dy_reg = cuda.local.array((PIECES, WIDTH), np.float32)  # dy, then g
-    x_hat = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then x_hat
-    weight_reg = cuda.local.array((PIECES, WIDTH), np.float32)
-    dweight_sum = cuda.local.array((PIECES, WIDTH), np.float32)
-    dbias_sum = cuda.local.array((PIECES, WIDTH), np.float32)
+    dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)  # dy, then g
+    x_hat = cuda.local.array((VECTORS, WIDTH), np.float32)  # x, then x_hat
+    weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dweight_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dbias_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
     warp_partials = cuda.shared.array((2, 2, MAX_WARPS), np.float32)  # two buffers, used alternately by rows
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     block, blocks = np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     columns = np.uint32(weight.shape[0])
     num_values = np.float32(columns)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load_float32(weight, i, weight_reg[k])
@@ -59,7 +59,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
     phase = np.uint32(0)
     for r in range(block, x.shape[0], blocks):
         row = np.uint32(r)
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < columns:
                 load(dy, row, i, dy_reg[k])
@@ -68,7 +68,7 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
         if CENTRED:
             average = mean[row]
         g_sum = gx_sum = np.float32(0)
-        for k in range(PIECES):
+        for k in range(VECTORS):
             if np.uint32(WIDTH * (k * threads + t)) < columns:
                 for e in range(WIDTH):
                     x_hat[k, e] = (x_hat[k, e] - average) * scale
@@ -81,13 +81,13 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
         phase = np.uint32(1 - phase)
         g_sum = g_sum / num_values if CENTRED else np.float32(0)
         gx_sum /= num_values
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < columns:
                 for e in range(WIDTH):
                     dy_reg[k, e] = (dy_reg[k, e] - g_sum - x_hat[k, e] * gx_sum) * scale
                 store(dx, row, i, dy_reg[k])
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             store_float32(parts, block, i, dweight_sum[k])
@@ -112,7 +112,7 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     width = vector_width(dy, x, weight, dx)
     blocks, threads, in_sm = geometry(problem, width)
     parts = allocate_parts(problem, blocks, workspace)
-    constants = {"PIECES": COLUMNS // width, "CENTRED": problem.is_centred}
+    constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(one_read, format.dtype, width, (threads, in_sm), **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]

@@ -31,7 +31,7 @@ BENCHED = benched(WIDTHS[0])
 COMPARED = BENCHED[0]
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
-PIECES = 2  # vectors per lane
+VECTORS = 2  # vectors per lane
 COLUMNS = 8  # per lane
 ALL_COLUMNS = 32 * COLUMNS
 FEW_COLUMNS, MAX_COLUMNS = 8, 16  # per lane
@@ -41,18 +41,18 @@ BLOCKS_PER_SM = {FEW_COLUMNS: 4, MAX_COLUMNS: 2}  # by columns per lane, which t
 
 @cuda.jit
 def warps(dy, x, weight, mean, rstd, dx, parts):
-    dy_reg = cuda.local.array((PIECES, WIDTH), np.float32)  # dy, then g
-    x_hat = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then x_hat
-    weight_reg = cuda.local.array((PIECES, WIDTH), np.float32)
-    dweight_sum = cuda.local.array((PIECES, WIDTH), np.float32)
-    dbias_sum = cuda.local.array((PIECES, WIDTH), np.float32)
+    dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)  # dy, then g
+    x_hat = cuda.local.array((VECTORS, WIDTH), np.float32)  # x, then x_hat
+    weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dweight_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dbias_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
     warp_partials = cuda.shared.array((WARPS, ALL_COLUMNS), np.float32, alignment=16)
     t, warp, lane = cuda.threadIdx.x, np.uint32(cuda.threadIdx.x // WARP), np.uint32(cuda.threadIdx.x % WARP)
     block, blocks = np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     columns = np.uint32(weight.shape[0])
     num_values = np.float32(columns)
     # -- load the weights --
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * WARP + lane))
         if i < columns:
             load_float32(weight, i, weight_reg[k])
@@ -62,7 +62,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
     # -- load a row --
     for r in range(block * WARPS + warp, x.shape[0], blocks * WARPS):
         row = np.uint32(r)
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
                 load(dy, row, i, dy_reg[k])
@@ -72,7 +72,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
         if CENTRED:
             average = mean[row]
         g_sum = gx_sum = np.float32(0)
-        for k in range(PIECES):
+        for k in range(VECTORS):
             if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                 for e in range(WIDTH):
                     x_hat[k, e] = (x_hat[k, e] - average) * scale
@@ -84,7 +84,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
         g_sum = warp_all_sum(g_sum) / num_values if CENTRED else np.float32(0)
         gx_sum = warp_all_sum(gx_sum) / num_values
         # -- write dx --
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
                 for e in range(WIDTH):
@@ -92,7 +92,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
                 store(dx, row, i, dy_reg[k])
 
     # -- write the partial sums of the block --
-    for k in range(PIECES):
+    for k in range(VECTORS):
         store_float32(warp_partials, warp, np.uint32(WIDTH * (k * WARP + lane)), dweight_sum[k])
     cuda.syncthreads()
     for i in range(t, columns, WARP * WARPS):
@@ -102,7 +102,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
         parts[block, i] = column_sum
     if CENTRED:
         cuda.syncthreads()
-        for k in range(PIECES):
+        for k in range(VECTORS):
             store_float32(warp_partials, warp, np.uint32(WIDTH * (k * WARP + lane)), dbias_sum[k])
         cuda.syncthreads()
         for i in range(t, columns, WARP * WARPS):
@@ -127,7 +127,7 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     blocks = min(-(-problem.rows // WARPS), sms * BLOCKS_PER_SM[columns])
     parts = allocate_parts(problem, blocks, workspace)
-    constants = {"PIECES": columns // width, "COLUMNS": columns, "CENTRED": problem.is_centred}
+    constants = {"VECTORS": columns // width, "COLUMNS": columns, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM[columns]), **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, blocks, WARP * WARPS, arrays), merge(problem, parts, dweight, dbias)]

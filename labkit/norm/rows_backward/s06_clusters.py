@@ -33,7 +33,7 @@ CENTRED = True  # False for RMS norm
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
-PIECES = 2  # vectors per thread
+VECTORS = 2  # vectors per thread
 COLUMNS = 8  # per thread
 ELEMENT = np.float32  # element type of rows
 STAGES = 3  # rows in shared memory
@@ -48,9 +48,9 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     dy_reg = cuda.local.array(WIDTH, np.float32)
     x_reg = cuda.local.array(WIDTH, np.float32)
-    weight_reg = cuda.local.array((PIECES, WIDTH), np.float32)
-    dweight_sum = cuda.local.array((PIECES, WIDTH), np.float32)
-    dbias_sum = cuda.local.array((PIECES, WIDTH), np.float32)
+    weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dweight_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dbias_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
     warp_partials = cuda.shared.array((2, 2, MAX_WARPS), np.float32)  # two buffers, used alternately by rows
     block_partials = cuda.shared.array((2, 2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
@@ -59,20 +59,20 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
     columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
-    num_values, row_capacity = np.float32(columns), np.uint32(PIECES * WIDTH * threads)
+    num_values, row_capacity = np.float32(columns), np.uint32(VECTORS * WIDTH * threads)
 
     # -- load the first rows --
     for stage in range(STAGES):
         row = np.uint32(cluster + stage * num_clusters)
         if row < rows:
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * threads + t))
                 if i < count:
                     copy_async(smem, 2 * stage * row_capacity + i, dy, row, first + i)
                     copy_async(smem, (2 * stage + 1) * row_capacity + i, x, row, first + i)
         ptx.cp_async_commit()
     # -- load the weights --
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             load_float32(weight, first + i, weight_reg[k])
@@ -97,7 +97,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
             next_average = mean[next_row]
         ptx.cp_async_wait(PENDING)
         g_sum = gx_sum = np.float32(0)
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
                 load_shared(smem, dy_offset + i, dy_reg)
@@ -123,7 +123,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
         # -- write dx, load the row after the next two --
         g_sum = g_sum / num_values if CENTRED else np.float32(0)
         gx_sum /= num_values
-        for k in range(PIECES):
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
                 load_shared(smem, dy_offset + i, dy_reg)
@@ -138,7 +138,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
         ptx.cp_async_commit()
         stage = np.uint32((stage + 1) % STAGES)
     # -- write the partial sums of the cluster --
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             store_float32(parts, cluster, first + i, dweight_sum[k])
@@ -151,8 +151,8 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, in
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
-            pieces = -(-problem.columns // (width * blocks))  # per block
-            threads = WARP * -(-pieces * width // (COLUMNS * WARP))
+            vectors = -(-problem.columns // (width * blocks))  # per block
+            threads = WARP * -(-vectors * width // (COLUMNS * WARP))
             if threads <= max_threads:
                 blocks_per_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
                 smem_bytes = 2 * STAGES * COLUMNS * threads * itemsize
@@ -169,7 +169,7 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     width = vector_width(dy, x, weight, dx)
     num_clusters, blocks, in_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
     parts = allocate_parts(problem, num_clusters, workspace)
-    constants = {"PIECES": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
+    constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     kernel = specialise_vectors(clusters, format.dtype, width, (threads, in_sm), blocks, **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes), merge(problem, parts, dweight, dbias)]

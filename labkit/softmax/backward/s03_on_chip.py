@@ -23,29 +23,29 @@ from labkit.softmax.backward import WIDTHS, benched
 
 BENCHED = benched(*WIDTHS[:5])  # the sizes that it accepts
 WIDTH = 4  # values per vector
-PIECES = 2  # vectors per thread and row
+VECTORS = 2  # vectors per thread and row
 USUAL_VALUES, MAX_VALUES = 8, 16  # per thread and row: for small blocks, and the limit
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 
 
 @cuda.jit
 def on_chip(dy, y, dx, columns):
-    dy_reg = cuda.local.array((PIECES, WIDTH), np.float32)
-    y_reg = cuda.local.array((PIECES, WIDTH), np.float32)
+    dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    y_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
     warp_partials = cuda.shared.array(MAX_WARPS, np.float32)
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load(dy, row, i, dy_reg[k])
             load(y, row, i, y_reg[k])
     row_sum = np.float32(0)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 row_sum += y_reg[k, e] * dy_reg[k, e]
     row_sum = block_all_sum(row_sum, warp_partials)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             for e in range(WIDTH):
@@ -55,10 +55,10 @@ def on_chip(dy, y, dx, columns):
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
     """Return vectors per thread and row, and threads per block."""
-    for per_thread in (USUAL_VALUES, MAX_VALUES):
-        threads = WARP * -(-columns // (per_thread * WARP))
+    for values_per_thread in (USUAL_VALUES, MAX_VALUES):
+        threads = WARP * -(-columns // (values_per_thread * WARP))
         if threads <= WARP * MAX_WARPS:
-            return per_thread // width, threads
+            return values_per_thread // width, threads
     raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MAX_WARPS * MAX_VALUES} in registers")
 
 
@@ -66,7 +66,7 @@ def launches(dy, y, dx, problem, format=FP32):
     """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
-    pieces, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, PIECES=pieces)
+    vectors, threads = geometry(problem.columns, width)
+    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -25,9 +25,9 @@ EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes th
 BENCHED = benched(WIDTHS[0])
 COMPARED = BENCHED[0]
 WIDTH = 4  # values per vector
-PIECES = 2  # vectors per lane and row
+VECTORS = 2  # vectors per lane and row
 ROWS = 2  # per warp
-SLOTS = ROWS * PIECES
+SLOTS = ROWS * VECTORS
 MAX_VALUES = 16  # per lane and matrix
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 BLOCKS_PER_SM = 4  # each thread has 64 registers
@@ -41,39 +41,39 @@ def warps(dy, y, dx, columns):
     lane, last = np.uint32(cuda.threadIdx.x % WARP), np.uint32(y.shape[0] - 1)
     if start <= last:
         for r in range(ROWS):  # if their number is odd, the last row twice
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(dy, min(np.uint32(start + r), last), i, dy_reg[r * PIECES + k])
-                    load(y, min(np.uint32(start + r), last), i, y_reg[r * PIECES + k])
+                    load(dy, min(np.uint32(start + r), last), i, dy_reg[r * VECTORS + k])
+                    load(y, min(np.uint32(start + r), last), i, y_reg[r * VECTORS + k])
         for r in range(ROWS):
             row_sum = np.float32(0)
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        row_sum += y_reg[r * PIECES + k, e] * dy_reg[r * PIECES + k, e]
+                        row_sum += y_reg[r * VECTORS + k, e] * dy_reg[r * VECTORS + k, e]
             row_sum = warp_all_sum(row_sum)
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
                     for e in range(WIDTH):
-                        y_reg[r * PIECES + k, e] *= dy_reg[r * PIECES + k, e] - row_sum
-                    store(dx, min(np.uint32(start + r), last), i, y_reg[r * PIECES + k])
+                        y_reg[r * VECTORS + k, e] *= dy_reg[r * VECTORS + k, e] - row_sum
+                    store(dx, min(np.uint32(start + r), last), i, y_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
     """Return vectors per lane and row, and rows per warp."""
-    pieces = -(-columns // (width * WARP))
+    vectors = -(-columns // (width * WARP))
     if columns > WARP * MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
-    return pieces, 2 if 2 * pieces * width <= MAX_VALUES else 1
+    return vectors, 2 if 2 * vectors * width <= MAX_VALUES else 1
 
 
 def launches(dy, y, dx, problem, format=FP32):
     """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
-    pieces, rows = geometry(problem.columns, width)
-    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM), PIECES=pieces, ROWS=rows)
+    vectors, rows = geometry(problem.columns, width)
+    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM), VECTORS=vectors, ROWS=rows)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

@@ -30,7 +30,7 @@ WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = min(WIDTH, 4)  # registers per vector
-PIECES = 4  # vectors per thread and row
+VECTORS = 4  # vectors per thread and row
 SINGLES = 16  # values per thread and row, if it loads one at a time
 USUAL_THREADS, MAX_THREADS = 512, 1024
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
@@ -39,8 +39,8 @@ SM_THREADS = 1024  # with 64 registers each
 
 @cuda.jit
 def clusters(dy, y, dx, columns):
-    dy_words = cuda.local.array((PIECES, WORDS), WORD)
-    y_words = cuda.local.array((PIECES, WORDS), WORD)
+    dy_words = cuda.local.array((VECTORS, WORDS), WORD)
+    y_words = cuda.local.array((VECTORS, WORDS), WORD)
     dy_reg = cuda.local.array(WIDTH, np.float32)
     y_reg = cuda.local.array(WIDTH, np.float32)
     warp_partials = cuda.shared.array(MAX_WARPS, np.float32)
@@ -50,7 +50,7 @@ def clusters(dy, y, dx, columns):
     columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             load_raw(dy, row, first + i, dy_words[k])
@@ -58,7 +58,7 @@ def clusters(dy, y, dx, columns):
     if CLUSTER > 1:
         ptx.cluster_sync()
     row_sum = np.float32(0)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
             unpack(dy_words[k], dy_reg)
             unpack(y_words[k], y_reg)
@@ -72,7 +72,7 @@ def clusters(dy, y, dx, columns):
         row_sum = np.float32(0)
         for block in range(CLUSTER):
             row_sum += block_partials[block]
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             unpack(dy_words[k], dy_reg)
@@ -84,13 +84,13 @@ def clusters(dy, y, dx, columns):
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
     """Return blocks per cluster and per SM, and threads per block."""
-    per_thread = PIECES * width if width > 1 else SINGLES
+    values_per_thread = VECTORS * width if width > 1 else SINGLES
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
-            threads = WARP * -(-columns // (blocks * per_thread * WARP))
+            threads = WARP * -(-columns // (blocks * values_per_thread * WARP))
             if threads <= max_threads:
                 return blocks, max(1, SM_THREADS // threads), threads
-    max_columns = max(CLUSTER_SIZES) * MAX_THREADS * per_thread
+    max_columns = max(CLUSTER_SIZES) * MAX_THREADS * values_per_thread
     raise TooLarge(f"a row has {columns} values, and a cluster keeps {max_columns}")
 
 
@@ -100,7 +100,7 @@ def launches(dy, y, dx, problem, format=FP32):
     width = vector_width(dy, y, dx)
     blocks, blocks_per_sm, threads = geometry(problem.columns, width)
     bounds = threads, blocks_per_sm if width > 1 else 1
-    constants = {"PIECES": PIECES if width > 1 else SINGLES, "CLUSTER": blocks}
+    constants = {"VECTORS": VECTORS if width > 1 else SINGLES, "CLUSTER": blocks}
     kernel = specialise_vectors(clusters, format.dtype, width, bounds, blocks, **constants)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

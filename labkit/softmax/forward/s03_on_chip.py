@@ -29,34 +29,34 @@ from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
 BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
 WIDTH = 4  # values per vector
-PIECES = 4  # vectors per thread
-USUAL_PIECES, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
+VECTORS = 4  # vectors per thread
+USUAL_VECTORS, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 
 
 @cuda.jit
 def on_chip(x, y, columns):
-    x_reg = cuda.local.array((PIECES, WIDTH), np.float32)
+    x_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
     warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load(x, row, i, x_reg[k])
     row_max, row_sum = LEAST, np.float32(0)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 row_max = max(row_max, x_reg[k, e])
     row_max = warp_max(row_max)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
                 x_reg[k, e] = exp(x_reg[k, e] - row_max)
                 row_sum += x_reg[k, e]
     block_max, block_sum = merge_block(row_max, warp_all_sum(row_sum), warp_partials)
     scale = exp(row_max - block_max) / block_sum
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             for e in range(WIDTH):
@@ -66,20 +66,20 @@ def on_chip(x, y, columns):
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
     """Return vectors per thread, the usual number or more for wide rows, and threads per block."""
-    pieces = -(-columns // width)
-    per_thread = USUAL_PIECES
-    while per_thread * WARP * MAX_WARPS < pieces:
-        per_thread *= 2
-    if per_thread * width > MAX_VALUES:
+    vectors = -(-columns // width)
+    vectors_per_thread = USUAL_VECTORS
+    while vectors_per_thread * WARP * MAX_WARPS < vectors:
+        vectors_per_thread *= 2
+    if vectors_per_thread * width > MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MAX_WARPS * MAX_VALUES} in registers")
-    return per_thread, WARP * -(-pieces // (per_thread * WARP))
+    return vectors_per_thread, WARP * -(-vectors // (vectors_per_thread * WARP))
 
 
 def launches(x, y, problem, format=FP32):
     """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
-    pieces, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, PIECES=pieces)
+    vectors, threads = geometry(problem.columns, width)
+    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -27,9 +27,9 @@ from labkit.softmax.online import LEAST, exp, warp_max
 BENCHED = benched(*WIDTHS[:2])  # the sizes that it accepts
 COMPARED = BENCHED[1]
 WIDTH = 4  # values per vector
-PIECES = 4  # vectors per lane and row
+VECTORS = 4  # vectors per lane and row
 ROWS = 2  # per warp
-SLOTS = ROWS * PIECES
+SLOTS = ROWS * VECTORS
 MAX_VALUES = 32  # per lane
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 
@@ -41,44 +41,44 @@ def warps(x, y, columns):
     lane, last = np.uint32(cuda.threadIdx.x % WARP), np.uint32(x.shape[0] - 1)
     if start <= last:
         for r in range(ROWS):  # if their number is odd, the last row twice
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(x, min(np.uint32(start + r), last), i, x_reg[r * PIECES + k])
+                    load(x, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
         for r in range(ROWS):
             row_max, row_sum = LEAST, np.float32(0)
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        row_max = max(row_max, x_reg[r * PIECES + k, e])
+                        row_max = max(row_max, x_reg[r * VECTORS + k, e])
             row_max = warp_max(row_max)
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        x_reg[r * PIECES + k, e] = exp(x_reg[r * PIECES + k, e] - row_max)
-                        row_sum += x_reg[r * PIECES + k, e]
+                        x_reg[r * VECTORS + k, e] = exp(x_reg[r * VECTORS + k, e] - row_max)
+                        row_sum += x_reg[r * VECTORS + k, e]
             scale = np.float32(1) / warp_all_sum(row_sum)
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
                     for e in range(WIDTH):
-                        x_reg[r * PIECES + k, e] *= scale
-                    store(y, min(np.uint32(start + r), last), i, x_reg[r * PIECES + k])
+                        x_reg[r * VECTORS + k, e] *= scale
+                    store(y, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
     """Return vectors per lane and row, and rows per warp."""
-    pieces = -(-columns // (width * WARP))
+    vectors = -(-columns // (width * WARP))
     if columns > WARP * MAX_VALUES:
         raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
-    return pieces, 2 if 2 * pieces * width <= MAX_VALUES else 1
+    return vectors, 2 if 2 * vectors * width <= MAX_VALUES else 1
 
 
 def launches(x, y, problem, format=FP32):
     """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
-    pieces, rows = geometry(problem.columns, width)
-    kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, PIECES=pieces, ROWS=rows)
+    vectors, rows = geometry(problem.columns, width)
+    kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, VECTORS=vectors, ROWS=rows)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

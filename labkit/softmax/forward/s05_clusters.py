@@ -31,7 +31,7 @@ WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = min(WIDTH, 4)  # registers per vector
-PIECES = 8  # vectors per thread
+VECTORS = 8  # vectors per thread
 SINGLES = 32  # values per thread, if it loads one at a time
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 SM_THREADS = 1024  # with 64 registers each; also the largest block
@@ -39,7 +39,7 @@ SM_THREADS = 1024  # with 64 registers each; also the largest block
 
 @cuda.jit
 def clusters(x, y, columns):
-    x_words = cuda.local.array((PIECES, WORDS), WORD)
+    x_words = cuda.local.array((VECTORS, WORDS), WORD)
     x_reg = cuda.local.array(WIDTH, np.float32)
     warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     block_partials = cuda.shared.array((2, CLUSTER), np.float32)
@@ -48,20 +48,20 @@ def clusters(x, y, columns):
     columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             load_raw(x, row, first + i, x_words[k])
     if CLUSTER > 1:
         ptx.cluster_sync()
     row_max, row_sum = LEAST, np.float32(0)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
             unpack(x_words[k], x_reg)
             for e in range(WIDTH):
                 row_max = max(row_max, x_reg[e])
     row_max = warp_max(row_max)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
             unpack(x_words[k], x_reg)
             for e in range(WIDTH):
@@ -78,7 +78,7 @@ def clusters(x, y, columns):
         for block in range(CLUSTER):
             row_sum += block_partials[1, block] * exp(block_partials[0, block] - row_max)
     scale = np.float32(1) / row_sum
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
             unpack(x_words[k], x_reg)
@@ -89,12 +89,12 @@ def clusters(x, y, columns):
 
 def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
     """Return blocks per cluster and per SM, threads per block, and vectors per thread."""
-    pieces, per_thread = -(-columns // width), PIECES if width > 1 else SINGLES
+    vectors, vectors_per_thread = -(-columns // width), VECTORS if width > 1 else SINGLES
     for blocks in CLUSTER_SIZES:
-        threads = WARP * -(-pieces // (blocks * per_thread * WARP))
+        threads = WARP * -(-vectors // (blocks * vectors_per_thread * WARP))
         if threads <= SM_THREADS:
-            return blocks, SM_THREADS // threads, threads, per_thread
-    max_columns = max(CLUSTER_SIZES) * SM_THREADS * per_thread * width
+            return blocks, SM_THREADS // threads, threads, vectors_per_thread
+    max_columns = max(CLUSTER_SIZES) * SM_THREADS * vectors_per_thread * width
     raise TooLarge(f"a row has {columns} values, and a cluster keeps {max_columns}")
 
 
@@ -102,10 +102,10 @@ def launches(x, y, problem, format=FP32):
     """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
-    blocks, blocks_per_sm, threads, pieces = geometry(problem.columns, width)
+    blocks, blocks_per_sm, threads, vectors = geometry(problem.columns, width)
     blocks_per_sm = blocks_per_sm if width > 1 else 1
     kernel = specialise_vectors(
-        clusters, format.dtype, width, (threads, blocks_per_sm), blocks, PIECES=pieces, CLUSTER=blocks
+        clusters, format.dtype, width, (threads, blocks_per_sm), blocks, VECTORS=vectors, CLUSTER=blocks
     )
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

@@ -214,7 +214,7 @@ def test_another_gpu_takes_a_step_that_runs_there(capability, sms, shared_kib, l
     assert kernels(norm.BatchForward(64, 8, 32, 32, layout=layout)) == names
 
 
-def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step():
+def test_images_that_tma_cannot_load_are_normalised_by_another_step():
     one = norm.BatchForward(64, 8, 24, 24)
     before = dict(zip(one.arrays, one.operands()))
     for layout in ("NCHW", "NHWC"):
