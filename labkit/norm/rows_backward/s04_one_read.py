@@ -110,9 +110,9 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
-    blocks, threads, in_sm = geometry(problem, width)
+    blocks, threads, blocks_per_sm = geometry(problem, width)
     parts = allocate_parts(problem, blocks, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(one_read, format.dtype, width, (threads, in_sm), **constants)
+    kernel = specialise_vectors(one_read, format.dtype, width, (threads, blocks_per_sm), **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]

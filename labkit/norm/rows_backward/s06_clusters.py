@@ -167,9 +167,9 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
-    num_clusters, blocks, in_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
+    num_clusters, blocks, blocks_per_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
     parts = allocate_parts(problem, num_clusters, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
-    kernel = specialise_vectors(clusters, format.dtype, width, (threads, in_sm), blocks, **constants)
+    kernel = specialise_vectors(clusters, format.dtype, width, (threads, blocks_per_sm), blocks, **constants)
     arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes), merge(problem, parts, dweight, dbias)]
