@@ -85,8 +85,8 @@ def test_gradients_of_inference_are_of_the_statistics_that_it_took(dtype):
     wanted = x, ours.weight, ours.bias
     right = torch.autograd.grad(y, wanted, weights_of(y), retain_graph=True)
     ours.train()(3 * x.detach() + 1)
-    for found, expected in zip(torch.autograd.grad(y, wanted, weights_of(y)), right, strict=True):
-        assert torch.equal(found, expected)
+    for result, expected in zip(torch.autograd.grad(y, wanted, weights_of(y)), right, strict=True):
+        assert torch.equal(result, expected)
 
 
 @pytest.mark.parametrize("frozen", ["parameters", "input"])

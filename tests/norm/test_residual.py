@@ -22,24 +22,24 @@ def step(request):
 
 
 def expected(problem, operands, format=FP32):
-    return {problem.arrays[place]: one.value for place, one in problem.expected(operands, format).items()}
+    return {problem.arrays[index]: one.value for index, one in problem.expected(operands, format).items()}
 
 
 def test_what_is_added_stands_before_relu():
     arrays = SMALL.arrays_by_name(SMALL.operands())
     plain = norm.BatchForward(3, 4, 5, 2, relu=False)
     of_plain = expected(plain, (*(arrays[name] for name in plain.arrays), plain))
-    found = expected(SMALL, (*arrays.values(), SMALL))
-    assert np.allclose(found["y"], np.maximum(of_plain["y"] + arrays["residual"], 0), atol=1e-12)
-    assert all(np.array_equal(found[name], of_plain[name]) for name in found if name != "y")
+    result = expected(SMALL, (*arrays.values(), SMALL))
+    assert np.allclose(result["y"], np.maximum(of_plain["y"] + arrays["residual"], 0), atol=1e-12)
+    assert all(np.array_equal(result[name], of_plain[name]) for name in result if name != "y")
     assert (arrays["residual"] < 0).any() and len(np.unique(arrays["residual"])) == arrays["residual"].size
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 def test_wrong_sums_are_told(format):
     before = SMALL.operands(format)
-    arrays, found = SMALL.arrays_by_name(before), expected(SMALL, before, format)
-    after = {name: (format if name == "y" else FP32).encode(value) for name, value in found.items()}
+    arrays, result = SMALL.arrays_by_name(before), expected(SMALL, before, format)
+    after = {name: (format if name == "y" else FP32).encode(value) for name, value in result.items()}
     assert SMALL.is_right(before, (*(arrays | after).values(), SMALL), format)
     plain = expected(replace(SMALL, relu=False), (*arrays.values(), replace(SMALL, relu=False)), format)["y"]
     residual = format.decode(arrays["residual"])
@@ -50,9 +50,9 @@ def test_wrong_sums_are_told(format):
 def test_the_gradient_of_the_residual_is_that_of_y_bit_by_bit():
     for format in (FP32, BF16):
         before = BACK.operands(format)
-        arrays, found = BACK.arrays_by_name(before), expected(BACK, before, format)
-        assert np.array_equal(format.encode(found["dresidual"]), np.where(arrays["y"] == 0, 0, arrays["dy"]))
-        after = {name: (format if name[-1] in "xl" else FP32).encode(value) for name, value in found.items()}
+        arrays, result = BACK.arrays_by_name(before), expected(BACK, before, format)
+        assert np.array_equal(format.encode(result["dresidual"]), np.where(arrays["y"] == 0, 0, arrays["dy"]))
+        after = {name: (format if name[-1] in "xl" else FP32).encode(value) for name, value in result.items()}
         assert BACK.is_right(before, (*(arrays | after).values(), BACK), format)
         for wrong in (arrays["dy"], after["dx"], np.where(arrays["y"] == 0, arrays["dy"], 0).astype(format.dtype)):
             assert not BACK.is_right(before, (*(arrays | after | {"dresidual": wrong}).values(), BACK), format)
@@ -60,11 +60,11 @@ def test_the_gradient_of_the_residual_is_that_of_y_bit_by_bit():
 
 def test_the_gradients_are_those_of_batch_norm_without_relu_of_what_relu_let_through():
     arrays = BACK.arrays_by_name(BACK.operands())
-    found = expected(BACK, (*arrays.values(), BACK))
+    result = expected(BACK, (*arrays.values(), BACK))
     plain = norm.BatchBackward(3, 4, 5, 2, relu=False)
-    given = arrays | {"dy": found["dresidual"].astype(np.float32), "bias": np.zeros(4, np.float32)}
+    given = arrays | {"dy": result["dresidual"].astype(np.float32), "bias": np.zeros(4, np.float32)}
     of_plain = expected(plain, (*(given[name] for name in plain.arrays), plain))
-    assert all(np.allclose(found[name], of_plain[name], atol=1e-12) for name in ("dx", "dweight", "dbias"))
+    assert all(np.allclose(result[name], of_plain[name], atol=1e-12) for name in ("dx", "dweight", "dbias"))
 
 
 def test_a_part_has_the_results_of_the_whole():

@@ -78,14 +78,14 @@ def test_results_and_state_are_right_on_random_problems(kind, format):
         assert "y" in gone or y is taken["y"]
         assert isinstance(y, np.ndarray) == (way == "host") and y.shape == before["x"].shape
         expected = one.expected((*before.values(), one), format)
-        found = {name: on_host(X) for name, X in (taken | {"y": y}).items()}
-        for place, right in expected.items():
-            name = one.arrays[place]
-            decoded = (format if name == "y" else FP32).decode(found[name])
+        result = {name: on_host(X) for name, X in (taken | {"y": y}).items()}
+        for index, right in expected.items():
+            name = one.arrays[index]
+            decoded = (format if name == "y" else FP32).decode(result[name])
             assert right.holds(decoded) or (name in gone and name != "y"), name
-        assert way == "in place" or (found["x"] == before["x"]).all()
+        assert way == "in place" or (result["x"] == before["x"]).all()
         for name in gone - {"y"}:
-            assert np.array_equal(found[name], before[name], equal_nan=True), name
+            assert np.array_equal(result[name], before[name], equal_nan=True), name
 
     check()
 
@@ -248,8 +248,8 @@ def test_a_call_finds_the_plan_of_a_call_before_and_only_of_one_that_asked_for_t
     norm.batch_norm(**other)
     assert len(made) == 1
     without_relu = norm.BatchForward(2, 3, 4, 5, relu=False)
-    before, found = one.operands(seed=1)[:-1], [X.copy_to_host() for X in other.values()]
-    assert without_relu.is_right((*before, without_relu), (*found, without_relu))
+    before, result = one.operands(seed=1)[:-1], [X.copy_to_host() for X in other.values()]
+    assert without_relu.is_right((*before, without_relu), (*result, without_relu))
     without = {name: X for name, X in arrays.items() if name not in ("mean", "variance")}
     for count, (options, which) in enumerate(
         [
