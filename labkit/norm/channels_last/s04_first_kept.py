@@ -267,8 +267,8 @@ class Geometry(NamedTuple):
 def geometry(problem, itemsize: int) -> Geometry:
     """Return tiles of the preferred size, or smaller ones if a block then has the same number; keep all that fit.
 
-    Raise TooLarge if pixels do not begin at multiples of 16 bytes, a pixel has more channels than a block's threads
-    process, or no tile of whole pixels has whole lines.
+    Raise TooLarge if pixels do not begin at multiples of 16 bytes, have more channels than a block's threads process,
+    or no tile of whole pixels has whole lines.
     """
     across, rest = divmod(problem.C * itemsize, 16)
     if rest:

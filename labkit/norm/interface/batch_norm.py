@@ -102,7 +102,7 @@ def batch_norm(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "N C *pixels"]:
-    """y = (x - mean) / sqrt(variance + eps) * weight + bias, for each channel.
+    """Compute y = (x - mean) / sqrt(variance + eps) * weight + bias, for each channel.
 
     In training the mean and the variance are those of the batch, and the running statistics move towards them; in
     inference they are the running statistics. Results and running statistics are those of

@@ -116,7 +116,7 @@ def layer_norm(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row, as in `torch.nn.functional.layer_norm`.
+    """Compute y = (x - mean) / sqrt(variance + eps) * weight + bias per row, as `torch.nn.functional.layer_norm`.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def rms_norm(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """y = x / sqrt(mean square + eps) * weight for each row; for parameters see `layer_norm`.
+    """Compute y = x / sqrt(mean square + eps) * weight for each row; for parameters see `layer_norm`.
 
     (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.)
 

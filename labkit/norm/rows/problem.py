@@ -68,7 +68,7 @@ class RowProblem(ladder.Problem):
 
     @property
     def is_centred(self) -> bool:
-        """Whether the mean of a row is subtracted."""
+        """True if the mean of a row is subtracted."""
         return self.kind == "layer"
 
     @property
