@@ -21,6 +21,6 @@ def check_sizes(problem, **lowest: int) -> None:
         size = getattr(problem, name)
         if not isinstance(size, Integral) or isinstance(size, bool):
             raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-        if not least <= size < COUNT_LIMIT:
+        if not least <= int(size) < COUNT_LIMIT:
             raise ValueError(f"{name} is {size}, but it must be at least {least} and below {COUNT_LIMIT}")
         object.__setattr__(problem, name, int(size))
