@@ -17,10 +17,10 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    of = problem.named(_torch.tensors(format, *operands[:-1]))
+    of = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
     memory_format = torch.channels_last if channels_last else torch.contiguous_format
     images = {
-        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.of_pixels
+        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.image_arrays
     }
     x, *residual = (images[name].contiguous(memory_format=memory_format) for name in images if name != "y")
     running = [of[name] for name in ("running_mean", "running_variance", "weight", "bias")]
@@ -62,7 +62,7 @@ def baselines(problem, format):
 
 def copy(problem, format, *operands):
     """A copy of the images, which reads and writes as much as batch norm must at least, if nothing is added."""
-    of = problem.named(operands)
+    of = problem.arrays_by_name(operands)
     return lambda stream: of["y"].copy_to_device(of["x"], stream=stream)
 
 

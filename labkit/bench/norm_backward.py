@@ -18,10 +18,10 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    of = problem.named(_torch.tensors(format, *operands[:-1]))
+    of = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
     memory_format = torch.channels_last if channels_last else torch.contiguous_format
     images = {
-        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.of_pixels
+        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.image_arrays
     }
     dy, x, *y = (
         images[name].contiguous(memory_format=memory_format) for name in images if name[:2] not in ("dx", "dr")
@@ -82,7 +82,7 @@ def copy(problem, format, *operands):
     """Copies that read and write three times as many bytes as the images have, as gradients must at least, if there is
     no residual.
     """
-    of = problem.named(operands)
+    of = problem.arrays_by_name(operands)
     half = problem.N // 2
 
     def launch(stream):

@@ -14,7 +14,7 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    of = problem.named(_torch.tensors(format, *operands[:-1]))
+    of = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
     images, result = (X if problem.layout == "NCHW" else X.permute(0, 3, 1, 2) for X in (of["x"], of["y"]))
     memory_format = torch.channels_last if channels_last else torch.contiguous_format
     given = images.contiguous(memory_format=memory_format)

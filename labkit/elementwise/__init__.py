@@ -19,8 +19,8 @@ __all__ = ["GEGLU", "ladder", *_PLACES]
 
 def __getattr__(name):
     if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # cached for the next access
-        return found
+        globals()[name] = value = resolve_name(_PLACES[name])  # cached for the next access
+        return value
     raise AttributeError(f"module 'labkit.elementwise' has no attribute {name!r}")
 
 

@@ -1,12 +1,12 @@
-"""Layers of torch that compute by labkit's kernels: they take the places of `torch.nn`'s, with the same parameters.
+"""Layers of torch that run labkit's kernels: drop-in replacements of `torch.nn`'s, with the same parameters.
 
 >>> from labkit import nn
 >>> model = torch.nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.BatchNorm2d(64), torch.nn.ReLU()).cuda()
 >>> O = nn.scaled_dot_product_attention(Q, K, V, is_causal=True)
 
-Tensors are taken where they lie, on torch's current stream, and torch.compile keeps the layers as they are. Gradients
-come from the backward pass alone; `torch.func` is not served, and its forward mode finds 0. Tensors of the host are
-computed on a GPU if there is one, else thread by thread in the simulator: that is for small shapes.
+Kernels read tensors in place, on torch's current stream, and torch.compile does not split the layers. Gradients exist
+in the backward pass only: `torch.func` is not supported, and its forward mode returns 0. Tensors on the host are copied
+to a GPU if there is one, else computed thread by thread in the simulator, which suits only small shapes.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Attention for torch: as `torch.nn.functional.scaled_dot_product_attention`, by the ladders of `labkit.attention`."""
+"""Attention for torch: `torch.nn.functional.scaled_dot_product_attention`, by `labkit.attention`."""
 
 from math import prod
 
@@ -10,7 +10,7 @@ from labkit import attention
 from labkit.arrays.operands import sides
 from labkit.nn.operators import check_tensor, compute, in_one_type, refuse_second_derivative
 
-of_torch = torch.nn.functional.scaled_dot_product_attention
+torch_attention = torch.nn.functional.scaled_dot_product_attention
 
 
 def scaled_dot_product_attention(
@@ -25,36 +25,35 @@ def scaled_dot_product_attention(
     *,
     window: int | None = None,
 ) -> Float[Tensor, "*B H S D"]:
-    """softmax(scale Q K^T) V for each head, as torch's function of this name.
+    """Compute softmax(scale Q K^T) V for each head, as torch's function of this name.
 
     Parameters
     ----------
     query, key, value
-        Tensors of float32, float16 or bfloat16, of 16-bit types with a multiple of 8 for D. Transposed views and parts
-        of a packed tensor are taken where they lie. Axes before those of heads may be missing or 1 where another tensor
-        has more.
+        Tensors of float32, float16 or bfloat16; in 16-bit types D is a multiple of 8. Transposed views and parts of a
+        packed tensor are not copied. Axes before the heads broadcast.
     attn_mask, dropout_p
-        None and 0: other masks than these, and dropout, are not computed.
+        None and 0: other masks, and dropout, are not supported.
     is_causal
-        Whether query i sees keys 0 to i alone, also where there are more keys than queries, or fewer.
+        Whether query i attends to keys 0 to i only, whatever the number of keys.
     scale
-        Of the scores; 1 / sqrt(D), if it is None.
+        Factor of the scores; None means 1 / sqrt(D).
     enable_gqa
         Whether neighbouring heads of the query share a head of key and value.
     window
-        How far a query sees, its own place counted; None for all. There are then as many keys as queries. torch's
-        function has no such option.
+        Number of keys that a query attends to, up to its own token; None for all. It needs equal numbers of queries and
+        keys. torch's function has no such option.
 
     Returns
     -------
-    The result, in the order of the query's axes in memory. Its gradients are the same bits each time.
+    The result, with the query's order of axes in memory. Its gradients are the same bits in every run.
 
     Raises
     ------
     NotImplementedError
-        A mask or dropout is asked for; or, in the backward pass, a second derivative.
+        The call has a mask or dropout; or the backward pass needs a second derivative.
     TypeError, ValueError
-        As `labkit.attention.attend`.
+        Tensors do not fit, for the reasons of `labkit.attention.attend`.
 
     Examples
     --------
@@ -72,35 +71,35 @@ def scaled_dot_product_attention(
         raise ValueError(
             f"query has {query.shape[-3]} heads and key {key.shape[-3]}: say enable_gqa=True if heads share keys"
         )
-    query, key, value = _in_one_batch(query, key, value)
-    if not query.numel() or not key.numel():  # no kernel has anything to do
-        return of_torch(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    query, key, value = _broadcast_batch(query, key, value)
+    if not query.numel() or not key.numel():  # nothing to compute
+        return torch_attention(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     queries, keys = query.shape[-2], key.shape[-2]
     if window is not None and queries != keys:
         raise ValueError(f"window is not computed for {queries} queries and {keys} keys: give as many of both")
-    if is_causal and queries < keys:  # none sees a later key
+    if is_causal and queries < keys:  # no query attends to a later key
         key, value = key[..., :queries, :], value[..., :queries, :]
-    elif is_causal and queries > keys:  # the last ones see all keys
+    elif is_causal and queries > keys:  # the last queries attend to all keys
         options = {"scale": scale, "enable_gqa": enable_gqa}
         first = scaled_dot_product_attention(query[..., :keys, :], key, value, is_causal=True, **options)
         return torch.cat((first, scaled_dot_product_attention(query[..., keys:, :], key, value, **options)), -2)
-    heads = [_in_rows(X.reshape(prod(X.shape[:-3]), *X.shape[-3:])) for X in in_one_type(query, key, value)]
-    found, _ = _attention(*heads, is_causal, scale, window)
-    return found.reshape(query.shape)
+    heads = [_with_whole_rows(X.reshape(prod(X.shape[:-3]), *X.shape[-3:])) for X in in_one_type(query, key, value)]
+    out, _ = _attention(*heads, is_causal, scale, window)
+    return out.reshape(query.shape)
 
 
 @torch.library.custom_op("labkit::attention", mutates_args=())
 def _attention(
     q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | None, window: int | None
 ) -> tuple[Tensor, Tensor]:
-    o, lse = _blank(q, k, v, causal, scale, window)
-    asked = {"causal": causal, "scale": scale, "window": window}
-    compute(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **asked)
+    o, lse = _empty_outputs(q, k, v, causal, scale, window)
+    options = {"causal": causal, "scale": scale, "window": window}
+    compute(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **options)
     return o, lse
 
 
 @_attention.register_fake
-def _blank(q, k, v, causal, scale, window):
+def _empty_outputs(q, k, v, causal, scale, window):
     return torch.empty_like(q), q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
@@ -116,32 +115,32 @@ def _attention_backward(
     scale: float | None,
     window: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    found = _blank_gradients(do, q, k, v, o, lse, causal, scale, window)
-    given = {"dO": do, "Q": q, "K": k, "V": v, "O": o, "lse": lse, **dict(zip(("dQ", "dK", "dV"), found))}
-    compute(attention.attend_backward, given, causal=causal, scale=scale, window=window)
-    return found
+    gradients = _empty_gradients(do, q, k, v, o, lse, causal, scale, window)
+    tensors = {"dO": do, "Q": q, "K": k, "V": v, "O": o, "lse": lse, **dict(zip(("dQ", "dK", "dV"), gradients))}
+    compute(attention.attend_backward, tensors, causal=causal, scale=scale, window=window)
+    return gradients
 
 
 @_attention_backward.register_fake
-def _blank_gradients(do, q, k, v, o, lse, causal, scale, window):
+def _empty_gradients(do, q, k, v, o, lse, causal, scale, window):
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
 
-def _keep(ctx, inputs, output):
+def _save(ctx, inputs, output):
     ctx.save_for_backward(*inputs[:3], *output)
-    ctx.asked = inputs[3:]
+    ctx.options = inputs[3:]
 
 
-def _gradients(ctx, do, _):
-    return *_attention_backward(_in_rows(do), *ctx.saved_tensors, *ctx.asked), None, None, None
+def _backward(ctx, do, _):
+    return *_attention_backward(_with_whole_rows(do), *ctx.saved_tensors, *ctx.options), None, None, None
 
 
-_attention.register_autograd(_gradients, setup_context=_keep)
+_attention.register_autograd(_backward, setup_context=_save)
 refuse_second_derivative(_attention_backward, "attention")
 
 
-def _in_one_batch(query, key, value):
-    """The tensors, each with all axes before those of heads that one of them has."""
+def _broadcast_batch(query, key, value):
+    """Return the tensors with the same axes before those of heads."""
     tensors = query, key, value
     try:
         batch = torch.broadcast_shapes(*(X.shape[:-3] for X in tensors))
@@ -151,8 +150,8 @@ def _in_one_batch(query, key, value):
     return [X.expand(*batch, *X.shape[-3:]) for X in tensors]
 
 
-def _in_rows(X):
-    """The tensor, or a copy where its rows do not lie at multiples of a row."""
-    *apart, step = X.stride()
-    lies = step == 1 and all(each > 0 and each % X.shape[-1] == 0 for each in apart)
-    return X if lies else X.contiguous()
+def _with_whole_rows(X):
+    """Return the tensor if its rows begin at multiples of the row length, else a copy."""
+    *strides, step = X.stride()
+    has_whole_rows = step == 1 and all(stride > 0 and stride % X.shape[-1] == 0 for stride in strides)
+    return X if has_whole_rows else X.contiguous()

@@ -12,7 +12,7 @@ from labkit.nn.rows import as_rows
 class LayerNorm(torch.nn.LayerNorm):
     """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row, as `torch.nn.LayerNorm`.
 
-    Rows hold float32, bfloat16, or float16, which is computed as float32; statistics are float32 in any case.
+    Rows are float32, bfloat16, or float16, which is converted to float32. Statistics are always float32.
 
     Examples
     --------
@@ -20,9 +20,9 @@ class LayerNorm(torch.nn.LayerNorm):
     """
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
-        """The normalised rows, which as torch's are float32 under `torch.autocast` on a GPU."""
+        """Return the normalised rows; under `torch.autocast` on a GPU they are float32, as torch's."""
         check_tensor("input", input)
-        if not input.numel():  # no kernel has anything to do
+        if not input.numel():  # nothing to compute
             return super().forward(input)
         if input.is_cuda and torch.is_autocast_enabled("cuda"):
             input = input.float()
@@ -33,13 +33,13 @@ class LayerNorm(torch.nn.LayerNorm):
 
 @torch.library.custom_op("labkit::layer_norm", mutates_args=())
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    y, mean, rstd = _blank(x, weight, bias, eps)
+    y, mean, rstd = _empty_outputs(x, weight, bias, eps)
     compute(norm.layer_norm, {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "rstd": rstd}, eps=eps)
     return y, mean, rstd
 
 
 @_layer_norm.register_fake
-def _blank(x, weight, bias, eps):
+def _empty_outputs(x, weight, bias, eps):
     return torch.empty_like(x), *(x.new_empty(x.shape[0], dtype=torch.float32) for _ in range(2))
 
 
@@ -47,26 +47,26 @@ def _blank(x, weight, bias, eps):
 def _layer_norm_backward(
     dy: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    dx, dweight, dbias = _blank_gradients(dy, x, weight, mean, rstd)
-    given = {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd}
-    compute(norm.layer_norm_backward, {**given, "dx": dx, "dweight": dweight, "dbias": dbias})
+    dx, dweight, dbias = _empty_gradients(dy, x, weight, mean, rstd)
+    tensors = {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd}
+    compute(norm.layer_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias})
     return dx, dweight, dbias
 
 
 @_layer_norm_backward.register_fake
-def _blank_gradients(dy, x, weight, mean, rstd):
+def _empty_gradients(dy, x, weight, mean, rstd):
     return torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
 
 
-def _keep(ctx, inputs, output):
+def _save(ctx, inputs, output):
     x, weight, *_ = inputs
     ctx.save_for_backward(x, weight, *output[1:])
 
 
-def _gradients(ctx, dy, *_):
+def _backward(ctx, dy, *_):
     dx, dweight, dbias = _layer_norm_backward(dy.contiguous(), *ctx.saved_tensors)
     return dx, dweight, dbias if ctx.needs_input_grad[2] else None, None
 
 
-_layer_norm.register_autograd(_gradients, setup_context=_keep)
+_layer_norm.register_autograd(_backward, setup_context=_save)
 refuse_second_derivative(_layer_norm_backward, "layer norm")

@@ -14,7 +14,7 @@ from labkit.nn.operators import check_tensor, compute, in_one_type
 class Linear(torch.nn.Linear):
     """y = x W^T + b, as `torch.nn.Linear`, of float32, float16 or bfloat16.
 
-    Products of float32 are computed in full, by CUDA cores.
+    GEMMs of float32 have full precision, on CUDA cores.
 
     Examples
     --------
@@ -22,44 +22,44 @@ class Linear(torch.nn.Linear):
     """
 
     def forward(self, input: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
-        """The layer's outputs."""
+        """Return y."""
         check_tensor("input", input)
         if input.ndim == 0 or input.shape[-1] != self.in_features:
             features = f"{self.in_features} feature{'s' * (self.in_features != 1)}"
             raise ValueError(f"input is {sides(input.shape)}: give it {features} along its last axis")
         x, weight, *bias = in_one_type(input, self.weight, *(() if self.bias is None else (self.bias,)))
-        y = _product(x.reshape(prod(x.shape[:-1]), self.in_features), weight, *(bias or [None]), False, True)
+        y = _gemm(x.reshape(prod(x.shape[:-1]), self.in_features), weight, *(bias or [None]), False, True)
         return y.reshape(*input.shape[:-1], self.out_features)
 
 
 @torch.library.custom_op("labkit::product", mutates_args=())
-def _product(a: Tensor, b: Tensor, bias: Tensor | None, transpose_a: bool, transpose_b: bool) -> Tensor:
-    c = _blank(a, b, bias, transpose_a, transpose_b)
-    given = {"A": a, "B": b, "C": c, "bias": bias}
-    compute(gemm.multiply, given, transpose_a=transpose_a, transpose_b=transpose_b)
+def _gemm(a: Tensor, b: Tensor, bias: Tensor | None, transpose_a: bool, transpose_b: bool) -> Tensor:
+    c = _empty_output(a, b, bias, transpose_a, transpose_b)
+    tensors = {"A": a, "B": b, "C": c, "bias": bias}
+    compute(gemm.multiply, tensors, transpose_a=transpose_a, transpose_b=transpose_b)
     return c
 
 
-@_product.register_fake
-def _blank(a, b, bias, transpose_a, transpose_b):
+@_gemm.register_fake
+def _empty_output(a, b, bias, transpose_a, transpose_b):
     return a.new_empty(a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1])
 
 
-def _keep(ctx, inputs, output):
+def _save(ctx, inputs, output):
     a, b, _, *ctx.transposed = inputs
     ctx.save_for_backward(a, b)
 
 
-def _gradients(ctx, dc):
-    """Products again, so that they have gradients of their own."""
-    (a, b), (of_a, of_b) = ctx.saved_tensors, ctx.transposed
-    wanted_a, wanted_b, wanted_bias, *_ = ctx.needs_input_grad
+def _backward(ctx, dc):
+    """Return the gradients by the same operator, so that they have gradients too."""
+    (a, b), (transpose_a, transpose_b) = ctx.saved_tensors, ctx.transposed
+    needs_da, needs_db, needs_dbias, *_ = ctx.needs_input_grad
     da = db = None
-    if wanted_a:
-        da = _product(b, dc, None, of_b, True) if of_a else _product(dc, b, None, False, not of_b)
-    if wanted_b:
-        db = _product(dc, a, None, True, of_a) if of_b else _product(a, dc, None, not of_a, False)
-    return da, db, dc.sum(0) if wanted_bias else None, None, None
+    if needs_da:
+        da = _gemm(b, dc, None, transpose_b, True) if transpose_a else _gemm(dc, b, None, False, not transpose_b)
+    if needs_db:
+        db = _gemm(dc, a, None, True, transpose_a) if transpose_b else _gemm(a, dc, None, not transpose_a, False)
+    return da, db, dc.sum(0) if needs_dbias else None, None, None
 
 
-_product.register_autograd(_gradients, setup_context=_keep)
+_gemm.register_autograd(_backward, setup_context=_save)

@@ -1,4 +1,4 @@
-"""A small GPT and a small CNN, of torch's layers or of labkit's: to see that they learn the same."""
+"""A small GPT and a small CNN, of torch's layers or of labkit's, to compare their training."""
 
 from types import SimpleNamespace
 
@@ -21,25 +21,25 @@ TORCH = SimpleNamespace(
 
 
 class GPT(torch.nn.Module):
-    """A decoder that predicts the next token of each; `layers` is `LABKIT` or `TORCH`.
+    """A decoder that predicts the next token at each position; `layers` is `LABKIT` or `TORCH`.
 
     (Radford and others, Language Models are Unsupervised Multitask Learners, 2019, section 2.3.)
     """
 
     def __init__(self, layers, tokens: int = 256, length: int = 256, width: int = 256, heads: int = 4, depth: int = 4):
         super().__init__()
-        self.tokens, self.places = torch.nn.Embedding(tokens, width), torch.nn.Embedding(length, width)
+        self.tokens, self.positions = torch.nn.Embedding(tokens, width), torch.nn.Embedding(length, width)
         self.blocks = torch.nn.Sequential(*(Block(layers, width, heads) for _ in range(depth)))
         self.norm, self.head = layers.LayerNorm(width), layers.Linear(width, tokens, bias=False)
 
     def forward(self, text: Int[Tensor, "B S"]) -> Float[Tensor, "B S tokens"]:
-        """The logarithms, up to a summand, of how likely each next token is."""
-        x = self.tokens(text) + self.places(torch.arange(text.shape[1], device=text.device))
+        """Return the logits of the next token at each position."""
+        x = self.tokens(text) + self.positions(torch.arange(text.shape[1], device=text.device))
         return self.head(self.norm(self.blocks(x)))
 
 
 class Block(torch.nn.Module):
-    """Attention and a layer for each place, both beside a path that carries x on."""
+    """Attention and a feed-forward layer, each with a residual connection."""
 
     def __init__(self, layers, width: int, heads: int):
         super().__init__()
@@ -49,7 +49,7 @@ class Block(torch.nn.Module):
         self.wider, self.back = layers.Linear(width, 4 * width), layers.Linear(4 * width, width)
 
     def forward(self, x: Float[Tensor, "B S width"]) -> Float[Tensor, "B S width"]:
-        """x and what the block adds to it."""
+        """Return x plus the outputs of both layers."""
         sizes = *x.shape[:2], 3, self.heads, x.shape[2] // self.heads
         q, k, v = self.packed(self.norm_before(x)).reshape(sizes).permute(2, 0, 3, 1, 4)
         x = x + self.joined(self.attend(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
@@ -57,7 +57,7 @@ class Block(torch.nn.Module):
 
 
 class CNN(torch.nn.Module):
-    """Convolutions with batch norm, which tell classes of images; `layers` is `LABKIT` or `TORCH`."""
+    """A classifier of images, of convolutions with batch norm; `layers` is `LABKIT` or `TORCH`."""
 
     def __init__(self, layers, classes: int = 10, channels: int = 32):
         super().__init__()
@@ -70,5 +70,5 @@ class CNN(torch.nn.Module):
         self.head = layers.Linear(wide, classes)
 
     def forward(self, images: Float[Tensor, "N 3 H W"]) -> Float[Tensor, "N classes"]:
-        """The logarithms, up to a summand, of how likely each class is."""
+        """Return the logits of the classes."""
         return self.head(self.features(images).mean((2, 3)))

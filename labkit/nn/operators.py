@@ -1,4 +1,4 @@
-"""What layers have in common: calls on tensors of one device, in one type."""
+"""Helpers of all layers: calls on tensors of one device and one type."""
 
 import warnings
 from collections.abc import Callable
@@ -14,46 +14,46 @@ TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
 def compute(call: Callable, tensors: dict[str, Any], **options) -> None:
-    """A call of labkit on tensors by their names, among them those that it writes.
+    """Run a call of labkit on named tensors, which include its outputs.
 
     Raises
     ------
     TypeError
-        Tensors are neither on the GPU nor of the host, or hold what no kernel takes.
+        Tensors are neither on the GPU nor on the host, or have a type that no kernel accepts.
     ValueError
         They are not all on one device.
     """
-    (named, first), *others = tensors.items()
+    (first_name, first), *others = tensors.items()
     for name, X in others:
         if X is not None and X.device != first.device:
-            raise ValueError(f"{named} is on {first.device} and {name} on {X.device}: move the one to the other")
+            raise ValueError(f"{first_name} is on {first.device} and {name} on {X.device}: move the one to the other")
     if first.dtype not in TYPES:
         raise TypeError(
             f"a tensor is {_name(first.dtype)}, which no kernel takes: convert model and input with .float()"
         )
     if first.device.type == "cpu" and not cuda.on_gpu():
-        _tell_of_the_simulator()
+        _warn_of_simulator()
     call(**tensors, **options)
 
 
 def check_tensor(name: str, X) -> None:
-    """Raises TypeError where an input is no tensor."""
+    """Raise TypeError if an input is no tensor."""
     if not isinstance(X, Tensor):
         raise TypeError(f"{name} is a {type(X).__name__}, not a tensor: make it one with torch.from_numpy")
 
 
 def in_float32(X: Tensor) -> Tensor:
-    """The tensor, one of float16 as float32, for norms, which have no kernels of that."""
+    """Return the tensor, converted from float16 to float32: norms have no float16 kernels."""
     return X.float() if X.dtype == torch.float16 else X
 
 
 def in_one_type(*tensors: Tensor) -> list[Tensor]:
-    """The tensors in the type of `torch.autocast` where that is on.
+    """Return the tensors, converted to the type of `torch.autocast` if that is on.
 
     Raises
     ------
     TypeError
-        It is not on, and they are of several types.
+        It is off, and the tensors have several types.
     """
     kind = tensors[0].device.type
     if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
@@ -62,15 +62,15 @@ def in_one_type(*tensors: Tensor) -> list[Tensor]:
             raise TypeError(f"tensors are {types}: convert the input or the layer, or use torch.autocast")
         return list(tensors)
     dtype = torch.get_autocast_dtype(kind)
-    return [X.to(dtype) if X.dtype in TYPES else X for X in tensors]  # torch, too, leaves others alone
+    return [X.to(dtype) if X.dtype in TYPES else X for X in tensors]  # as in torch, other types stay
 
 
-def refuse_second_derivative(operator, of: str) -> None:
-    """Lets the gradient of a gradient raise NotImplementedError, in a sentence."""
+def refuse_second_derivative(operator, name: str) -> None:
+    """Make the gradient of a gradient raise NotImplementedError, with one sentence."""
 
     def refuse(ctx, *gradients):
         raise NotImplementedError(
-            f"{of} has no second derivative in labkit: leave out create_graph=True, or use torch's own there"
+            f"{name} has no second derivative in labkit: leave out create_graph=True, or use torch's own there"
         )
 
     operator.register_autograd(refuse)
@@ -81,7 +81,7 @@ def _name(dtype):
 
 
 @cache
-def _tell_of_the_simulator():
+def _warn_of_simulator():
     warnings.warn(
         "labkit.nn computes tensors of the host in the simulator, thread by thread, which is for small shapes: "
         "move model and data to a GPU, `.cuda()`",

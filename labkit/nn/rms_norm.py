@@ -8,13 +8,15 @@ from labkit import norm
 from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
 from labkit.nn.rows import as_rows
 
-EPS = torch.finfo(torch.float32).eps  # where the layer has none: in torch too that of the sums, not of the rows
+EPS = torch.finfo(
+    torch.float32
+).eps  # default of layers without eps; as in torch it is that of the accumulator's type, not of the rows'
 
 
 class RMSNorm(torch.nn.RMSNorm):
     """y = x / sqrt(mean square + eps) * weight for each row, as `torch.nn.RMSNorm`.
 
-    Rows hold float32, bfloat16, or float16, which is computed as float32; statistics are float32 in any case.
+    Rows are float32, bfloat16, or float16, which is converted to float32. Statistics are always float32.
 
     Examples
     --------
@@ -22,9 +24,9 @@ class RMSNorm(torch.nn.RMSNorm):
     """
 
     def forward(self, input: Float[Tensor, "*rows columns"]) -> Float[Tensor, "*rows columns"]:
-        """The normalised rows."""
+        """Return the normalised rows."""
         check_tensor("input", input)
-        if not input.numel():  # no kernel has anything to do
+        if not input.numel():  # nothing to compute
             return super().forward(input)
         x, weight = as_rows(in_float32(input), self.normalized_shape, self.weight)
         return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape).to(input.dtype)
@@ -32,36 +34,36 @@ class RMSNorm(torch.nn.RMSNorm):
 
 @torch.library.custom_op("labkit::rms_norm", mutates_args=())
 def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    y, rstd = _blank(x, weight, eps)
+    y, rstd = _empty_outputs(x, weight, eps)
     compute(norm.rms_norm, {"x": x, "weight": weight, "y": y, "rstd": rstd}, eps=eps)
     return y, rstd
 
 
 @_rms_norm.register_fake
-def _blank(x, weight, eps):
+def _empty_outputs(x, weight, eps):
     return torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)
 
 
 @torch.library.custom_op("labkit::rms_norm_backward", mutates_args=())
 def _rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
-    dx, dweight = _blank_gradients(dy, x, weight, rstd)
+    dx, dweight = _empty_gradients(dy, x, weight, rstd)
     compute(norm.rms_norm_backward, {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx, "dweight": dweight})
     return dx, dweight
 
 
 @_rms_norm_backward.register_fake
-def _blank_gradients(dy, x, weight, rstd):
+def _empty_gradients(dy, x, weight, rstd):
     return torch.empty_like(x), torch.empty_like(weight)
 
 
-def _keep(ctx, inputs, output):
+def _save(ctx, inputs, output):
     x, weight, _ = inputs
     ctx.save_for_backward(x, weight, output[1])
 
 
-def _gradients(ctx, dy, _):
+def _backward(ctx, dy, _):
     return *_rms_norm_backward(dy.contiguous(), *ctx.saved_tensors), None
 
 
-_rms_norm.register_autograd(_gradients, setup_context=_keep)
+_rms_norm.register_autograd(_backward, setup_context=_save)
 refuse_second_derivative(_rms_norm_backward, "RMS norm")

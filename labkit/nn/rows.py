@@ -1,4 +1,4 @@
-"""What norms of rows have in common: rows of the last axes of a tensor, and a weight for each column."""
+"""Helper of the norms of rows: a tensor as a matrix, and its weights."""
 
 from math import prod
 
@@ -9,12 +9,12 @@ from labkit.arrays.operands import sides
 
 
 def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A matrix whose rows have the last axes of the input, of this shape; and a weight for each column, 1 if None.
+    """Return the input as a matrix with one row per slice of its last axes, and a weight per column, 1 if None.
 
     Raises
     ------
     ValueError
-        The input has other last axes.
+        The last axes of the input do not have this shape.
     """
     split = input.ndim - len(shape)
     if split < 0 or tuple(input.shape[split:]) != tuple(shape):

@@ -1,4 +1,4 @@
-"""Normalisation: the problem, and ladders of kernels, one idea a step.
+"""Normalisation: the problems, ladders of kernels with one idea per step, and the public calls.
 
 >>> from labkit import norm
 >>> layer = norm.BatchForward(N=64, C=256, H=56, W=56)
@@ -20,7 +20,7 @@ from labkit.norm.rows_backward.problem import RowBackward
 
 ladder = partial(_ladder.ladder, "norm")
 
-# What is loaded when it is asked for: it stands on the ladders.
+# Loaded on first access, since it imports the ladders.
 _PLACES = {
     "batch_norm": "labkit.norm.interface.batch_norm:batch_norm",
     "batch_norm_backward": "labkit.norm.interface.batch_norm_backward:batch_norm_backward",
@@ -47,8 +47,8 @@ __all__ = [
 
 def __getattr__(name):
     if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
-        return found
+        globals()[name] = value = resolve_name(_PLACES[name])  # cached for the next access
+        return value
     raise AttributeError(f"module 'labkit.norm' has no attribute {name!r}")
 
 

@@ -1,13 +1,13 @@
-"""What every step of a ladder of batch norm's gradients computes.
+"""The problem of batch norm's gradients.
 
-With g the gradient of y where ReLU let y through, and 0 elsewhere, and n values in a channel:
+With g the gradient of y where y passed ReLU, and 0 elsewhere, and n values per channel:
 
     dbias = sum of g
     dweight = sum of g * (x - mean) / sqrt(variance + eps)
     dx = weight / sqrt(variance + eps) * (g - dbias / n - (x - mean) / sqrt(variance + eps) * dweight / n)
 
-The mean and the variance are those that the forward pass kept. (Ioffe and Szegedy, Batch Normalization, 2015, section
-3, whose sum over x - mean is 0.)
+The forward pass stored the mean and the variance. (Ioffe and Szegedy, Batch Normalization, 2015, section 3, whose sum
+over x - mean is 0.)
 """
 
 from dataclasses import dataclass
@@ -18,110 +18,101 @@ from jaxtyping import Float, Shaped
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
-from labkit.norm.images import EPS, OfImages, blank
+from labkit.norm.images import EPS, EpsProblem, nan_array
 
 ARRAYS = "dy", "x", "weight", "bias", "mean", "variance", "dx", "dweight", "dbias"
-NEAR = 1e-5  # of what is added up to y: below this, rounding may decide whether ReLU let y through
+RELU_MARGIN = 1e-5  # of y's summands: for a smaller |y|, rounding may decide whether y passes ReLU
 
 
 @dataclass(frozen=True)
-class BatchBackward(OfImages):
-    """The gradients of batch norm in training, followed by ReLU: of images, weights and biases.
+class BatchBackward(EpsProblem):
+    """The gradients of images, weights and biases of batch norm in training, followed by ReLU.
 
     Attributes
     ----------
     N, C, H, W
-        Images, channels, rows and columns of pixels.
+        Number of images and channels; rows and columns of pixels.
     relu
-        Whether ReLU followed: it lets through what is above zero, and what is NaN.
+        Whether ReLU followed: values above zero pass, and NaN.
     layout
         The axes of dy, x and dx.
     eps
-        What was added to the variance.
+        The summand of the variance.
     hard
-        As `BatchForward` has it.
+        See `BatchForward`.
 
     Raises
     ------
-    ValueError
-        The sizes make no batch norm; the message says why, and what to do.
+    TypeError, ValueError
+        The sizes make no batch norm; the message gives the reason and the fix.
     """
 
-    eps: float = 1e-5
-    hard: bool = False
-
-    arrays, of_pixels = ARRAYS, ("dy", "x", "dx")
-
-    def __post_init__(self):
-        super().__post_init__()
-        self._check_eps()
-
-    def __str__(self):
-        return " ".join(filter(None, (super().__str__(), "hard" * self.hard)))
+    arrays, image_arrays = ARRAYS, ("dy", "x", "dx")
 
     @property
     def flops(self) -> int:
-        """Of each value: three operations for ReLU's mask, three for the two sums, four for dx."""
+        """Ten FLOP per value: three for ReLU's mask, three for the two sums, four for dx."""
         return 10 * self.C * self.values
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """dy and x read once, dx written; and six values of each channel."""
+        """Return the bytes of dy and x read and dx written, and of six values per channel."""
         return 3 * self.C * self.values * format.itemsize + 6 * self.C * FP32.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random images with their statistics, gradients and weights; NaN where a step writes; and the problem.
+        """Return random images with their statistics, gradients and weights, NaN in outputs, and the problem.
 
         ReLU cuts each channel less than a spread from its mean. The gradients of a channel have a mean, and grow or
-        fall with x, so that all terms of dx count. They are 0 where y is so near 0 that rounding decides whether ReLU
-        let it through.
+        fall with x, so that all terms of dx count. They are 0 where y is so close to 0 that rounding decides whether it
+        passes ReLU.
         """
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.W])
         weight = rng.standard_normal(self.C).astype(np.float32)
-        drawn = {"weight": weight, "bias": weight * rng.uniform(-1, 1, self.C).astype(np.float32)}
-        drawn["x"] = self._drawn(rng, format, self.hard)
-        x = format.decode(drawn["x"])
-        drawn |= {"mean": x.mean(self._axes).astype(np.float32), "variance": x.var(self._axes).astype(np.float32)}
-        normalised = self._normalised(x, drawn)
-        slope, level = (self._by_channel(rng.uniform(-1, 1, self.C)) for _ in range(2))
-        dy = normal(rng, self.shapes["dy"], FP32) + slope * normalised + level
-        scaled, bias = normalised * self._by_channel(weight), self._by_channel(drawn["bias"])
-        drawn["dy"] = format.encode(np.where(np.abs(scaled + bias) < NEAR * (np.abs(scaled) + np.abs(bias)), 0, dy))
-        drawn["dx"] = blank(self.shapes["dx"], format)
-        drawn |= {name: blank((self.C,), FP32) for name in ("dweight", "dbias")}
-        return *(drawn[name] for name in ARRAYS), self
+        arrays = {"weight": weight, "bias": weight * rng.uniform(-1, 1, self.C).astype(np.float32)}
+        arrays["x"] = self._draw_images(rng, format, self.hard)
+        x, axes = format.decode(arrays["x"]), self._reduced_axes
+        arrays |= {"mean": x.mean(axes).astype(np.float32), "variance": x.var(axes).astype(np.float32)}
+        x_hat = self._normalise(x, arrays)
+        slope, level = (self._per_channel(rng.uniform(-1, 1, self.C)) for _ in range(2))
+        dy = normal(rng, self.shapes["dy"], FP32) + slope * x_hat + level
+        scaled, bias = x_hat * self._per_channel(weight), self._per_channel(arrays["bias"])
+        is_close = np.abs(scaled + bias) < RELU_MARGIN * (np.abs(scaled) + np.abs(bias))
+        arrays["dy"] = format.encode(np.where(is_close, 0, dy))
+        arrays["dx"] = nan_array(self.shapes["dx"], format)
+        arrays |= {name: nan_array((self.C,), FP32) for name in ("dweight", "dbias")}
+        return *(arrays[name] for name in ARRAYS), self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The gradients in float64, and how far a step may be off them.
+        """Return the float64 gradients and their bounds.
 
-        A sum may be off by 8 roundings of itself, and of the root of its squared terms, which is how roundings of
-        sums in parts add up. (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.) What the
-        sums make of dx follows from this, and each operation on the way costs a rounding.
+        The bound of a sum is 8 roundings of itself and of the root of its squared terms: so do the roundings of partial
+        sums add up. (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.) The bound of dx
+        follows from it, plus a rounding per operation.
         """
-        *arrays, problem = operands  # which may be a part of this one
-        given = self.named(arrays)
-        dy, x = (format.decode(np.asarray(given[name])) for name in ("dy", "x"))
-        normalised = problem._normalised(x, given)
-        g = (
-            np.where(problem._before_relu(normalised, given, format) <= 0, 0, dy) if problem.relu else dy
-        )  # a NaN is not
-        value = {"dbias": g.sum(problem._axes), "dweight": (g * normalised).sum(problem._axes)}
-        squares = {"dbias": (g**2).sum(problem._axes), "dweight": ((g * normalised) ** 2).sum(problem._axes)}
-        off = {name: 8 * EPS * np.sqrt(squares[name] + value[name] ** 2) for name in value}
+        *given, problem = operands  # the problem may be a part of this one
+        arrays, axes = self.arrays_by_name(given), problem._reduced_axes
+        dy, x = (format.decode(np.asarray(arrays[name])) for name in ("dy", "x"))
+        x_hat = problem._normalise(x, arrays)
+        g = dy
+        if problem.relu:
+            g = np.where(problem._relu_input(x_hat, arrays, format) <= 0, 0, dy)  # a NaN is not below zero
+        values = {"dbias": g.sum(axes), "dweight": (g * x_hat).sum(axes)}
+        squares = {"dbias": (g**2).sum(axes), "dweight": ((g * x_hat) ** 2).sum(axes)}
+        bounds = {name: 8 * EPS * np.sqrt(squares[name] + values[name] ** 2) for name in values}
 
-        share = {name: problem._by_channel(value[name]) / problem.values for name in value}
-        off_share = {name: problem._by_channel(off[name]) / problem.values for name in value}
-        scale = problem._by_channel(given["weight"] / np.sqrt(given["variance"].astype(np.float64) + problem.eps))
-        terms = np.abs(g) + np.abs(share["dbias"]) + np.abs(normalised * share["dweight"])
-        value["dx"] = scale * (g - share["dbias"] - normalised * share["dweight"])
-        off["dx"] = np.abs(scale) * (4 * EPS * terms + off_share["dbias"] + np.abs(normalised) * off_share["dweight"])
-        off["dx"] += format.result.rounding * np.abs(value["dx"])
-        return {self.arrays.index(name): ladder.Expected(value[name], off[name]) for name in value}
+        mean = {name: problem._per_channel(values[name]) / problem.values for name in values}
+        mean_bound = {name: problem._per_channel(bounds[name]) / problem.values for name in values}
+        scale = problem._per_channel(arrays["weight"] / np.sqrt(arrays["variance"].astype(np.float64) + problem.eps))
+        terms = np.abs(g) + np.abs(mean["dbias"]) + np.abs(x_hat * mean["dweight"])
+        values["dx"] = scale * (g - mean["dbias"] - x_hat * mean["dweight"])
+        bounds["dx"] = np.abs(scale) * (4 * EPS * terms + mean_bound["dbias"] + np.abs(x_hat) * mean_bound["dweight"])
+        bounds["dx"] += format.result.rounding * np.abs(values["dx"])
+        return {self.arrays.index(name): ladder.Expected(values[name], bounds[name]) for name in values}
 
-    def _normalised(self, x: Float[np.ndarray, "..."], given: dict[str, Shaped[np.ndarray, "..."]]):
-        """x with mean 0 and spread 1, in float64."""
-        root = np.sqrt(given["variance"].astype(np.float64) + self.eps)
-        return (x - self._by_channel(given["mean"])) / self._by_channel(root)
+    def _normalise(self, x: Float[np.ndarray, "..."], arrays: dict[str, Shaped[np.ndarray, "..."]]):
+        """Return x with mean 0 and spread 1, in float64."""
+        root = np.sqrt(arrays["variance"].astype(np.float64) + self.eps)
+        return (x - self._per_channel(arrays["mean"])) / self._per_channel(root)
 
-    def _before_relu(self, normalised, given, format: Format):
-        """What is above zero where ReLU let it through."""
-        return normalised * self._by_channel(given["weight"]) + self._by_channel(given["bias"])
+    def _relu_input(self, x_hat, arrays, format: Format):
+        """Return an array that is above zero where y passed ReLU."""
+        return x_hat * self._per_channel(arrays["weight"]) + self._per_channel(arrays["bias"])

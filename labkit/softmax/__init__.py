@@ -1,4 +1,4 @@
-"""Softmax of rows: the problem, ladders of kernels, one idea a step, and what users call.
+"""Softmax of rows: the problems, ladders of kernels with one idea per step, and the public calls.
 
 >>> from labkit import softmax
 >>> problem = softmax.Forward(rows=8192, columns=4096)
@@ -15,7 +15,7 @@ from labkit.softmax.problem import Backward, Forward
 
 ladder = partial(_ladder.ladder, "softmax")
 
-# What is loaded when it is asked for: it stands on the ladders.
+# Loaded on first access, since it imports the ladders.
 _PLACES = {name: f"labkit.softmax.interface:{name}" for name in ("softmax", "softmax_backward")}
 _PLACES["plan"] = "labkit.calls.plan:plan"
 __all__ = ["Backward", "Forward", "ladder", *_PLACES]
@@ -23,8 +23,8 @@ __all__ = ["Backward", "Forward", "ladder", *_PLACES]
 
 def __getattr__(name):
     if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
-        return found
+        globals()[name] = value = resolve_name(_PLACES[name])  # cached for the next access
+        return value
     raise AttributeError(f"module 'labkit.softmax' has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""What users call: the softmax of the last axis of an array, its gradient, and both as plans."""
+"""The calls `softmax` and `softmax_backward`, and their operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,26 +8,24 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, sides, strides_of
-from labkit.arrays.owners import owner_of
+from labkit.arrays.checks import check_arrays, check_c_order
+from labkit.arrays.operands import format_held
 from labkit.arrays.views import reshaped
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
-from labkit.layout import is_in_c_order
-from labkit.softmax.problem import Backward, Forward, Rows
-from labkit.softmax.row_steps import launches_of
+from labkit.softmax.problem import Backward, Forward, RowProblem
+from labkit.softmax.row_steps import chosen
 
 FORMATS = FP32, BF16
 
 
-class OfRows(Operation):
-    """A softmax of rows without its arrays, which are all alike; a subclass has the option format."""
+class RowOperation(Operation):
+    """A softmax of rows, or its gradient, on arrays of one shape and type; a subclass has the option format."""
 
-    of: ClassVar[type[Rows]]
+    problem_type: ClassVar[type[RowProblem]]
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -37,24 +35,17 @@ class OfRows(Operation):
     def outputs(self) -> tuple[str, ...]:
         return self.arrays[-1:]
 
-    def declared(self, given: Mapping[str, object]) -> "OfRows":
+    def declared(self, given: Mapping[str, object]) -> "RowOperation":
         return replace(self, format=self._format(given))
 
     def check(self, given: Mapping[str, object]) -> None:
-        first, like = self.arrays[0], given[self.arrays[0]]
-        if len(like.shape) == 0:
+        first, shape = self.arrays[0], tuple(given[self.arrays[0]].shape)
+        if len(shape) == 0:
             raise ValueError(f"{first} is a number: give an array of rows")
         format = self._format(given)
-        self._problem(like)
-        for name, X in given.items():
-            if tuple(X.shape) != tuple(like.shape):
-                found, needed = (sides(Y.shape) for Y in (X, like))
-                raise ValueError(f"{name} is {found}, but {needed} beside {first}: change it")
-            if not holds(X, format):
-                raise TypeError(f"{first} holds {type_name(like)} and {name} {type_name(X)}: make them alike")
-            in_order = is_in_c_order(tuple(X.shape), strides_of(X), dtype_of(X).itemsize)
-            if not in_order and not owner_of(X).is_on_host(X):
-                raise ValueError(f"{name} is not in C order, and rows are taken as they follow in memory: copy it")
+        self._problem(given[first])
+        check_arrays(given, dict.fromkeys(given, shape), format, first=first, context=f"beside {first}")
+        check_c_order(given)
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         first = self.arrays[0]
@@ -65,11 +56,11 @@ class OfRows(Operation):
             return []
         problem = self._problem(given[self.arrays[0]])
         arrays = tuple(reshaped(given[name], problem.rows, problem.columns) for name in self.arrays)
-        return launches_of(arrays, problem, self._format(given), workspace)
+        return chosen(arrays, problem, self._format(given), workspace).launches
 
-    def _problem(self, X) -> Rows:
+    def _problem(self, X) -> RowProblem:
         *rows, columns = X.shape
-        return self.of(prod(rows) or 1, columns)  # no rows are checked as one is
+        return self.problem_type(prod(rows) or 1, columns)  # a call on no rows has the checks of one row
 
     def _format(self, given) -> Format:
         first = self.arrays[0]
@@ -77,22 +68,22 @@ class OfRows(Operation):
 
 
 @dataclass(frozen=True)
-class Softmax(OfRows):
-    """See `softmax`."""
+class Softmax(RowOperation):
+    """Operation of the call `softmax`."""
 
     format: str | Format | None = None
 
-    of, arrays = Forward, ("x", "out")
+    problem_type, arrays = Forward, ("x", "out")
     in_place: ClassVar = {"out": "x"}
 
 
 @dataclass(frozen=True)
-class SoftmaxBackward(OfRows):
-    """See `softmax_backward`."""
+class SoftmaxBackward(RowOperation):
+    """Operation of the call `softmax_backward`."""
 
     format: str | Format | None = None
 
-    of, arrays = Backward, ("dy", "y", "dx")
+    problem_type, arrays = Backward, ("dy", "y", "dx")
     in_place: ClassVar = {"dx": "dy"}
 
 
@@ -104,36 +95,37 @@ def softmax(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """exp(x) / sum of exp(x) along the last axis, as `torch.softmax(x, -1)` has it; no exponential overflows.
+    """Compute exp(x) / sum of exp(x) along the last axis, as `torch.softmax(x, -1)`; no exponential overflows.
 
     Parameters
     ----------
     x
-        An array of the device (numba's, torch's, or any with `__cuda_array_interface__`) in C order, or one of the host
-        (NumPy's or torch's), which is copied there. It holds float32 or bfloat16.
+        Array of float32 or bfloat16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C order, or
+        on the host (of NumPy or torch), which is copied to the device.
     out
-        Where the result goes; x itself will do. If it is None, a new array of the kind that x is.
+        Output array; it may be x itself. None makes a new array of x's kind.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of bits: "bfloat16" (uint16). None means the format of the arrays' type.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
-        arrays.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of torch
+        or CuPy arrays, else the default stream.
 
     Returns
     -------
-    out. A value of minus infinity gives 0. A row of nothing else becomes NaN, as does one with a NaN or plus infinity.
+    out. A value of minus infinity gives 0. A row of only such values becomes NaN, and so does a row with a NaN or plus
+    infinity.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not.
+        An operand is no array, or has the wrong type.
     ValueError
-        Shapes do not fit, an array has gaps, or rows are wider than any step takes.
+        Shapes do not fit, an array has gaps, or rows are wider than any step accepts.
 
     Notes
     -----
     The kernels are those of `softmax.ladder("forward")`. Arithmetic is float32. The first call makes a plan, which
-    later ones find again. (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018.)
+    later calls reuse. (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018.)
 
     Examples
     --------
@@ -151,16 +143,16 @@ def softmax_backward(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """y * (dy - sum of y * dy) along the last axis: the gradient of x, of the gradient dy of y = `softmax(x)`.
+    """Compute y * (dy - sum of y * dy) along the last axis: the gradient of x for a gradient dy of y = `softmax(x)`.
 
     Parameters
     ----------
     dy, y
-        The gradient of y, and y; arrays as for `softmax`.
+        Gradient of y, and y; for their kinds see `softmax`.
     dx
-        Where the result goes; dy itself will do. If it is None, a new array.
+        Output array; it may be dy itself. None makes a new array.
     format, stream
-        As for `softmax`.
+        The options of `softmax`.
 
     Returns
     -------
@@ -169,7 +161,7 @@ def softmax_backward(
     Raises
     ------
     TypeError, ValueError
-        As `softmax`.
+        Arrays do not fit, for the reasons of `softmax`.
 
     Examples
     --------

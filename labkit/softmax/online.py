@@ -1,13 +1,13 @@
-"""The maximum of some values, and the sum of their exponentials relative to it: parts merged into those of all.
+"""Online softmax: the maximum of some values and the sum of their exponentials, and the merge of two such pairs.
 
-    maximum = max of x          total = sum of exp(x - maximum)
+    row_max = max of x          row_sum = sum of exp(x - row_max)
 
-A part that has found another maximum is rescaled: exp(x - m) * exp(m - M) = exp(x - M). No exponential is above 1.
-(Milakov and Gimelshein, Online normalizer calculation for softmax, 2018, algorithm 3 and section 3.1.) Always in the
-same order: two runs give the same bits.
+A pair with another maximum is rescaled: exp(x - m) * exp(m - M) = exp(x - M). No exponential is above 1. (Milakov and
+Gimelshein, Online normalizer calculation for softmax, 2018, algorithm 3 and section 3.1.) The order of merges is fixed:
+two runs give the same bits.
 
-The maximum of nothing is the least finite float32. Were it minus infinity, a row that begins with that would be
-rescaled by exp(-inf + inf), a NaN. So a row of minus infinities has a total of 0, and 0 / 0 is the NaN it becomes.
+The maximum of no values is the least finite float32. Minus infinity would rescale a row that begins with it by
+exp(-inf + inf), a NaN. A row of only minus infinities has a row_sum of 0, and 0 / 0 is the NaN that it becomes.
 """
 
 import math
@@ -23,47 +23,47 @@ LOG2_E = np.float32(1.4426950408889634)
 
 
 @cuda.jit(device=True)
-def exponential(x):
-    """exp(x): hardware has the power of 2 as an instruction."""
+def exp(x):
+    """Return exp(x) by exp2, which the hardware has as an instruction."""
     return math.exp2(x * LOG2_E)
 
 
 @cuda.jit(device=True)
-def updated(maximum, total, value):
-    """Maximum and total with one more value."""
-    larger = max(maximum, value)
-    return larger, total * exponential(maximum - larger) + exponential(value - larger)
+def add_value(row_max, row_sum, value):
+    """Return row_max and row_sum with one more value."""
+    new_max = max(row_max, value)
+    return new_max, row_sum * exp(row_max - new_max) + exp(value - new_max)
 
 
 @cuda.jit(device=True)
-def warp_maximum(value):
-    """The maximum over the lanes of a warp, in all of them."""
-    away = WARP // 2
-    while away > 0:
-        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, away))
-        away //= 2
+def warp_max(value):
+    """Return the maximum over the lanes of a warp, in all of them."""
+    offset = WARP // 2
+    while offset > 0:
+        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
+        offset //= 2
     return value
 
 
 @cuda.jit(device=True)
-def of_warp(maximum, total):
-    """Maximum and total of all lanes of a warp, in all of them: each lane rescales its own once."""
-    largest = warp_maximum(maximum)
-    return largest, warp_all_sum(total * exponential(maximum - largest))
+def merge_warp(row_max, row_sum):
+    """Return row_max and row_sum over the lanes of a warp, in all of them; each lane rescales its own once."""
+    new_max = warp_max(row_max)
+    return new_max, warp_all_sum(row_sum * exp(row_max - new_max))
 
 
 @cuda.jit(device=True)
-def of_block(maximum, total, of_warps):
-    """Those of all warps of a block, in all threads, of those of each warp, which its lanes have. All must call.
+def merge_block(row_max, row_sum, warp_partials):
+    """Return row_max and row_sum over the warps of a block, in all threads; all threads must call.
 
-    `of_warps` is a shared array of two rows, with an element for each warp, that nobody reads any more from another
-    call.
+    The lanes of a warp pass the warp's own. `warp_partials` is a shared array of two rows with an element per warp; no
+    thread may still read it from an earlier call.
     """
     t = cuda.threadIdx.x
     if t % WARP == 0:
-        of_warps[0, t // WARP], of_warps[1, t // WARP] = maximum, total
+        warp_partials[0, t // WARP], warp_partials[1, t // WARP] = row_max, row_sum
     cuda.syncthreads()
-    maximum, total = LEAST, np.float32(0)
+    row_max, row_sum = LEAST, np.float32(0)
     if t % WARP < cuda.blockDim.x // WARP:
-        maximum, total = of_warps[0, t % WARP], of_warps[1, t % WARP]
-    return of_warp(maximum, total)
+        row_max, row_sum = warp_partials[0, t % WARP], warp_partials[1, t % WARP]
+    return merge_warp(row_max, row_sum)

@@ -1,12 +1,11 @@
-"""What every step of a softmax of rows computes.
+"""The problems of a softmax of rows and of its gradient.
 
-The softmax of a row divides the exponential of each value by the sum of them all. It stays the same where a number is
-taken away from the whole row, and without its maximum the exponentials cannot overflow. (Milakov and Gimelshein, Online
+The softmax of a row divides the exponential of each value by the sum of all. Subtracting a number from the whole row
+does not change it. With the maximum subtracted the exponentials cannot overflow. (Milakov and Gimelshein, Online
 normalizer calculation for softmax, 2018, equations 1 and 3.)
 """
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -14,31 +13,30 @@ import numpy as np
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
+from labkit.ladder.sizes import check_sizes
 
 EPS = float(np.finfo(np.float32).eps)
-MOST = 2**31  # rows or columns, below which 32 bits count them
-FARTHEST, SPREAD = 1e4, 100.0  # of hard rows: of their centre from zero, and about it
-LARGE = 2**24  # elements, above which some of the rows tell the error
-SOME = 64  # of them
-LEAST_NORMAL = float(np.finfo(np.float32).tiny)  # below which a step may be off by all of a number
+MAX_CENTRE, SPREAD = 1e4, 100.0  # of hard rows: the largest centre, and the spread around it
+CHECKED_ELEMENTS, CHECKED_ROWS = 2**24, 64  # larger problems are checked on a sample of rows
+LEAST_NORMAL = float(np.finfo(np.float32).tiny)  # a step may flush smaller results to 0
 
 
 @dataclass(frozen=True)
-class Rows(ladder.Problem):
-    """Sizes of a softmax of rows, forward or backward.
+class RowProblem(ladder.Problem):
+    """The base of the problems of softmax, forward and backward.
 
     Attributes
     ----------
     rows, columns
-        Of the matrix.
+        Sizes of each matrix.
     hard
-        Whether `operands` draws huge logits: each row about some number up to 1e4 with a spread of 100, where every
-        third value but the last one is minus infinity, the first among them.
+        Whether `operands` draws huge logits: each row around a number up to 1e4, with a spread of 100. Every third
+        value from the first on, except the last one, is minus infinity.
 
     Raises
     ------
-    ValueError
-        The sizes make no softmax; the message says why, and what to do.
+    TypeError, ValueError
+        The sizes make no softmax; the message gives the reason and the fix.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
@@ -49,20 +47,14 @@ class Rows(ladder.Problem):
     hard: bool = False
 
     def __post_init__(self):
-        for name in ("rows", "columns"):
-            size = getattr(self, name)
-            if not isinstance(size, Integral) or isinstance(size, bool):
-                raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if not 1 <= size < MOST:
-                raise ValueError(f"{name} is {size}, but it must be at least 1 and below {MOST}")
-            object.__setattr__(self, name, int(size))  # NumPy's would wrap
+        check_sizes(self, rows=1, columns=1)
 
     def __str__(self):
         return f"{self.rows}x{self.columns}{' hard' * self.hard}"
 
     @property
     def elements(self) -> int:
-        """Of a matrix."""
+        """Number of elements of a matrix."""
         return self.rows * self.columns
 
     @property
@@ -76,98 +68,98 @@ class Rows(ladder.Problem):
         return dict.fromkeys(self.ARRAYS, "RC")
 
     def part(self, operands: tuple) -> tuple:
-        """Of a large problem some of the rows, the first and the last among them."""
-        if self.elements <= LARGE:
+        """Return the operands of some rows of a large problem, the first and the last among them."""
+        if self.elements <= CHECKED_ELEMENTS:
             return operands
         *arrays, _ = operands
-        some = np.unique(np.linspace(0, self.rows - 1, SOME).astype(int))
-        return *(X[some] for X in arrays), replace(self, rows=len(some))
+        rows = np.unique(np.linspace(0, self.rows - 1, CHECKED_ROWS).astype(int))
+        return *(X[rows] for X in arrays), replace(self, rows=len(rows))
 
-    def logits(self, rng: np.random.Generator) -> np.ndarray:
-        """A random matrix in float32."""
+    def draw_logits(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a random float32 matrix."""
         x = normal(rng, (self.rows, self.columns), FP32)
         if self.hard:
             x *= np.float32(SPREAD)
-            x += rng.uniform(-FARTHEST, FARTHEST, self.rows).astype(np.float32)[:, None]
+            x += rng.uniform(-MAX_CENTRE, MAX_CENTRE, self.rows).astype(np.float32)[:, None]
             x[:, : self.columns - 1 : 3] = -np.inf
         return x
 
-    def blank(self, format: Format) -> np.ndarray:
-        """A matrix of NaN, in which what stays unwritten shows."""
+    def nan_matrix(self, format: Format) -> np.ndarray:
+        """Return a matrix of NaN for results: an unwritten element stays NaN."""
         return np.full((self.rows, self.columns), format.result.encode(np.nan), format.result.dtype)
 
 
-class Forward(Rows):
+class Forward(RowProblem):
     """y = exp(x - maximum) / sum of exp(x - maximum), for each row.
 
-    A value of minus infinity has y = 0. A row of nothing else has no softmax: 0 / 0, so that all of it becomes NaN, as
-    in torch. So does a row that has a NaN or plus infinity anywhere.
+    A value of minus infinity has y = 0. A row of only minus infinities becomes NaN (0 / 0), as in torch. So does a row
+    with a NaN or plus infinity.
     """
 
     ARRAYS = "x", "y"
 
     @property
     def flops(self) -> int:
-        """Of each value: a difference, an exponential, its sum, and a product."""
+        """Four FLOP per value: a difference, an exponential, its sum, and a product."""
         return 4 * self.elements
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """The matrix read and written once."""
+        """Return the bytes of the matrix read and written."""
         return 2 * self.elements * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random logits, NaN where a step writes, and the problem."""
+        """Return random logits, NaN in y, and the problem."""
         rng = np.random.default_rng([seed, self.rows, self.columns])
-        return format.encode(self.logits(rng)), self.blank(format), self
+        return format.encode(self.draw_logits(rng)), self.nan_matrix(format), self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The results in float64, and how far a step may be off them.
+        """Return the float64 results and their bounds.
 
-        How far a value is from the maximum is rounded, and so is its product with log2(e): the exponential is off by
-        as many roundings as that distance, relative to itself. A sum costs a few more.
+        The distance of a value from the maximum is rounded, and so is its product with log2(e). A distance of d
+        therefore costs the exponential d roundings, relative to itself. A sum costs a few more.
         """
         x, *_ = operands
         x = format.decode(np.asarray(x))
         with np.errstate(invalid="ignore"):
-            apart = x - x.max(1, keepdims=True)
-            y = np.exp(apart)
+            distance = x.max(1, keepdims=True) - x
+            y = np.exp(-distance)
             y /= y.sum(1, keepdims=True)
-            apart = np.where(y > 0, -apart, 0)
-            off = EPS * (16 + np.sqrt(self.columns) / 8 + 2 * apart + 2 * (y * apart).sum(1, keepdims=True))
-            return {1: ladder.Expected(y, y * (off + format.result.rounding) + LEAST_NORMAL)}
+            distance = np.where(y > 0, distance, 0)
+            error = EPS * (16 + np.sqrt(self.columns) / 8 + 2 * distance + 2 * (y * distance).sum(1, keepdims=True))
+            return {1: ladder.Expected(y, y * (error + format.result.rounding) + LEAST_NORMAL)}
 
 
-class Backward(Rows):
-    """dx = y * (dy - sum of y * dy), for each row: the gradient of x, where dy is that of y = softmax(x).
+class Backward(RowProblem):
+    """dx = y * (dy - sum of y * dy), for each row: the gradient of x for a gradient dy of y = softmax(x).
 
-    The slope of y[i] by x[j] is y[i] * ((i == j) - y[j]), so that x itself is not needed.
+    The derivative of y[i] by x[j] is y[i] * ((i == j) - y[j]), so that x itself is not needed.
     """
 
     ARRAYS = "dy", "y", "dx"
 
     @property
     def flops(self) -> int:
-        """Of each value: a product and its sum, a difference and a product."""
+        """Four FLOP per value: a product and its sum, a difference and a product."""
         return 4 * self.elements
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """Two matrices read, and one written."""
+        """Return the bytes of two matrices read and one written."""
         return 3 * self.elements * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random gradients, the softmax of random logits, NaN where a step writes, and the problem."""
+        """Return random gradients, the softmax of random logits, NaN in dx, and the problem."""
         rng = np.random.default_rng([seed, self.rows, self.columns, 1])
-        y = self.logits(rng)
+        y = self.draw_logits(rng)
         y -= y.max(1, keepdims=True)
         np.exp(y, out=y)
         y /= y.sum(1, keepdims=True)
-        return normal(rng, (self.rows, self.columns), format), format.encode(y), self.blank(format), self
+        return normal(rng, (self.rows, self.columns), format), format.encode(y), self.nan_matrix(format), self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The results in float64, and how far a step may be off them: each operation costs a rounding."""
+        """Return the float64 results and their bounds: each operation costs a rounding."""
         dy, y, *_ = operands
         dy, y = format.decode(np.asarray(dy)), format.decode(np.asarray(y))
         with np.errstate(invalid="ignore"):
             dx = y * (dy - (y * dy).sum(1, keepdims=True))
-            off = EPS * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
-            return {2: ladder.Expected(dx, off + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}
+            bound = EPS * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
+            return {2: ladder.Expected(dx, bound + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}

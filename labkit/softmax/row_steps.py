@@ -1,25 +1,13 @@
-"""Which step computes a softmax of rows, or its gradient: the fastest of those that take such wide rows."""
+"""Choice of the step that computes a softmax of rows, or its gradient."""
 
 from labkit.arrays.workspace import Workspace
 from labkit.calls.choice import Chooser, Chosen
 from labkit.formats import Format
-from labkit.ladder import Launch
-from labkit.softmax.problem import Rows
+from labkit.softmax.problem import RowProblem
 
-ROWS = Chooser("softmax", (("columns", 1),))  # records are near in the width of a row, however many rows there are
-
-
-def launches_of(arrays: tuple, problem: Rows, format: Format, workspace: Workspace) -> list[Launch]:
-    """What the fastest step launches for arrays of the device.
-
-    Raises
-    ------
-    ValueError
-        No step takes such rows here.
-    """
-    return chosen(arrays, problem, format, workspace).launches
+ROWS = Chooser("softmax", (("columns", 1),))  # a record is near if its rows are about as wide
 
 
-def chosen(arrays: tuple, problem: Rows, format: Format, workspace: Workspace) -> Chosen:
-    """The fastest step for arrays of the device, and its launches; raises as `launches_of`."""
+def chosen(arrays: tuple, problem: RowProblem, format: Format, workspace: Workspace) -> Chosen:
+    """Return the fastest step for device arrays, and its launches; raise ValueError if no step accepts such rows."""
     return ROWS.fastest(arrays, problem, format, workspace)

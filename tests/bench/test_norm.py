@@ -100,5 +100,5 @@ def test_the_yardstick_of_gradients_moves_three_times_the_images():
     problem = norm.BatchBackward(4, 3, 8, 8)
     (operands,) = _harness.on_gpu(problem.operands(), 1)
     norm_backward.copy(problem, FP32, *operands)(0)
-    dy, x, dx = (problem.named(operands)[name].copy_to_host() for name in ("dy", "x", "dx"))
+    dy, x, dx = (problem.arrays_by_name(operands)[name].copy_to_host() for name in ("dy", "x", "dx"))
     assert np.array_equal(dx[:2], dy[:2]) and np.array_equal(dx[2:], x[2:])

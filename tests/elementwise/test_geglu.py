@@ -1,4 +1,4 @@
-"""GEGLU as users call it: beside torch, of halves of one array, in place, of nothing."""
+"""GEGLU as users call it: compared with torch, of halves of one array, in place, of nothing."""
 
 import numpy as np
 import pytest

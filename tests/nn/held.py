@@ -1,4 +1,4 @@
-"""Our layers beside torch's, of which a twin computes in float64."""
+"""Our layers compared with torch's, with a float64 copy as reference."""
 
 from copy import deepcopy
 
@@ -29,9 +29,9 @@ def assert_alike(ours, theirs, *tensors):
     y, right_y = ours(*tensors), theirs(*twins)
     assert (y.shape, y.dtype) == (right_y.shape, tensors[0].dtype)
     assert_close(y, right_y, of_each, "result")
-    found = torch.autograd.grad(y, tensors, weights_of(y))
+    result = torch.autograd.grad(y, tensors, weights_of(y))
     right = torch.autograd.grad(right_y, twins, weights_of(y).double())
-    for number, (X, of_ours, of_theirs) in enumerate(zip(tensors, found, right, strict=True)):
+    for number, (X, of_ours, of_theirs) in enumerate(zip(tensors, result, right, strict=True)):
         assert (of_ours.shape, of_ours.dtype) == (X.shape, X.dtype)
         assert_close(of_ours, of_theirs, of_each, f"gradient {number}")
 
@@ -62,8 +62,8 @@ def assert_compiled(model, *tensors):
     """torch.compile takes the whole as one graph, forward and backward, and it gives what the model does."""
     torch._dynamo.reset()
     compiled = torch.compile(model, fullgraph=True, backend=BACKEND)
-    found, right = (call(*tensors) for call in (compiled, model))
-    torch.testing.assert_close(found, right)
+    result, right = (call(*tensors) for call in (compiled, model))
+    torch.testing.assert_close(result, right)
     wanted = [X for X in tensors if X.requires_grad]
-    for one, other in zip(*(torch.autograd.grad(y.sum(), wanted) for y in (found, right)), strict=True):
+    for one, other in zip(*(torch.autograd.grad(y.sum(), wanted) for y in (result, right)), strict=True):
         torch.testing.assert_close(one, other)

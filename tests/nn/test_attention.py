@@ -49,9 +49,9 @@ def test_it_is_torchs(shapes, options):
 def test_views_are_taken_where_they_lie_and_the_result_lies_as_the_query():
     packed = random(2, 12, 3, 4, 8)  # positions before heads, as a projection makes them
     heads = [packed[:, :, n].transpose(1, 2) for n in range(3)]
-    found = nn.scaled_dot_product_attention(*heads, is_causal=True)
-    torch.testing.assert_close(found, of_torch(*heads, is_causal=True))
-    assert found.transpose(1, 2).is_contiguous()
+    result = nn.scaled_dot_product_attention(*heads, is_causal=True)
+    torch.testing.assert_close(result, of_torch(*heads, is_causal=True))
+    assert result.transpose(1, 2).is_contiguous()
 
 
 def test_rows_that_lie_apart_are_copied():

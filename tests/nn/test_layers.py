@@ -85,8 +85,8 @@ def test_gradients_of_inference_are_of_the_statistics_that_it_took(dtype):
     wanted = x, ours.weight, ours.bias
     right = torch.autograd.grad(y, wanted, weights_of(y), retain_graph=True)
     ours.train()(3 * x.detach() + 1)
-    for found, expected in zip(torch.autograd.grad(y, wanted, weights_of(y)), right, strict=True):
-        assert torch.equal(found, expected)
+    for result, expected in zip(torch.autograd.grad(y, wanted, weights_of(y)), right, strict=True):
+        assert torch.equal(result, expected)
 
 
 @pytest.mark.parametrize("frozen", ["parameters", "input"])
@@ -298,7 +298,7 @@ def test_shapes_are_told_without_memory(name):
 
 @pytest.mark.skipif(cuda.on_gpu(), reason="tensors of the host are taken to the GPU")
 def test_tensors_of_the_host_are_told_of_the_simulator():
-    operators._tell_of_the_simulator.cache_clear()
+    operators._warn_of_simulator.cache_clear()
     with pytest.warns(UserWarning, match=r"in the simulator, thread by thread, .*: move model and data to a GPU"):
         nn.Linear(8, 8)(torch.randn(2, 8))
 

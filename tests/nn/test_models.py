@@ -42,9 +42,9 @@ def losses(make, layers, batch):
 
 @pytest.mark.parametrize(("make", "batch"), CASES.values(), ids=CASES)
 def test_a_model_learns_the_same_of_labkits_layers_as_of_torchs(make, batch):
-    found, right = (losses(make, layers, batch) for layers in (LABKIT, TORCH))
+    result, right = (losses(make, layers, batch) for layers in (LABKIT, TORCH))
     assert right[-1] < right[0]
-    assert found == pytest.approx(right, rel=1e-4)
+    assert result == pytest.approx(right, rel=1e-4)
 
 
 @pytest.mark.parametrize(("make", "batch"), CASES.values(), ids=CASES)
@@ -85,5 +85,5 @@ def test_a_captured_step_learns_what_steps_one_by_one_do(make, batch):
         torch.cuda.synchronize()
         return list(model.parameters())
 
-    for found, right in zip(trained(True), trained(False), strict=True):
-        torch.testing.assert_close(found, right)
+    for result, right in zip(trained(True), trained(False), strict=True):
+        torch.testing.assert_close(result, right)

@@ -22,9 +22,9 @@ def of_layers():
         for training in (True, False):
             options = {"device": "cpu", "dtype": torch.float32, "requires_grad": False, "training": training}
             for sample in info.module_inputs_func(info, **options):
-                made, given = sample.constructor_input, sample.forward_input
+                result, given = sample.constructor_input, sample.forward_input
                 x = given.args[0] if given.args else given.kwargs["input"]
-                yield kind, made.args, made.kwargs, x, training
+                yield kind, result.args, result.kwargs, x, training
 
 
 def of_attention():

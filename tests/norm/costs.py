@@ -11,13 +11,15 @@ def stated(step) -> dict[str, str]:
 
 def passes(trace, problem) -> float:
     """How often a launch reads or writes all values of an array of images."""
-    of_images = sum(found.bytes for found in trace.sites if found.site.array.removesuffix("_map") in problem.of_pixels)
-    return of_images / (problem.C * problem.values * 4)
+    image_bytes = sum(
+        result.bytes for result in trace.sites if result.site.array.removesuffix("_map") in problem.image_arrays
+    )
+    return image_bytes / (problem.C * problem.values * 4)
 
 
 def check_passes(step, problem) -> None:
     """A step makes as many passes over memory, by each kernel and in all, as it says."""
     traces = step.simulate(*problem.operands()).traces
-    costs, found = stated(step), {trace.kernel: passes(trace, problem) for trace in traces}
-    assert {kernel: float(costs[kernel]) for kernel in found} == found
-    assert float(costs["passes in all"]) == sum(found.values())
+    costs, result = stated(step), {trace.kernel: passes(trace, problem) for trace in traces}
+    assert {kernel: float(costs[kernel]) for kernel in result} == result
+    assert float(costs["passes in all"]) == sum(result.values())

@@ -14,14 +14,14 @@ HARD = norm.BatchBackward(3, 4, 5, 2, hard=True)
 
 def given(problem, format=FP32):
     """Operands by name, images in float64."""
-    arrays = problem.named(problem.operands(format))
+    arrays = problem.arrays_by_name(problem.operands(format))
     return arrays | {name: format.decode(arrays[name]) for name in ("dy", "x")}
 
 
 def results(problem, format=FP32) -> dict[str, np.ndarray]:
     """What is expected of each output, by name."""
     before = problem.operands(format)
-    return {ARRAYS[place]: one.value for place, one in problem.expected(before, format).items()}
+    return {ARRAYS[index]: one.value for index, one in problem.expected(before, format).items()}
 
 
 def is_right(problem, found, format=FP32) -> bool:
@@ -29,7 +29,7 @@ def is_right(problem, found, format=FP32) -> bool:
     before = problem.operands(format)
     after = [
         (format if name == "dx" else FP32).encode(found[name]) if name in found else X
-        for name, X in problem.named(before).items()
+        for name, X in problem.arrays_by_name(before).items()
     ]
     return problem.is_right(before, (*after, problem), format)
 
@@ -43,11 +43,11 @@ def test_the_formula_is_the_slope_of_the_forward_pass(relu):
 
     def weighed(x, weight, bias):
         spread = np.sqrt(x.var((0, 2, 3)) + problem.eps)
-        of_channel = [value[:, None, None] for value in (x.mean((0, 2, 3)), spread, weight, bias)]
-        y = (x - of_channel[0]) / of_channel[1] * of_channel[2] + of_channel[3]
+        params = [value[:, None, None] for value in (x.mean((0, 2, 3)), spread, weight, bias)]
+        y = (x - params[0]) / params[1] * params[2] + params[3]
         return (of["dy"] * (np.maximum(y, 0) if relu else y)).sum()
 
-    found, inputs, step = results(problem), [of["x"], of["weight"], of["bias"]], 1e-6
+    result, inputs, step = results(problem), [of["x"], of["weight"], of["bias"]], 1e-6
     for place, name in enumerate(("dx", "dweight", "dbias")):
         slopes = np.empty(inputs[place].shape)
         for index in np.ndindex(slopes.shape):
@@ -57,33 +57,33 @@ def test_the_formula_is_the_slope_of_the_forward_pass(relu):
                 moved[place][index] += sign * step
                 ends.append(weighed(*moved))
             slopes[index] = (ends[0] - ends[1]) / (2 * step)
-        assert found[name] == pytest.approx(slopes, abs=1e-4), name
+        assert result[name] == pytest.approx(slopes, abs=1e-4), name
 
 
 def test_both_layouts_hold_the_same():
-    arrays = SMALL.named(SMALL.operands())
+    arrays = SMALL.arrays_by_name(SMALL.operands())
     turned = {name: np.ascontiguousarray(X.transpose(0, 2, 3, 1)) if X.ndim == 4 else X for name, X in arrays.items()}
     last = norm.BatchBackward(3, 4, 5, 2, layout="NHWC")
-    found = {ARRAYS[place]: one.value for place, one in last.expected((*turned.values(), last)).items()}
-    assert np.allclose(found["dx"].transpose(0, 3, 1, 2), results(SMALL)["dx"], atol=1e-12)
-    assert np.allclose(found["dweight"], results(SMALL)["dweight"], atol=1e-12)
+    result = {ARRAYS[index]: one.value for index, one in last.expected((*turned.values(), last)).items()}
+    assert np.allclose(result["dx"].transpose(0, 3, 1, 2), results(SMALL)["dx"], atol=1e-12)
+    assert np.allclose(result["dweight"], results(SMALL)["dweight"], atol=1e-12)
 
 
 def wrong(problem, what, format=FP32) -> dict[str, np.ndarray]:
     """The outputs of a kernel in which one thing is wrong."""
-    of, axes, n = given(problem, format), problem._axes, problem.values
+    of, axes, n = given(problem, format), problem._reduced_axes, problem.values
     root = np.sqrt(
         of["variance"].astype(np.float64) * (n / (n - 1) if what == "unbiased variance" else 1) + problem.eps
     )
-    weight, bias, mean, root = (problem._by_channel(X) for X in (of["weight"], of["bias"], of["mean"], root))
+    weight, bias, mean, root = (problem._per_channel(X) for X in (of["weight"], of["bias"], of["mean"], root))
     centred = (of["x"] - (0 if what == "no mean" else mean)) / root
     y = centred * weight + (0 if what == "mask without bias" else bias)
     g = of["dy"] if what == "no mask" else np.where(y <= 0, 0, of["dy"])
     g = np.where(y > 0, 0, of["dy"]) if what == "mask turned" else g
     dbias, dweight = g.sum(axes), ((of["dy"] if what == "dweight without mask" else g) * centred).sum(axes)
     n -= what == "divided by one less"
-    share = 0 if what == "no mean of gradients" else problem._by_channel(dbias) / n
-    slope = 0 if what == "no products" else problem._by_channel(dweight) / n
+    share = 0 if what == "no mean of gradients" else problem._per_channel(dbias) / n
+    slope = 0 if what == "no products" else problem._per_channel(dweight) / n
     dx = weight / root * (g - share - centred * slope)
     dbias = of["dy"].sum(axes) if what == "dbias without mask" else dbias
     dweight = dweight * root.ravel() if what == "dweight not divided" else dweight
@@ -113,19 +113,19 @@ def test_they_are_told_in_bfloat16(what):
 def test_a_sum_that_lost_one_value_is_told():
     problem = norm.BatchBackward(64, 1, 56, 56)
     before = problem.operands()
-    found = {ARRAYS[place]: one.value for place, one in problem.expected(before).items()}
+    result = {ARRAYS[index]: one.value for index, one in problem.expected(before).items()}
     for name in ("dweight", "dbias"):
-        assert not is_right(problem, found | {name: found[name] + 0.5})
-    assert is_right(problem, found)
+        assert not is_right(problem, result | {name: result[name] + 0.5})
+    assert is_right(problem, result)
 
 
 def test_a_sum_of_one_float_after_the_other_is_told():
     """The bounds ask for sums in parts: in one thread, half a million values lose too much."""
     problem = norm.BatchBackward(160, 1, 56, 56, relu=False)
     before = problem.operands()
-    found = {ARRAYS[place]: one.value for place, one in problem.expected(before).items()}
+    result = {ARRAYS[index]: one.value for index, one in problem.expected(before).items()}
     in_turn = np.cumsum(before[0].ravel(), dtype=np.float32)[-1:]
-    assert not is_right(problem, found | {"dbias": in_turn})
+    assert not is_right(problem, result | {"dbias": in_turn})
 
 
 def test_what_relu_cut_at_exactly_zero_has_no_gradient_and_a_nan_has():
@@ -135,8 +135,8 @@ def test_what_relu_cut_at_exactly_zero_has_no_gradient_and_a_nan_has():
     zeros, ones = np.zeros(2, np.float32), np.ones(2, np.float32)
     x[0, 0] = [[1, 2], [3, np.nan]]
     mean = np.array([2, 1], np.float32)
-    found = problem.expected((dy, x, ones, zeros, mean, ones, x, ones, ones, problem))
-    assert found[ARRAYS.index("dbias")].value.tolist() == [2, 0]
+    result = problem.expected((dy, x, ones, zeros, mean, ones, x, ones, ones, problem))
+    assert result[ARRAYS.index("dbias")].value.tolist() == [2, 0]
 
 
 def test_gradients_have_a_sentence_for_what_does_not_fit():

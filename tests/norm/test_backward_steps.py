@@ -41,9 +41,9 @@ def test_all_steps_have_the_same_form(step):
 def test_what_relu_cut_has_no_gradient(step):
     """What is exactly zero before ReLU is cut, what is NaN is not, and a gradient that is NaN does not get through."""
     problem = problem_of(step, 2, 3, 4, 4)
-    arrays = problem.named(problem.operands())
-    of_channel = {"mean": [2, 0, 0], "variance": [1] * 3, "weight": [1, 1, -1], "bias": [0] * 3}
-    arrays |= {name: np.array(value, np.float32) for name, value in of_channel.items() if name in arrays}
+    arrays = problem.arrays_by_name(problem.operands())
+    params = {"mean": [2, 0, 0], "variance": [1] * 3, "weight": [1, 1, -1], "bias": [0] * 3}
+    arrays |= {name: np.array(value, np.float32) for name, value in params.items() if name in arrays}
     dy, x = (np.moveaxis(arrays[name], problem.layout.index("C"), 1) for name in ("dy", "x"))  # of the same memory
     dy[...] = 1
     x[:, 0] = [[2] * 4, [1] * 4, [2.5] * 4, [2] * 4]  # at, below and above the mean
@@ -53,10 +53,10 @@ def test_what_relu_cut_has_no_gradient(step):
     if "y" in arrays:  # a residual of 0
         scaled = (np.moveaxis(x, 1, -1) - arrays["mean"]) * arrays["weight"]
         np.moveaxis(arrays["y"], problem.layout.index("C"), -1)[...] = np.maximum(scaled, 0)
-    found = dict(zip(problem.arrays, step.simulate(*arrays.values(), problem).operands, strict=False))
-    assert found["dbias"].tolist() == [8, 32, 0]
-    assert found["dweight"][0] == pytest.approx(4, rel=1e-4) and np.isnan(found["dweight"][1])
-    dx = np.moveaxis(found["dx"], problem.layout.index("C"), 1)
+    result = dict(zip(problem.arrays, step.simulate(*arrays.values(), problem).operands, strict=False))
+    assert result["dbias"].tolist() == [8, 32, 0]
+    assert result["dweight"][0] == pytest.approx(4, rel=1e-4) and np.isnan(result["dweight"][1])
+    dx = np.moveaxis(result["dx"], problem.layout.index("C"), 1)
     assert np.isnan(dx[:, 1]).all() and not np.isnan(dx[:, [0, 2]]).any() and (dx[:, 2] == 0).all()
 
 

@@ -39,8 +39,8 @@ def test_no_two_blocks_share_what_one_can_keep():
 def test_a_cluster_takes_several_channels(sms, blocks, format, monkeypatch):
     overlapped = STEPS.step("overlapped")
     give_sms(monkeypatch, sms)
-    monkeypatch.setattr(overlapped.module, "MOST_IN_SM", 1)
-    monkeypatch.setattr(overlapped.module, "MOST_ROWS", 2)
+    monkeypatch.setattr(overlapped.module, "MAX_BLOCKS_PER_SM", 1)
+    monkeypatch.setattr(overlapped.module, "MAX_ROWS", 2)
     problem = norm.BatchForward(7, 7, 16, 8, relu=sms > 2)
     cut = overlapped.geometry(problem, format.itemsize)
     assert (cut.blocks, cut.clusters) == (blocks, 2) and cut.blocks * cut.pieces > 1

@@ -37,7 +37,7 @@ def test_what_the_registers_of_a_block_keep(step, sizes, taken):
 @pytest.mark.parametrize("share", [1, 2])
 @pytest.mark.parametrize("step", [NCHW.step("in_registers"), NHWC.step("in_registers")], ids=lambda step: step.path)
 def test_a_thread_keeps_several_vectors(step, share, monkeypatch):
-    name, value = ("MOST_THREADS", 128) if hasattr(step.module, "MOST_THREADS") else ("MOST_WARPS", 4)
+    name, value = ("MAX_THREADS", 128) if hasattr(step.module, "MAX_THREADS") else ("MAX_WARPS", 4)
     monkeypatch.setattr(step.module, name, value // share)
     for format in step.formats:
         problem = norm.BatchBackward(5, 6, 5, 4, layout=step.TAKES["layout"][0])
@@ -69,7 +69,7 @@ def test_a_cluster_takes_several_channels_and_reads_again_what_it_has_no_room_fo
 ):
     overlapped = NCHW.step("overlapped")
     give_sms(monkeypatch, sms)
-    for name, value in (("MOST_IN_SM", 1), ("MOST_BYTES", most_bytes)):
+    for name, value in (("MAX_BLOCKS_PER_SM", 1), ("MAX_BYTES", most_bytes)):
         monkeypatch.setattr(overlapped.module, name, value)
     problem = norm.BatchBackward(*sizes, relu=sms > 2)
     assert overlapped.geometry(problem, format.itemsize, 4 if sizes[2] == 6 else 1)[:2] == (2, blocks)
@@ -99,7 +99,7 @@ def test_rows_are_as_long_as_the_chip_has_room_for():
 def test_a_team_takes_channels_after_channels(sms, most_bytes, l2_bytes, sizes, format, monkeypatch):
     one_read = NHWC.step("one_read")
     give_sms(monkeypatch, sms)
-    for name, value in (("MOST_BYTES", most_bytes), ("L2_BYTES", l2_bytes)):
+    for name, value in (("MAX_BYTES", most_bytes), ("L2_BYTES", l2_bytes)):
         monkeypatch.setattr(one_read.module, name, value)
     problem = norm.BatchBackward(*sizes, layout="NHWC", relu=sms > 2)
     before = problem.operands(format)

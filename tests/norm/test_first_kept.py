@@ -20,7 +20,7 @@ PROBLEMS = [
 def small(request, monkeypatch):
     """A GPU of three SMs with little memory, and groups of warps."""
     give_sms(monkeypatch, 3)
-    for name, value in {"MOST_VECTORS": 48, "MOST_RING": 4, "CHIP_BYTES": 2**20}.items():
+    for name, value in {"MAX_VECTORS": 48, "MAX_RING": 4, "CHIP_BYTES": 2**20}.items():
         monkeypatch.setattr(STEP.module, name, value)
     monkeypatch.setattr(STEP.module, "GROUPINGS", (1, request.param) if request.param > 1 else (1,))
 
@@ -42,12 +42,12 @@ def small(request, monkeypatch):
 def test_what_is_not_kept_is_read_again(small, problem, format, tiles):
     cut = small(problem, format, tiles)
     before = problem.operands(format, seed=5)
-    found = STEP.simulate(*before, format=format)
-    assert not any(trace.errors for trace in found.traces)
-    assert problem.is_right(before, found.operands, format)
-    of_tile = cut.lines * 128 * cut.blocks
-    all_tiles = -(-problem.C * problem.values * format.itemsize // of_tile)
-    is_read_again = passes(found.traces[0], problem) * 4 / format.itemsize > 2
+    result = STEP.simulate(*before, format=format)
+    assert not any(trace.errors for trace in result.traces)
+    assert problem.is_right(before, result.operands, format)
+    tile_bytes = cut.lines * 128 * cut.blocks
+    all_tiles = -(-problem.C * problem.values * format.itemsize // tile_bytes)
+    is_read_again = passes(result.traces[0], problem) * 4 / format.itemsize > 2
     assert is_read_again == (all_tiles > tiles)
 
 

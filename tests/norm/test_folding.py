@@ -47,10 +47,10 @@ def test_folded_filters_give_what_convolution_and_batch_norm_give(format):
         y = one.oracle(decoded, format.decode(w)) + of.get("bias", 0)
         scale = of.get("weight", 1) / np.sqrt(of["running_variance"] + 1e-3)
         expected = (y - of["running_mean"]) * scale + of.get("beta", 0)
-        found = one.oracle(decoded, format.decode(filters)) + summands.astype(float).reshape(shape)
+        result = one.oracle(decoded, format.decode(filters)) + summands.astype(float).reshape(shape)
         size = one.oracle(np.abs(decoded), np.abs(format.decode(w))) * np.abs(scale)  # each filter is rounded once
         assert (
-            np.abs(found - expected) <= 1.1 * EPS[format] * size + 2e-7 * (np.abs(summands).reshape(shape) + 1)
+            np.abs(result - expected) <= 1.1 * EPS[format] * size + 2e-7 * (np.abs(summands).reshape(shape) + 1)
         ).all()
 
     check()
@@ -60,9 +60,9 @@ def test_arrays_of_the_device_give_arrays_of_the_device():
     w = np.random.default_rng(0).standard_normal((5, 3, 2, 2)).astype(np.float32)
     of = layer(5, 1)
     expected = norm.fold(w, **of)
-    found = norm.fold(cuda.to_device(w), **{name: cuda.to_device(X) for name, X in of.items()})
+    result = norm.fold(cuda.to_device(w), **{name: cuda.to_device(X) for name, X in of.items()})
     assert all(
-        cuda.is_cuda_array(X) and (X.copy_to_host() == right).all() for X, right in zip(found, expected, strict=True)
+        cuda.is_cuda_array(X) and (X.copy_to_host() == right).all() for X, right in zip(result, expected, strict=True)
     )
 
 
@@ -70,10 +70,10 @@ def test_arrays_of_the_host_and_of_the_device_give_arrays_of_the_device():
     expected = norm.fold(W, **OF)
     for name in ("w", "running_mean", "beta"):
         given = {"w": W} | OF
-        found = norm.fold(**given | {name: cuda.to_device(given[name])})
+        result = norm.fold(**given | {name: cuda.to_device(given[name])})
         assert all(
             cuda.is_cuda_array(X) and (X.copy_to_host() == right).all()
-            for X, right in zip(found, expected, strict=True)
+            for X, right in zip(result, expected, strict=True)
         )
 
 

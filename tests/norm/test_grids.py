@@ -55,8 +55,8 @@ def test_a_smaller_gpu_is_filled_otherwise(step, monkeypatch):
         problems.append(replace(step.benched[0], N=4, C=24, H=32, W=32))
     for sms in (132, 16):
         give_sms(monkeypatch, sms)
-        made = [launched(step, problem, format) for format in step.formats for problem in problems]
-        found.append([[(one.grid, one.block, one.kernel) for one in launches] for launches in made])
+        result = [launched(step, problem, format) for format in step.formats for problem in problems]
+        found.append([[(one.grid, one.block, one.kernel) for one in launches] for launches in result])
     assert found[0] != found[1]
 
 

@@ -29,8 +29,8 @@ def test_the_formula_is_that_of_the_paper():
     given = {"weight": 2, "bias": 1, "running_mean": 2, "running_variance": 15.5}
     given = {name: np.array([value], np.float32) for name, value in given.items()} | {"x": x, "y": x * np.nan}
     problem = norm.BatchInference(1, 1, 2, 2, relu=False, eps=0.5)
-    found = problem.expected((*(given[name] for name in ARRAYS), problem))
-    assert found[ARRAYS.index("y")].value.ravel() == pytest.approx([0.5, 1, 1.5, 3])
+    result = problem.expected((*(given[name] for name in ARRAYS), problem))
+    assert result[ARRAYS.index("y")].value.ravel() == pytest.approx([0.5, 1, 1.5, 3])
 
 
 def test_what_is_surely_rectified_is_zero():
@@ -50,7 +50,9 @@ def test_a_channel_of_one_value_has_no_statistics_and_needs_none():
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
     problem = problem_of(step, 4, 12, 16, 24)
     (trace,) = step.simulate(*problem.operands()).traces
-    passes = sum(found.bytes for found in trace.sites if found.site.array in ("x", "y")) / (problem.C * problem.values)
+    passes = sum(result.bytes for result in trace.sites if result.site.array in ("x", "y")) / (
+        problem.C * problem.values
+    )
     stated = re.findall(r"^    (\d+) +(\S.*?)(?:[:;].*)?$", step.module.__doc__, re.MULTILINE)
     assert stated == [(str(int(passes / 4)), step.slug), (str(int(passes / 4)), "passes in all")]
 
@@ -84,9 +86,9 @@ def test_what_is_no_number_stays_where_it_is(step, value):
     before[0][1, 1, 2, 1] = value
     with np.errstate(invalid="ignore"):
         expected = problem.expected(before)[3].value
-        found = step.simulate(*before).operands[3]
-    assert np.allclose(found, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
-    assert np.isfinite(found).sum() >= found.size - 1
+        result = step.simulate(*before).operands[3]
+    assert np.allclose(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+    assert np.isfinite(result).sum() >= result.size - 1
 
 
 def test_a_step_refuses_images_of_another_layout(step):
@@ -98,7 +100,7 @@ def test_a_step_refuses_images_of_another_layout(step):
 
 def test_an_image_of_too_many_values_is_refused(monkeypatch):
     planes = STEPS[0]
-    monkeypatch.setattr(planes.module, "MOST", 60)
+    monkeypatch.setattr(planes.module, "VALUE_LIMIT", 60)
     planes.launches(*norm.BatchInference(9, 1, 7, 8).operands())
     with pytest.raises(ValueError, match="an image has 60 values, and this step counts them below 60: choose another"):
         planes.launches(*norm.BatchInference(1, 2, 5, 6).operands())

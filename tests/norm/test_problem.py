@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from described import described
 
 from labkit import norm
 from labkit.formats import BF16, FP32
-from labkit.norm.problem import ARRAYS, planes_of
+from labkit.norm.images import as_planes
+from labkit.norm.problem import ARRAYS
 
 SMALL = norm.BatchForward(3, 4, 5, 2)
 
@@ -14,8 +16,8 @@ def expected(problem, **given):
     """What each array must hold, by name; the arrays that are given take the place of random ones."""
     *arrays, _ = problem.operands()
     arrays = [given.get(name, X) for name, X in zip(ARRAYS, arrays, strict=True)]
-    found = problem.expected((*arrays, problem))
-    return dict(zip(ARRAYS, arrays, strict=True)), {ARRAYS[place]: one.value for place, one in found.items()}
+    result = problem.expected((*arrays, problem))
+    return dict(zip(ARRAYS, arrays, strict=True)), {ARRAYS[index]: one.value for index, one in result.items()}
 
 
 def test_the_formula_is_that_of_the_paper():
@@ -23,11 +25,11 @@ def test_the_formula_is_that_of_the_paper():
     problem = norm.BatchForward(1, 1, 2, 2, relu=False, eps=0.5)
     given = {"weight": [2], "bias": [1], "running_mean": [10], "running_variance": [20]}
     given = {name: np.array(value, np.float32) for name, value in given.items()}
-    _, found = expected(problem, x=x, **given)
-    assert (found["mean"], found["variance"]) == (3, 3.5)
-    assert found["y"].ravel() == pytest.approx([-1, 0, 1, 4])
-    assert found["running_mean"] == pytest.approx(0.9 * 10 + 0.1 * 3)
-    assert found["running_variance"] == pytest.approx(0.9 * 20 + 0.1 * 14 / 3)  # unbiased
+    _, result = expected(problem, x=x, **given)
+    assert (result["mean"], result["variance"]) == (3, 3.5)
+    assert result["y"].ravel() == pytest.approx([-1, 0, 1, 4])
+    assert result["running_mean"] == pytest.approx(0.9 * 10 + 0.1 * 3)
+    assert result["running_variance"] == pytest.approx(0.9 * 20 + 0.1 * 14 / 3)  # unbiased
 
 
 def test_relu_cuts_what_is_below_zero():
@@ -43,8 +45,8 @@ def test_without_a_momentum_the_running_statistics_are_the_average_of_all_batche
         problem = norm.BatchForward(3, 4, 5, 2, momentum=None, batches=batch)
         x = problem.operands(seed=batch)[0]
         of_batches.append((x.mean((0, 2, 3)), x.var((0, 2, 3), ddof=1)))
-        _, found = expected(problem, x=x, **running)
-        running = {name: found[name].astype(np.float32) for name in running}
+        _, result = expected(problem, x=x, **running)
+        running = {name: result[name].astype(np.float32) for name in running}
     means, variances = zip(*of_batches, strict=True)
     assert running["running_mean"] == pytest.approx(np.mean(means, 0), abs=1e-6)
     assert running["running_variance"] == pytest.approx(np.mean(variances, 0), abs=1e-6)
@@ -62,24 +64,24 @@ def test_both_layouts_hold_the_same():
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_hard_channels_have_the_mean_and_variance_that_are_stated(layout):
     problem = norm.BatchForward(16, 3, 24, 24, layout=layout, hard=True)
-    _, found = expected(problem)
-    assert found["mean"] == pytest.approx([1e4] * 3, abs=1e-2)
-    assert found["variance"] == pytest.approx([1e-3] * 3, rel=0.1)
+    _, result = expected(problem)
+    assert result["mean"] == pytest.approx([1e4] * 3, abs=1e-2)
+    assert result["variance"] == pytest.approx([1e-3] * 3, rel=0.1)
     assert problem.operands()[0].dtype == np.float32
 
 
 def test_the_bounds_tell_what_is_slightly_wrong():
     for problem in (SMALL, norm.BatchForward(3, 4, 5, 2, hard=True)):
         *before, _ = operands = problem.operands()
-        value = {place: one.value.astype(np.float32) for place, one in problem.expected(operands).items()}
-        after = [value.get(place, X) for place, X in enumerate(before)]
+        value = {index: one.value.astype(np.float32) for index, one in problem.expected(operands).items()}
+        after = [value.get(index, X) for index, X in enumerate(before)]
         assert problem.is_right(operands, (*after, problem))
-        for place in (
+        for index in (
             set(value) - {ARRAYS.index("y")} if problem.hard else value
         ):  # y follows from a mean that is rounded
             wrong = list(after)
-            wrong[place] = np.nextafter(after[place], np.inf, dtype=np.float32) * np.float32(1 + 1e-4)
-            assert not problem.is_right(operands, (*wrong, problem)), ARRAYS[place]
+            wrong[index] = np.nextafter(after[index], np.inf, dtype=np.float32) * np.float32(1 + 1e-4)
+            assert not problem.is_right(operands, (*wrong, problem)), ARRAYS[index]
 
 
 def test_what_is_surely_rectified_is_zero():
@@ -115,9 +117,10 @@ def test_what_is_no_batch_norm_is_refused(sizes, why):
 
 
 def test_planes_that_32_bits_do_not_count_are_refused():
-    assert planes_of((2**16, 2**16 - 1, 3, 5)) == (2**32 - 2**16, 15)
+    images = described(norm.BatchForward(2**16, 2**16 - 1, 3, 5), FP32)
+    assert as_planes(images[0])[0].shape == (2**32 - 2**16, 15)
     with pytest.raises(ValueError, match="make 4294967296 planes, and this step counts them below 4294967296: choose"):
-        planes_of((2**16, 2**16, 1, 1))
+        as_planes(described(norm.BatchForward(2**16, 2**16, 1, 1), FP32)[0])
 
 
 def test_numbers_of_other_kinds_are_refused():
@@ -130,7 +133,7 @@ def test_numbers_of_other_kinds_are_refused():
 def test_arrays_that_do_not_fit_are_refused_in_a_sentence():
     *arrays, _ = SMALL.operands()
     SMALL.check(*arrays)
-    for place, wrong, kind, why in (
+    for index, wrong, kind, why in (
         (0, arrays[0].astype(np.float64), TypeError, "x holds float64, but this step takes float32: convert it"),
         (1, arrays[1].tolist(), TypeError, "weight is a list, not an array"),
         (3, arrays[3][:2], ValueError, "y is 2 x 4 x 5 x 2, but NCHW of this batch norm is 3 x 4 x 5 x 2"),
@@ -138,7 +141,7 @@ def test_arrays_that_do_not_fit_are_refused_in_a_sentence():
         (5, np.zeros(3, np.float32), ValueError, "variance is 3, but C of this batch norm is 4"),
     ):
         with pytest.raises(kind, match=why):
-            SMALL.check(*arrays[:place], wrong, *arrays[place + 1 :])
+            SMALL.check(*arrays[:index], wrong, *arrays[index + 1 :])
     with pytest.raises(ValueError, match="takes layout = NHWC, and the batch norm has layout = NCHW: choose another"):
         SMALL.check(*arrays, takes={"layout": ("NHWC",)})
 
@@ -147,8 +150,8 @@ def test_images_of_bfloat16_have_statistics_of_float32():
     before = SMALL.operands(BF16)
     assert [X.dtype for X in before[:-1]] == [np.uint16, *[np.float32] * 2, np.uint16, *[np.float32] * 4]
     *after, _ = before
-    for place, one in SMALL.expected(before, BF16).items():
-        after[place] = (BF16 if place == ARRAYS.index("y") else FP32).encode(one.value)
+    for index, one in SMALL.expected(before, BF16).items():
+        after[index] = (BF16 if index == ARRAYS.index("y") else FP32).encode(one.value)
     assert SMALL.is_right(before, (*after, SMALL), BF16)
     for name in ("y", "mean"):
         wrong = [X.copy() for X in after]
@@ -161,8 +164,8 @@ def test_a_momentum_near_one_is_rounded_too():
     momentum = 0.9937596681924812
     problem = norm.BatchForward(4, 3, 3, 6, momentum=momentum, hard=True)
     before = problem.operands()
-    found = problem.expected(before)[ARRAYS.index("running_variance")]
+    result = problem.expected(before)[ARRAYS.index("running_variance")]
     factor = np.float32(momentum)
     variance = before[0].astype(np.float64).var((0, 2, 3), ddof=1)
-    assert found.holds(((np.float32(1) - factor) * before[7] + factor * variance).astype(np.float32))
-    assert not found.holds(((1 - momentum) * 1.001 * before[7] + momentum * variance).astype(np.float32))
+    assert result.holds(((np.float32(1) - factor) * before[7] + factor * variance).astype(np.float32))
+    assert not result.holds(((1 - momentum) * 1.001 * before[7] + momentum * variance).astype(np.float32))

@@ -9,11 +9,11 @@ from sampling import WHOLE
 
 from labkit import cuda
 from labkit.ladder import TooLarge, ladders
-from labkit.norm.images import OfImages
+from labkit.norm.images import ImageProblem
 
 PROBLEMS = 200 if WHOLE else 4  # of a step
 AS_DRAWN = [Phase.generate]
-STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, OfImages)]
+STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(step.problem, ImageProblem)]
 
 
 def batches(step):
@@ -36,7 +36,7 @@ def batches(step):
     @st.composite
     def drawn(draw):
         of = {name: draw(size) for name, size in sizes.items()} | draw(long)
-        if hasattr(step, "ROW_BYTES"):  # planes of whole rows, as the copy engine takes them
+        if hasattr(step, "ROW_BYTES"):  # planes of whole rows, for TMA
             of["H"] *= step.ROW_BYTES // 4
         if hasattr(step, "KEPT_LINES"):  # pixels of whole vectors, which fill whole lines
             of |= {"C": 8 * min(of["C"], 70), "H": step.LINE_VECTORS}

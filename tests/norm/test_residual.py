@@ -22,24 +22,24 @@ def step(request):
 
 
 def expected(problem, operands, format=FP32):
-    return {problem.arrays[place]: one.value for place, one in problem.expected(operands, format).items()}
+    return {problem.arrays[index]: one.value for index, one in problem.expected(operands, format).items()}
 
 
 def test_what_is_added_stands_before_relu():
-    arrays = SMALL.named(SMALL.operands())
+    arrays = SMALL.arrays_by_name(SMALL.operands())
     plain = norm.BatchForward(3, 4, 5, 2, relu=False)
     of_plain = expected(plain, (*(arrays[name] for name in plain.arrays), plain))
-    found = expected(SMALL, (*arrays.values(), SMALL))
-    assert np.allclose(found["y"], np.maximum(of_plain["y"] + arrays["residual"], 0), atol=1e-12)
-    assert all(np.array_equal(found[name], of_plain[name]) for name in found if name != "y")
+    result = expected(SMALL, (*arrays.values(), SMALL))
+    assert np.allclose(result["y"], np.maximum(of_plain["y"] + arrays["residual"], 0), atol=1e-12)
+    assert all(np.array_equal(result[name], of_plain[name]) for name in result if name != "y")
     assert (arrays["residual"] < 0).any() and len(np.unique(arrays["residual"])) == arrays["residual"].size
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 def test_wrong_sums_are_told(format):
     before = SMALL.operands(format)
-    arrays, found = SMALL.named(before), expected(SMALL, before, format)
-    after = {name: (format if name == "y" else FP32).encode(value) for name, value in found.items()}
+    arrays, result = SMALL.arrays_by_name(before), expected(SMALL, before, format)
+    after = {name: (format if name == "y" else FP32).encode(value) for name, value in result.items()}
     assert SMALL.is_right(before, (*(arrays | after).values(), SMALL), format)
     plain = expected(replace(SMALL, relu=False), (*arrays.values(), replace(SMALL, relu=False)), format)["y"]
     residual = format.decode(arrays["residual"])
@@ -50,21 +50,21 @@ def test_wrong_sums_are_told(format):
 def test_the_gradient_of_the_residual_is_that_of_y_bit_by_bit():
     for format in (FP32, BF16):
         before = BACK.operands(format)
-        arrays, found = BACK.named(before), expected(BACK, before, format)
-        assert np.array_equal(format.encode(found["dresidual"]), np.where(arrays["y"] == 0, 0, arrays["dy"]))
-        after = {name: (format if name[-1] in "xl" else FP32).encode(value) for name, value in found.items()}
+        arrays, result = BACK.arrays_by_name(before), expected(BACK, before, format)
+        assert np.array_equal(format.encode(result["dresidual"]), np.where(arrays["y"] == 0, 0, arrays["dy"]))
+        after = {name: (format if name[-1] in "xl" else FP32).encode(value) for name, value in result.items()}
         assert BACK.is_right(before, (*(arrays | after).values(), BACK), format)
         for wrong in (arrays["dy"], after["dx"], np.where(arrays["y"] == 0, arrays["dy"], 0).astype(format.dtype)):
             assert not BACK.is_right(before, (*(arrays | after | {"dresidual": wrong}).values(), BACK), format)
 
 
 def test_the_gradients_are_those_of_batch_norm_without_relu_of_what_relu_let_through():
-    arrays = BACK.named(BACK.operands())
-    found = expected(BACK, (*arrays.values(), BACK))
+    arrays = BACK.arrays_by_name(BACK.operands())
+    result = expected(BACK, (*arrays.values(), BACK))
     plain = norm.BatchBackward(3, 4, 5, 2, relu=False)
-    given = arrays | {"dy": found["dresidual"].astype(np.float32), "bias": np.zeros(4, np.float32)}
+    given = arrays | {"dy": result["dresidual"].astype(np.float32), "bias": np.zeros(4, np.float32)}
     of_plain = expected(plain, (*(given[name] for name in plain.arrays), plain))
-    assert all(np.allclose(found[name], of_plain[name], atol=1e-12) for name in ("dx", "dweight", "dbias"))
+    assert all(np.allclose(result[name], of_plain[name], atol=1e-12) for name in ("dx", "dweight", "dbias"))
 
 
 def test_a_part_has_the_results_of_the_whole():
@@ -89,7 +89,7 @@ def test_all_steps_have_the_same_form(step):
 def test_what_is_no_number_is_not_rectified(step):
     before = SMALL.operands()
     before[1][1, 2, 3, 1] = np.nan
-    after = SMALL.named(step.simulate(*before).operands)
+    after = SMALL.arrays_by_name(step.simulate(*before).operands)
     assert np.isnan(after["y"][1, 2, 3, 1]) and np.isnan(after["y"]).sum() == 1
 
 
@@ -102,7 +102,7 @@ def test_a_step_refuses_images_of_another_layout(step):
 @pytest.mark.parametrize(("sms", "pixels"), [(8, (6, 6)), (16, (5, 7))], ids=str)
 def test_a_cluster_takes_several_channels(step, sms, pixels, monkeypatch):
     give_sms(monkeypatch, sms)
-    monkeypatch.setattr(step.module, "MOST_IN_SM", 1)
+    monkeypatch.setattr(step.module, "MAX_BLOCKS_PER_SM", 1)
     problem = step.problem(13, 7, *pixels)
     for format in step.formats:
         before = problem.operands(format)
@@ -113,7 +113,7 @@ def test_a_cluster_takes_several_channels(step, sms, pixels, monkeypatch):
 def test_what_a_cluster_has_no_room_for_is_read_again(monkeypatch):
     step = BACKWARD.step("one_read")
     give_sms(monkeypatch, 8)
-    for name, value in (("MOST_IN_SM", 1), ("MOST_BYTES", 2048)):
+    for name, value in (("MAX_BLOCKS_PER_SM", 1), ("MAX_BYTES", 2048)):
         monkeypatch.setattr(step.module, name, value)
     problem = norm.ResidualBackward(13, 7, 6, 6)
     before = problem.operands()

@@ -28,9 +28,9 @@ def step(request):
 def right(step, problem, format=FP32, seed=0) -> bool:
     """Whether a step is right in the simulator, which has nothing to say against it."""
     before = problem.operands(format, seed)
-    found = step.simulate(*before, format=format)
-    assert found.errors == ()
-    return problem.is_right(before, found.operands, format)
+    result = step.simulate(*before, format=format)
+    assert result.errors == ()
+    return problem.is_right(before, result.operands, format)
 
 
 def stated(step) -> dict[str, float]:
@@ -42,7 +42,7 @@ def stated(step) -> dict[str, float]:
 def passes(trace, problem) -> float:
     """How often a launch reads or writes all elements of a matrix."""
     matrices = [name for name, shape in problem.shapes.items() if len(shape) == 2]
-    return sum(found.bytes for found in trace.sites if found.site.array in matrices) / (4 * problem.elements)
+    return sum(result.bytes for result in trace.sites if result.site.array in matrices) / (4 * problem.elements)
 
 
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
@@ -87,7 +87,7 @@ def test_what_is_no_number_stays_in_its_row(kind, value):
         before[0][1, 137] = value
         with np.errstate(invalid="ignore"):
             after = dict(zip(problem.ARRAYS, step.simulate(*before).operands, strict=False))
-            whole = {problem.ARRAYS[place]: one.value for place, one in problem.expected(before).items()}
+            whole = {problem.ARRAYS[index]: one.value for index, one in problem.expected(before).items()}
         is_zero = kind == "rms" and np.isinf(value)
         assert np.isnan(after["y"][1]).sum() == (1 if is_zero else 300), step.slug
         assert after["rstd"][1] == 0 if is_zero else np.isnan(after["rstd"][1]), step.slug
@@ -241,4 +241,4 @@ def test_more_elements_than_32_bits_count(step, columns):
     except TooLarge:
         pytest.skip("the step does not take rows of this width")
     after = problem.part(tuple(map(on_host, on_gpu)))
-    assert all(one.holds(after[place]) for place, one in problem.expected(problem.part(before)).items())
+    assert all(one.holds(after[index]) for index, one in problem.expected(problem.part(before)).items())

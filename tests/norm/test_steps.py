@@ -39,11 +39,11 @@ def test_a_step_says_whether_it_is_right_on_hard_statistics(step):
     some = [example for example in step.examples if example.hard] or [problem_of(step, 6, 3, 20, 10, hard=True)]
     problem = some[0]
     before = problem.operands(seed=1)
-    found = step.simulate(*before).operands
+    result = step.simulate(*before).operands
     is_right = any(example.hard for example in step.examples)
-    assert problem.is_right(before, found) == is_right
-    place = ARRAYS.index("variance")
-    assert problem.expected(before)[place].holds(found[place]) == is_right
+    assert problem.is_right(before, result) == is_right
+    index = ARRAYS.index("variance")
+    assert problem.expected(before)[index].holds(result[index]) == is_right
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

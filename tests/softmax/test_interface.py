@@ -46,9 +46,9 @@ def test_rows_are_right_on_random_problems(of, format):
         if way == "in place":
             taken[-1] = taken[0]
         given = dict(zip(ARRAYS[of], taken[:-1] if way.startswith("new") else taken))
-        found = CALLS[of](**given, format=str(format))
-        assert way.startswith("new") or found is taken[-1]
-        held = found if isinstance(found, np.ndarray) else found.copy_to_host()
+        result = CALLS[of](**given, format=str(format))
+        assert way.startswith("new") or result is taken[-1]
+        held = result if isinstance(result, np.ndarray) else result.copy_to_host()
         assert problem.is_right((*before, problem), (*before[:-1], held, problem), format)
 
     check()

@@ -6,7 +6,7 @@ import pytest
 from labkit import softmax
 from labkit.formats import BF16, FP32
 from labkit.softmax import problem as problem_of_softmax
-from labkit.softmax.problem import SOME
+from labkit.softmax.problem import CHECKED_ROWS
 
 PROBLEMS = softmax.Forward, softmax.Backward
 
@@ -53,7 +53,7 @@ def test_the_gradient_is_the_slope_of_the_forward_pass():
     "problem", [softmax.Forward(9, 40), softmax.Forward(9, 40, hard=True), softmax.Backward(9, 40)], ids=repr
 )
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
-def test_what_is_expected_is_right_when_rounded_and_wrong_beside_that(problem, format):
+def test_what_is_expected_is_right_when_rounded_and_wrong_otherwise(problem, format):
     before = problem.operands(format)
     value = expected(problem, before, format)
     assert problem.is_right(before, after(before, value, format), format)
@@ -111,12 +111,12 @@ def test_hard_rows_are_huge_and_begin_with_minus_infinity():
 
 
 def test_a_part_has_the_results_of_the_whole(monkeypatch):
-    monkeypatch.setattr(problem_of_softmax, "LARGE", 1000)
+    monkeypatch.setattr(problem_of_softmax, "CHECKED_ELEMENTS", 1000)
     for of in PROBLEMS:
-        problem = of(2 * SOME, 20)
+        problem = of(2 * CHECKED_ROWS, 20)
         before = problem.operands()
         part = problem.part(before)
-        assert part[0].shape == (SOME, 20) and part[-1].rows == SOME
+        assert part[0].shape == (CHECKED_ROWS, 20) and part[-1].rows == CHECKED_ROWS
         whole = expected(problem, before)
         assert np.array_equal(expected(part[-1], part)[[0, -1]], whole[[0, -1]])
         small = of(3, 4)

@@ -13,7 +13,7 @@ from labkit import cuda, simulate, softmax, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.softmax.online import exponential, warp_maximum
+from labkit.softmax.online import exp, warp_max
 
 PROBLEMS = 200 if WHOLE else 8  # random ones, of a step
 AS_DRAWN = [Phase.generate]
@@ -28,9 +28,9 @@ def step(request):
 def right(step, problem, format=FP32, seed=0) -> bool:
     """Whether a step is right in the simulator, which has nothing to say against it."""
     before = problem.operands(format, seed)
-    found = step.simulate(*before, format=format)
-    assert found.errors == ()
-    return problem.is_right(before, found.operands, format)
+    result = step.simulate(*before, format=format)
+    assert result.errors == ()
+    return problem.is_right(before, result.operands, format)
 
 
 def stated(step) -> dict[str, float]:
@@ -41,7 +41,7 @@ def stated(step) -> dict[str, float]:
 
 def passes(trace, problem) -> float:
     """How often a launch reads or writes all elements of a matrix."""
-    return sum(found.bytes for found in trace.sites if found.site.array in problem.ARRAYS) / (4 * problem.elements)
+    return sum(result.bytes for result in trace.sites if result.site.array in problem.ARRAYS) / (4 * problem.elements)
 
 
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
@@ -62,12 +62,12 @@ def test_all_steps_have_the_same_form(step):
 
 def test_a_step_refuses_arrays_that_do_not_fit(step):
     *arrays, problem = step.problem(3, 40).operands()
-    for place, X in enumerate(arrays):
+    for index, X in enumerate(arrays):
         for wrong in (X[:2], X.astype(np.float64)):
             with pytest.raises(
-                (TypeError, ValueError), match=f"{problem.ARRAYS[place]} (is 2 x 40, but|holds float64)"
+                (TypeError, ValueError), match=f"{problem.ARRAYS[index]} (is 2 x 40, but|holds float64)"
             ):
-                step.simulate(*arrays[:place], wrong, *arrays[place + 1 :], problem)
+                step.simulate(*arrays[:index], wrong, *arrays[index + 1 :], problem)
 
 
 def test_huge_logits_and_a_first_value_of_minus_infinity_come_out_right(step):
@@ -85,10 +85,10 @@ def test_a_row_of_no_numbers_is_as_expected_and_harms_no_other(value):
         before[0][1, 137] = value
         before[0][2] = value
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = step.simulate(*before).operands
-        assert problem.is_right(before, found), step.slug
-        assert np.isnan(found[1][2]).all() and np.isfinite(found[1][[0, 3]]).all(), step.slug
-        assert (found[1][1, 137] == 0) if value == -np.inf else np.isnan(found[1][1]).all(), step.slug
+            result = step.simulate(*before).operands
+        assert problem.is_right(before, result), step.slug
+        assert np.isnan(result[1][2]).all() and np.isfinite(result[1][[0, 3]]).all(), step.slug
+        assert (result[1][1, 137] == 0) if value == -np.inf else np.isnan(result[1][1]).all(), step.slug
 
 
 @pytest.mark.needs("torch")
@@ -166,18 +166,18 @@ def test_rows_that_a_step_cannot_keep_are_refused():
 @cuda.jit(device=True)
 def without_rescaling(maximum, total, value):
     larger = max(maximum, value)
-    return larger, total + exponential(value - larger)
+    return larger, total + exp(value - larger)
 
 
 @cuda.jit(device=True)
 def by_the_wrong_difference(maximum, total, value):
     larger = max(maximum, value)
-    return larger, total * exponential(larger - value) + exponential(value - larger)
+    return larger, total * exp(larger - value) + exp(value - larger)
 
 
 @cuda.jit(device=True)
 def of_a_warp_by_sum(maximum, total):
-    return warp_maximum(maximum), warp_all_sum(total)
+    return warp_max(maximum), warp_all_sum(total)
 
 
 @cuda.jit(device=True)
@@ -190,10 +190,10 @@ def of_the_first_warp(maximum, total, of_warps):
 
 
 WRONG = {
-    "what was summed is not rescaled": {"updated": without_rescaling},
-    "rescaled by what it is not": {"updated": by_the_wrong_difference},
-    "lanes are added up": {"of_warp": of_a_warp_by_sum},
-    "other warps are forgotten": {"of_block": of_the_first_warp},
+    "what was summed is not rescaled": {"add_value": without_rescaling},
+    "rescaled by what it is not": {"add_value": by_the_wrong_difference},
+    "lanes are added up": {"merge_warp": of_a_warp_by_sum},
+    "other warps are forgotten": {"merge_block": of_the_first_warp},
     "the maximum begins at zero": {"LEAST": np.float32(0)},
     "the maximum begins at minus infinity": {"LEAST": np.float32(-np.inf)},
 }
@@ -221,7 +221,7 @@ def test_a_block_that_forgets_its_barrier_is_told():
     step = softmax.ladder("forward").step("on_chip")
     problem = softmax.Forward(2, 1024)
     (launch,) = step.launches(*problem.operands())
-    trace = simulate(specialise(launch.kernel, of_block=without_a_barrier), 2, launch.block, *launch.arguments)
+    trace = simulate(specialise(launch.kernel, merge_block=without_a_barrier), 2, launch.block, *launch.arguments)
     assert any(finding.kind == "race" for finding in trace.errors)
 
 
@@ -292,4 +292,4 @@ def test_more_elements_than_32_bits_count(step, columns):
     except TooLarge:
         pytest.skip("the step does not take rows of this width")
     after = problem.part(tuple(map(on_host, on_gpu)))
-    assert all(one.holds(after[place]) for place, one in problem.expected(problem.part(before)).items())
+    assert all(one.holds(after[index]) for index, one in problem.expected(problem.part(before)).items())

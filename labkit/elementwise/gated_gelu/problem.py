@@ -11,7 +11,7 @@ from labkit.ladder.inputs import normal
 
 EPS = float(np.finfo(np.float32).eps)
 ROUNDINGS = 8  # float32 roundings per element
-LEAST = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-25}  # absolute error allowed for results near 0
+MIN_BOUND = {FP32: 2.0**-126, BF16: 2.0**-126, FP16: 2.0**-25}  # absolute error allowed for results near 0
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -63,5 +63,5 @@ class GEGLU(ladder.Problem):
         """Return the float64 result and its bound; 1 + erf cancels for negative gates: errors scale with gate * up."""
         gate, up = (format.decode(np.asarray(X)) for X in operands[:2])
         value = gate * (1 + _erf(gate / math.sqrt(2))) / 2 * up if gate.size else gate * up
-        bound = ROUNDINGS * EPS * np.abs(gate * up) + format.result.rounding * np.abs(value) + LEAST[format.result]
+        bound = ROUNDINGS * EPS * np.abs(gate * up) + format.result.rounding * np.abs(value) + MIN_BOUND[format.result]
         return {2: ladder.Expected(value, bound)}

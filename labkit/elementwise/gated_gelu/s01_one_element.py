@@ -37,7 +37,7 @@ def one_element(gate, up, y, columns):
 
 
 @cache
-def in_format(format):
+def kernel_for(format):
     """Return the kernel for elements of a format."""
     return one_element if format == FP32 else specialise(one_element, IS_SINGLE=False, FORMAT=format.number)
 
@@ -48,4 +48,4 @@ def launches(gate, up, y, problem, format=FP32):
     if format != FP32:
         gate, up, y = map(as_bits, (gate, up, y))
     blocks = -(-problem.rows * problem.columns // THREADS)
-    return [Launch(in_format(format), blocks, THREADS, (gate, up, y, np.uint32(problem.columns)))] if blocks else []
+    return [Launch(kernel_for(format), blocks, THREADS, (gate, up, y, np.uint32(problem.columns)))] if blocks else []

@@ -1,8 +1,8 @@
 """16-byte vectors per thread and operand: four elements of float32, or eight of 16 bits.
 
-A thread loads `EACH` vectors of both operands before it computes the first element, so that it has 64 bytes in flight.
-It loads 16-bit elements in pairs, as 32-bit words. Rows may have gaps between them: the kernel reads arrays as vectors
-of words, and a row begins at a multiple of its pitch.
+A thread loads `VECTORS` vectors of both operands before it computes the first element: 64 bytes are in flight. It loads
+16-bit elements in pairs, as 32-bit words. Rows may have gaps between them: the kernel reads arrays as vectors of words,
+and a row begins at a multiple of its pitch.
 
 Costs, in passes over memory: gate and up are read once, y is written once. Limit: memory bandwidth.
 """
@@ -17,10 +17,11 @@ from labkit.arrays.addresses import extent, lies_in_pieces
 from labkit.arrays.views import viewed
 from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
+from labkit.ladder.sizes import COUNT_LIMIT
 
 IS_SINGLE, FORMAT, WORD = True, ptx.BF16, np.float32  # whether elements are float32; else the format of pairs in words
 WORDS = {FP32: np.float32, BF16: np.uint32, FP16: np.uint32}
-EACH = 2  # vectors per thread and operand
+VECTORS = 2  # vectors per thread and operand
 THREADS = 256
 EXAMPLES = (1, 8), (5, 48), (2, 1000), (3, 4096)
 HALF, ROOT = np.float32(0.5), np.float32(1 / math.sqrt(2))
@@ -32,7 +33,7 @@ def geglu(g, u):
 
 
 @cuda.jit(device=True)
-def of_words(g, u):
+def geglu_words(g, u):
     if IS_SINGLE:
         return geglu(g, u)
     (g_low, g_high), (u_low, u_high) = ptx.unpack2(g, FORMAT), ptx.unpack2(u, FORMAT)
@@ -40,26 +41,26 @@ def of_words(g, u):
 
 
 @cuda.jit(launch_bounds=THREADS)
-def vectors(gate, up, y, pitches, count, across):
-    g, u = cuda.local.array((EACH, 4), WORD), cuda.local.array((EACH, 4), WORD)
-    first = np.uint32(cuda.blockIdx.x * (EACH * THREADS) + cuda.threadIdx.x)
-    for i in range(EACH):
+def vectors(gate, up, y, pitches, count, vectors_per_row):
+    g, u = cuda.local.array((VECTORS, 4), WORD), cuda.local.array((VECTORS, 4), WORD)
+    first = np.uint32(cuda.blockIdx.x * (VECTORS * THREADS) + cuda.threadIdx.x)
+    for i in range(VECTORS):
         vector = np.uint32(first + i * THREADS)
         if vector < count:
-            row, col = np.int64(vector // across), np.int64(vector % across) * 4
+            row, col = np.int64(vector // vectors_per_row), np.int64(vector % vectors_per_row) * 4
             g[i, 0], g[i, 1], g[i, 2], g[i, 3] = ptx.load4(gate, row * pitches[0] + col)
             u[i, 0], u[i, 1], u[i, 2], u[i, 3] = ptx.load4(up, row * pitches[1] + col)
-    for i in range(EACH):
+    for i in range(VECTORS):
         vector = np.uint32(first + i * THREADS)
         if vector < count:
-            row, col = np.int64(vector // across), np.int64(vector % across) * 4
+            row, col = np.int64(vector // vectors_per_row), np.int64(vector % vectors_per_row) * 4
             for e in range(4):
-                g[i, e] = of_words(g[i, e], u[i, e])
+                g[i, e] = geglu_words(g[i, e], u[i, e])
             ptx.store4(y, row * pitches[2] + col, g[i, 0], g[i, 1], g[i, 2], g[i, 3])
 
 
 @cache
-def in_format(format):
+def kernel_for(format):
     """Return the kernel for elements of a format."""
     if format == FP32:
         return vectors
@@ -72,18 +73,18 @@ def launches(gate, up, y, problem, format=FP32):
     shape = problem.rows, problem.columns
     if not all(lies_in_pieces(X, shape) for X in (gate, up, y)):
         raise TooLarge(f"rows of {problem.columns} elements of {format} are not whole vectors of 16 bytes")
-    across = problem.columns * format.itemsize // 16
-    count = problem.rows * across
-    if count >= 2**31:
+    vectors_per_row = problem.columns * format.itemsize // 16
+    count = problem.rows * vectors_per_row
+    if count >= COUNT_LIMIT:
         raise TooLarge(f"there are {count} vectors, and threads count them in 31 bits")
-    blocks = -(-count // (EACH * THREADS))
-    words = [_words(X, WORDS[format]) for X in (gate, up, y)]
+    blocks = -(-count // (VECTORS * THREADS))
+    words = [_view_as_words(X, WORDS[format]) for X in (gate, up, y)]
     pitches = tuple(np.int64(X.strides[0] // 4) for X in (gate, up, y))
-    arguments = *words, pitches, np.uint32(count), np.uint32(across)
-    return [Launch(in_format(format), blocks, THREADS, arguments)] if blocks else []
+    arguments = *words, pitches, np.uint32(count), np.uint32(vectors_per_row)
+    return [Launch(kernel_for(format), blocks, THREADS, arguments)] if blocks else []
 
 
-def _words(X, dtype):
+def _view_as_words(X, dtype):
     """View the memory from the first element of a matrix to the last as 32-bit words."""
     _, end = extent(X.shape, X.strides, X.dtype.itemsize)
     return viewed(X, (end // 4,), (4,), dtype)

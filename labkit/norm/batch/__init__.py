@@ -1,4 +1,4 @@
-"""Batch norm in training, with ReLU, of images in NCHW: ever fewer passes over memory, one idea a step."""
+"""Batch norm in training, with ReLU, of images in NCHW: ever fewer passes over memory, one idea per step."""
 
 from labkit.formats import FP32
 from labkit.norm.problem import BatchForward

@@ -1,10 +1,10 @@
-"""One kernel for each line of the formula, and each reads from memory what the one before wrote there.
+"""Six kernels, one per line of the formula; each reads what the previous one wrote to memory.
 
-The six lines are: the mean of a channel; all values minus it; the mean of their squares, which is the variance; divided
-by its root; times the weight, plus the bias; ReLU. A block finds the mean of a channel, a warp an image after the
-other, and a block computes a line for the plane of an image and a channel.
+The lines are: the mean of a channel; all values minus the mean; the mean of their squares, which is the variance;
+division by its root; times weight plus bias; ReLU. A block computes the mean of one channel, with one image per warp.
+In the other kernels a block computes one line for one plane, the pixels of one image and channel.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     1       means: read
     2       centred: read, written
@@ -14,7 +14,7 @@ Costs, in passes over memory, each of them all values read or written once:
     2       rectified: read, written
     10      passes in all
 
-Limited by memory: a few operations a value, and 40 bytes. `s02_two_passes` stores nothing that it can compute again.
+Limited by memory: a few operations per value, and 40 bytes. `s02_two_passes` stores nothing that it can recompute.
 
 Parts: `block_sum` of `labkit.parts.sums`.
 """
@@ -24,28 +24,27 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import ORDINARY, TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.sums import block_sum
 
-EXAMPLES = ORDINARY  # hard ones come out wrong: the sum of large numbers loses what sets them apart
-WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
-THREADS = 256  # of a block that computes a line
+EXAMPLES = ORDINARY  # hard ones are wrong: a sum of large numbers loses their differences
+WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
+THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def means(x, mean, running_mean, images, factor):
-    of_warps = cuda.shared.array(WARPS, np.float32)
+    warp_partials = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    total = np.float32(0)
+    x_sum = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
-            total += x[n * channels + c, i]
-    total = block_sum(total, of_warps)
+            x_sum += x[n * channels + c, i]
+    x_sum = block_sum(x_sum, warp_partials)
     if t == 0:
-        mean[c] = total / np.float32(images * x.shape[1])
+        mean[c] = x_sum / np.float32(images * x.shape[1])
         running_mean[c] = (np.float32(1) - factor) * running_mean[c] + factor * mean[c]
 
 
@@ -59,18 +58,18 @@ def centred(x, mean, y):
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def variances(y, variance, running_variance, images, factor):
-    of_warps = cuda.shared.array(WARPS, np.float32)
+    warp_partials = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    total = np.float32(0)
+    squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, y.shape[1], WARP):
             difference = y[n * channels + c, i]
-            total += difference * difference
-    total = block_sum(total, of_warps)
+            squares += difference * difference
+    squares = block_sum(squares, warp_partials)
     if t == 0:
         values = images * y.shape[1]
-        variance[c] = total / np.float32(values)
-        running_variance[c] = (np.float32(1) - factor) * running_variance[c] + factor * total / np.float32(values - 1)
+        variance[c] = squares / np.float32(values)
+        running_variance[c] = (np.float32(1) - factor) * running_variance[c] + factor * squares / np.float32(values - 1)
 
 
 @cuda.jit
@@ -98,15 +97,15 @@ def rectified(y):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
-    beside = problem.N, np.float32(problem.factor)
+    sizes = problem.N, np.float32(problem.factor)
     lines = [
-        Launch(means, *channels, (x, mean, running_mean, *beside)),
+        Launch(means, *channels, (x, mean, running_mean, *sizes)),
         Launch(centred, *planes, (x, mean, y)),
-        Launch(variances, *channels, (y, variance, running_variance, *beside)),
+        Launch(variances, *channels, (y, variance, running_variance, *sizes)),
         Launch(divided, *planes, (y, variance, np.float32(problem.eps))),
         Launch(scaled, *planes, (y, weight, bias)),
     ]

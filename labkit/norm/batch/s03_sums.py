@@ -1,16 +1,16 @@
-"""One pass finds both statistics: it sums the values and their squares.
+"""One pass computes both statistics from the sums of values and of their squares.
 
-The variance is the mean of the squares less the square of the mean. Where the mean is many spreads from zero these are
-two large numbers that are nearly the same, and what is left of them is what rounding made of it.
+The variance is the mean of the squares minus the square of the mean. If the mean is many spreads from zero, these are
+two large and nearly equal numbers, and rounding errors dominate their difference.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     1       sums: read
     2       normalised: read, written
     2       rectified: read, written
     5       passes in all
 
-Wrong where the squared mean is 1e5 variances or more: float32 has 7 digits. `s04_welford` subtracts no squares.
+Wrong if the squared mean is 1e5 variances or more: float32 has 7 digits. `s04_welford` subtracts no squares.
 
 Parts: `block_sum` of `labkit.parts.sums`.
 """
@@ -20,38 +20,37 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import ORDINARY, TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.sums import block_sum
 
-EXAMPLES = ORDINARY  # hard ones come out wrong
-WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
-THREADS = 256  # of a block that computes a line
+EXAMPLES = ORDINARY  # hard ones are wrong
+WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
+THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def sums(x, mean, variance, running_mean, running_variance, images, factor):
-    of_warps = cuda.shared.array((2, WARPS), np.float32)
+    warp_partials = cuda.shared.array((2, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    values = np.float32(images * x.shape[1])
-    total = squares = np.float32(0)
+    num_values = np.float32(images * x.shape[1])
+    x_sum = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             value = x[n * channels + c, i]
-            total += value
+            x_sum += value
             squares += value * value
-    total, squares = block_sum(total, of_warps[0]), block_sum(squares, of_warps[1])
+    x_sum, squares = block_sum(x_sum, warp_partials[0]), block_sum(squares, warp_partials[1])
     if t == 0:
-        average = total / values
-        squares -= total * average
-        squares = np.float32(0) if squares < np.float32(0) else squares  # which rounding can make it
+        average = x_sum / num_values
+        squares -= x_sum * average
+        squares = np.float32(0) if squares < np.float32(0) else squares  # by rounding
         mean[c] = average
-        variance[c] = squares / values
+        variance[c] = squares / num_values
         keep = np.float32(1) - factor
         running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -72,13 +71,13 @@ def rectified(y):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
-    kept = mean, variance, running_mean, running_variance
+    statistics = mean, variance, running_mean, running_variance
     lines = [
-        Launch(sums, *channels, (x, *kept, problem.N, np.float32(problem.factor))),
+        Launch(sums, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
         Launch(normalised, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps))),
     ]
     return lines + [Launch(rectified, *planes, (y,))] * problem.relu

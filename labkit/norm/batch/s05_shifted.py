@@ -1,20 +1,19 @@
-"""One pass sums how far values are from one of them, and the squares of that: what it takes away first costs nothing.
+"""One pass sums the distances of values from one of them, and the squared distances.
 
-Moving all values leaves their variance as it is, and the difference of two floats that are near is exact. Each thread
-takes away the first of its values: that is at most sqrt(n - 1) spreads of its n values from their mean (Samuelson, How
-Deviant Can You Be?, 1968), so that their squares do not drown the variance. Threads are merged as before; their means
-are the first value and the share of the others, not added up.
+Shifting all values does not change their variance, and the difference of two close floats is exact. Each thread
+subtracts its first value. That is at most sqrt(n - 1) spreads from the mean of its n values (Samuelson, How Deviant Can
+You Be?, 1968). The squares therefore do not swamp the variance. Threads are merged as in `s04_welford`; a mean is two
+numbers, the first value and the mean distance from it, which are not added.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     1       shifted: read
     2       normalised: read, written
     2       rectified: read, written
     5       passes in all
 
-Limited by memory. (Less exact where the first of a thread's values is far from hundreds of others: a channel of which
-one value is 1e4 and all others are about 0 is off by some ten thousandths.) `s06_fused` rectifies what it has in a
-register.
+Limited by memory. It is less exact if the first value of a thread is far from hundreds of others: with one value of 1e4
+and all others near 0 a channel is off by a few 1e-4. `s06_fused` applies ReLU in registers.
 
 Parts: `of_block` of `labkit.parts.moments`.
 """
@@ -24,37 +23,38 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.moments import ROWS, of_block
 
-WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
-THREADS = 256  # of a block that computes a line
+WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
+THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def shifted(x, mean, variance, running_mean, running_variance, images, factor):
-    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
+    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    count = first = total = squares = np.float32(0)
+    count = first = shifted_sum = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             value = x[n * channels + c, i]
             first = value if count == np.float32(0) else first
             count += np.float32(1)
-            total += value - first
+            shifted_sum += value - first
             squares += (value - first) * (value - first)
-    share = total / max(count, np.float32(1))
-    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
+    shifted_mean = shifted_sum / max(count, np.float32(1))
+    num_values, average, mean_lo, squares = of_block(
+        count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
+    )
     if t == 0:
-        average += rest
+        average += mean_lo
         mean[c] = average
-        variance[c] = squares / values
+        variance[c] = squares / num_values
         keep = np.float32(1) - factor
         running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -75,13 +75,13 @@ def rectified(y):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
-    kept = mean, variance, running_mean, running_variance
+    statistics = mean, variance, running_mean, running_variance
     lines = [
-        Launch(shifted, *channels, (x, *kept, problem.N, np.float32(problem.factor))),
+        Launch(shifted, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
         Launch(normalised, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps))),
     ]
     return lines + [Launch(rectified, *planes, (y,))] * problem.relu

@@ -1,13 +1,13 @@
-"""The value that was scaled is rectified in its register: ReLU costs nothing.
+"""ReLU is applied to the scaled value in its register, at no cost.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     1       shifted: read
     2       fused: read, written
     3       passes in all
 
-No fewer are needed if y is written as x is read the second time, unless a channel stays on the chip in between.
-Limited by memory, of which `s07_split` asks for more at a time.
+Fewer passes are impossible, unless a channel stays on the chip between the two reads of x. Limited by memory;
+`s07_split` has more bytes in flight.
 
 Parts: `of_block` of `labkit.parts.moments`.
 """
@@ -17,37 +17,38 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.moments import ROWS, of_block
 
-WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
-THREADS = 256  # of a block that computes a line
+WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
+THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def shifted(x, mean, variance, running_mean, running_variance, images, factor):
-    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
+    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    count = first = total = squares = np.float32(0)
+    count = first = shifted_sum = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             value = x[n * channels + c, i]
             first = value if count == np.float32(0) else first
             count += np.float32(1)
-            total += value - first
+            shifted_sum += value - first
             squares += (value - first) * (value - first)
-    share = total / max(count, np.float32(1))
-    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
+    shifted_mean = shifted_sum / max(count, np.float32(1))
+    num_values, average, mean_lo, squares = of_block(
+        count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
+    )
     if t == 0:
-        average += rest
+        average += mean_lo
         mean[c] = average
-        variance[c] = squares / values
+        variance[c] = squares / num_values
         keep = np.float32(1) - factor
         running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -61,12 +62,12 @@ def fused(x, mean, variance, weight, bias, y, eps, relu):
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
-    kept = mean, variance, running_mean, running_variance
+    statistics = mean, variance, running_mean, running_variance
     return [
-        Launch(shifted, *channels, (x, *kept, problem.N, np.float32(problem.factor))),
+        Launch(shifted, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
         Launch(fused, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps), problem.relu)),
     ]

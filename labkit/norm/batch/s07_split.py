@@ -1,18 +1,18 @@
-"""Several blocks share a channel, and each thread has four loads of 16 bytes under way.
+"""Several blocks share a channel, and each thread has four 16-byte loads in flight.
 
-Memory takes 350 ns to answer at best, in which an H100 could deliver 1 MB: 8 KB for each of its SMs must be asked for
-at any time. The 1024 threads of a block ask for 4 KB, with loads of 4 bytes that wait for one another, and 64 channels
-with a block each leave half of the SMs idle. So a channel is cut into pieces of 512 neighbours, and the warps of
-several blocks take turns at them; the block of a channel that is last to be done merges what all have found. There are
-so many blocks that all run at once: two and a half times as many would take as long as three times as many.
+Memory latency is at least 350 ns, in which an H100 transfers 1 MB: each of its SMs needs 8 KB in flight at any time. In
+the previous step the 1024 threads of a block have 4 KB in flight, by dependent 4-byte loads. With 64 channels, one
+block each, half of the SMs are idle. Here a channel is cut into pieces of 512 neighbours, which the warps of several
+blocks process in turn. The last block to finish a channel merges the moments of all. All blocks are resident at once:
+2.5 waves of blocks would take as long as 3.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     1       split: read
     2       fused: read, written
     3       passes in all
 
-Limited by memory. `s08_last_first` finds some of what the first pass read in L2.
+Limited by memory. `s08_last_first` finds part of the first pass's data in L2.
 
 Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged`, `of_block` of `labkit.parts.moments`;
 `is_last` of `labkit.parts.sums`.
@@ -23,120 +23,117 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.sums import is_last
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
-LOADS = 4  # of 16 bytes, that a thread has under way
-STRIDE = 4 * WARP  # pixels that a warp loads at once
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
+LOADS = 4  # 16-byte loads in flight per thread
+STRIDE = 4 * WARP  # pixels per load of a warp
 PIECE = LOADS * STRIDE
-RESIDENT = 4  # blocks that sum, of an SM
+BLOCKS_PER_SM = 4  # in the kernel that sums
 
 
-@cuda.jit(launch_bounds=(WARP * WARPS, RESIDENT))
+@cuda.jit(launch_bounds=(WARP * WARPS, BLOCKS_PER_SM))
 def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
-    own = cuda.local.array((LOADS, 4), np.float32)
-    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
+    x_reg = cuda.local.array((LOADS, 4), np.float32)
+    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
-    part, parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    part, num_parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
-    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
-    count = average = rest = squares = np.float32(0)
-    for piece in range(part * WARPS + t // WARP, images * pieces, parts * WARPS):
+    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
+    count = average = mean_lo = squares = np.float32(0)
+    for piece in range(part * WARPS + t // WARP, images * pieces, num_parts * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
+                x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3] = load_row_four(x, plane, i)
         if start < pixels:
-            first = own[0, 0]
-            values = total = own_squares = np.float32(0)
+            first = x_reg[0, 0]
+            num_values = shifted_sum = shifted_squares = np.float32(0)
             for k in range(LOADS):
-                there = min(np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE))
+                valid = min(np.uint32(4), max(pixels, np.uint32(start + k * STRIDE)) - np.uint32(start + k * STRIDE))
                 for e in range(4):
-                    if e < there:
-                        value = own[k, e] - first
-                        total += value
-                        own_squares += value * value
-                values += np.float32(there)
-            share = total / values
-            own_squares -= total * share
-            count, average, rest, squares = merged(count, average, rest, squares, values, first, share, own_squares)
-    count, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+                    if e < valid:
+                        value = x_reg[k, e] - first
+                        shifted_sum += value
+                        shifted_squares += value * value
+                num_values += np.float32(valid)
+            shifted_mean = shifted_sum / num_values
+            shifted_squares -= shifted_sum * shifted_mean
+            count, average, mean_lo, squares = merged(
+                count, average, mean_lo, squares, num_values, first, shifted_mean, shifted_squares
+            )
+    count, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
     if t == 0:
         partials[0, c, part], partials[1, c, part] = count, average
-        partials[2, c, part], partials[3, c, part] = rest, squares
+        partials[2, c, part], partials[3, c, part] = mean_lo, squares
 
-    if is_last(arrived, c, parts):
-        count = average = rest = squares = np.float32(0)
-        if t < parts:
+    if is_last(arrived, c, num_parts):
+        count = average = mean_lo = squares = np.float32(0)
+        if t < num_parts:
             count, average = partials[0, c, t], partials[1, c, t]
-            rest, squares = partials[2, c, t], partials[3, c, t]
-        values, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+            mean_lo, squares = partials[2, c, t], partials[3, c, t]
+        num_values, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
         if t == 0:
-            average += rest
+            average += mean_lo
             mean[c] = average
-            variance[c] = squares / values
+            variance[c] = squares / num_values
             keep = np.float32(1) - factor
             running_mean[c] = keep * running_mean[c] + factor * average
-            running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+            running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
 
 @cuda.jit
 def fused(x, mean, variance, weight, bias, y, channels, eps, relu):
-    own = cuda.local.array((LOADS, 4), np.float32)
+    x_reg = cuda.local.array((LOADS, 4), np.float32)
     t = np.uint32(cuda.threadIdx.x)
     pixels = np.uint32(x.shape[1])
-    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # of a plane
+    pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
     piece = cuda.blockIdx.x * WARPS + t // WARP
     plane, start = np.uint32(piece // pieces), np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
     if plane < x.shape[0]:
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
-                own[k, 0], own[k, 1], own[k, 2], own[k, 3] = load_row_four(x, plane, i)
+                x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3] = load_row_four(x, plane, i)
         c = np.uint32(plane % channels)
         centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
         for k in range(LOADS):
             i = np.uint32(start + k * STRIDE)
             if i < pixels:
                 for e in range(4):
-                    value = (own[k, e] - centre) * scale + shift
-                    own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-                store_row_four(y, plane, i, own[k, 0], own[k, 1], own[k, 2], own[k, 3])
+                    value = (x_reg[k, e] - centre) * scale + shift
+                    x_reg[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                store_row_four(y, plane, i, x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3])
 
 
-def parts_of(problem) -> int:
-    """How many blocks share a channel: all run at once, each warp has a piece, and threads merge what blocks found."""
+def blocks_per_channel(problem) -> int:
+    """Return blocks per channel: all are resident, each warp has a piece, and one block can merge all."""
     pieces = problem.N * -(-problem.H * problem.W // PIECE)
-    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     return max(1, min(blocks // problem.C, pieces // WARPS, WARP * WARPS))
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    x, y = as_planes(x, y)
+    parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
-    kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
+    statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
+    sums = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
     line = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(
-            specialise_fours(split, x),
-            (problem.C, parts),
-            WARP * WARPS,
-            (x, *kept, np.uint32(problem.N), np.float32(problem.factor)),
-        ),
+        Launch(specialise_fours(split, x), (problem.C, parts), WARP * WARPS, sums),
         Launch(specialise_fours(fused, x, y), -(-pieces // WARPS), WARP * WARPS, line),
     ]

@@ -1,20 +1,20 @@
-"""A channel stays on the chip between its two uses: it is read from memory once.
+"""A channel stays in shared memory between its two uses: it is read from memory once.
 
 A channel of 64 images of 56 x 56 pixels has 0.8 MB, too much for the 227 KB of shared memory of an SM. A cluster of 8
-blocks, which run side by side, keeps 0.1 MB of it in each block. All of a block's copies are under way at once; each
-thread then sums what it has copied itself, so that nobody waits for others. The blocks tell one another what they found
-by writing it into one another's shared memory, behind one barrier of the cluster. The other barrier, at the beginning,
-makes sure that all of them are there; the copies hide it. Channels that are small take fewer blocks.
+blocks on neighbouring SMs keeps 0.1 MB of it per block. All copies of a block are in flight at once. Each thread sums
+the values that it copied itself, without a barrier. The blocks exchange their moments through distributed shared
+memory, with one cluster barrier. Another cluster barrier, at the start, ensures that all blocks run; the copies hide
+it. Small channels use smaller clusters.
 
-Two blocks fit into an SM: one can wait for memory, or for its cluster, while the other writes.
+Two blocks fit into an SM: one can wait for memory, or for its cluster, while the other one stores.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     2       one_read: read, written
     2       passes in all
 
-Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
-cluster can begin. `s11_overlapped` reads the next channel while it writes this one.
+Limited by waiting: for the first values, for the cluster, and for eight free slots in which the next cluster can start.
+`s11_overlapped` loads the next channel while it stores this one.
 
 Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
@@ -24,111 +24,112 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.vector_widths import specialise_vectors, width_of_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
-CLUSTER = 8  # blocks that share a channel
-SIZES = 1, 2, 4, 8
-WIDTH = 4  # neighbours that a thread takes at once
-ELEMENT = np.float32  # what images hold
-LEAST = 4  # copies of a thread
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-MOST_BYTES = 226 * 1024  # of the dynamic shared memory of a block; 1 KB is left for what blocks tell one another
-HALF_BYTES = 112 * 1024  # so that two blocks fit into an SM
+CLUSTER = 8  # blocks per channel
+CLUSTER_SIZES = 1, 2, 4, 8
+WIDTH = 4  # neighbours per vector
+ELEMENT = np.float32  # element type of images
+MIN_COPIES = 4  # per thread
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+MAX_BYTES = 226 * 1024  # of dynamic shared memory per block; 1 KB remains for the exchange between blocks
+HALF_BYTES = 112 * 1024  # two such blocks fit into an SM
 
 
 @cuda.jit(cluster=CLUSTER)
 def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
-    kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    own = cuda.local.array(WIDTH, np.float32)
-    of_warps = cuda.shared.array((ROWS, MOST_WARPS), np.float32)
-    parts = cuda.shared.array((ROWS, CLUSTER), np.float32)
+    smem = cuda.shared.array(0, ELEMENT, alignment=16)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    warp_moments = cuda.shared.array((ROWS, MAX_WARPS), np.float32)
+    moments = cuda.shared.array((ROWS, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     c, channels = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
-    vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
-    share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
-    offset = min(rank * share, images * vectors)
-    count = np.uint32(min(offset + share, images * vectors) - offset)
+    vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    offset = min(rank * vectors_per_block, images * vectors)
+    count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-        copy_async(kept, WIDTH * v, x, image * channels + c, WIDTH * i)
+        copy_async(smem, WIDTH * v, x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
     ptx.cluster_sync()
     ptx.cp_async_wait(0)
 
-    values = first = total = squares = np.float32(0)
+    num_values = first = shifted_sum = squares = np.float32(0)
     for v in range(t, count, threads):
-        load_shared(kept, WIDTH * v, own)
-        first = own[0] if values == np.float32(0) else first
-        values += np.float32(WIDTH)
+        load_shared(smem, WIDTH * v, x_reg)
+        first = x_reg[0] if num_values == np.float32(0) else first
+        num_values += np.float32(WIDTH)
         for e in range(WIDTH):
-            total += own[e] - first
-            squares += (own[e] - first) * (own[e] - first)
-    rest = total / max(values, np.float32(1))
-    values, average, rest, squares = of_block(values, first, rest, squares - total * rest, of_warps)
+            shifted_sum += x_reg[e] - first
+            squares += (x_reg[e] - first) * (x_reg[e] - first)
+    mean_lo = shifted_sum / max(num_values, np.float32(1))
+    num_values, average, mean_lo, squares = of_block(
+        num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
+    )
     if t == 0:
         for block in range(CLUSTER):
-            ptx.cluster_store(parts, (0, rank), block, values)
-            ptx.cluster_store(parts, (1, rank), block, average)
-            ptx.cluster_store(parts, (2, rank), block, rest)
-            ptx.cluster_store(parts, (3, rank), block, squares)
+            ptx.cluster_store(moments, (0, rank), block, num_values)
+            ptx.cluster_store(moments, (1, rank), block, average)
+            ptx.cluster_store(moments, (2, rank), block, mean_lo)
+            ptx.cluster_store(moments, (3, rank), block, squares)
     ptx.cluster_sync()
 
-    values, average, rest, squares = parts[0, 0], parts[1, 0], parts[2, 0], parts[3, 0]
+    num_values, average, mean_lo, squares = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
     for block in range(1, CLUSTER):
-        n, m, r, s = parts[0, block], parts[1, block], parts[2, block], parts[3, block]
-        values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
-    centre, scale, shift = average + rest, weight[c] / sqrt(squares / values + eps), bias[c]
+        n, m, r, s = moments[0, block], moments[1, block], moments[2, block], moments[3, block]
+        num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+    centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
     if rank == 0 and t == 0:
         mean[c] = centre
-        variance[c] = squares / values
+        variance[c] = squares / num_values
         keep = np.float32(1) - factor
         running_mean[c] = keep * running_mean[c] + factor * centre
-        running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
         plane = image * channels + c
-        load_shared(kept, WIDTH * v, own)
+        load_shared(smem, WIDTH * v, x_reg)
         for e in range(WIDTH):
-            value = (own[e] - centre) * scale + shift
-            own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-        store(y, plane, WIDTH * i, own)
+            value = (x_reg[e] - centre) * scale + shift
+            x_reg[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+        store(y, plane, WIDTH * i, x_reg)
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
-    """Blocks of a cluster, threads of a block, and bytes of a channel that a block keeps.
+    """Return blocks per cluster, threads per block, and shared bytes per block.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    for blocks in SIZES:
-        kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
-        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
+    for blocks in CLUSTER_SIZES:
+        smem_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
+        if smem_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
-    if kept_bytes > MOST_BYTES:
-        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")
-    most = MOST_WARPS // 2 if kept_bytes <= HALF_BYTES else MOST_WARPS
-    warps = max(1, min(most, kept_bytes // (itemsize * width) // (LEAST * WARP)))
-    return blocks, WARP * warps, kept_bytes
+    if smem_bytes > MAX_BYTES:
+        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MAX_BYTES * CLUSTER // itemsize}")
+    max_warps = MAX_WARPS // 2 if smem_bytes <= HALF_BYTES else MAX_WARPS
+    warps = max(1, min(max_warps, smem_bytes // (itemsize * width) // (MIN_COPIES * WARP)))
+    return blocks, WARP * warps, smem_bytes
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    at_once = width_of_four(x, y)
-    blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
+    x, y = as_planes(x, y)
+    width = width_of_four(x, y)
+    blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * problem.C, threads, arguments, kept_bytes)]
+    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    return [Launch(kernel, blocks * problem.C, threads, arguments, smem_bytes)]

@@ -2,6 +2,9 @@
 
 from labkit.formats import FP32
 from labkit.norm.backward import BatchBackward
+from labkit.norm.batch import BENCHED, COMPARED, STANDING, TAKES
+
+__all__ = ["BENCHED", "COMPARED", "STANDING", "TAKES"]
 
 PROBLEM = BatchBackward
 FORMATS = (FP32,)
@@ -12,8 +15,4 @@ EXAMPLES = (
     (35, 2, 3, 14),
     (6, 3, 20, 10, True, "NCHW", 1e-5, True),
 )
-BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
-COMPARED = 64, 256, 56, 56
-STANDING = 8, 8, 28, 28
 RECORD = "norm_batch_backward"
-TAKES = {"layout": ("NCHW",)}

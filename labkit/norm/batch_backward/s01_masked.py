@@ -1,12 +1,12 @@
-"""One kernel for each line of the formula, and each reads from memory what the one before wrote there.
+"""Four kernels, one per line of the formula; each reads what the previous one wrote to memory.
 
-The four lines are: the gradient where ReLU let y through, and 0 elsewhere; its sum, which is the gradient of the bias;
-the sum of its products with normalised x, which is that of the weight; and the gradient of x. A block finds a sum of a
-channel, a warp an image after the other, and a block computes a line for the plane of an image and a channel.
+The lines are: the gradient where y passed ReLU, and 0 elsewhere; its sum, which is dbias; the sum of its products with
+normalised x, which is dweight; and dx. A block computes a sum of one channel, with one image per warp. In the other
+kernels a block computes one line for one plane, the pixels of one image and channel.
 
-Whether ReLU let y through is computed again from x, which the sums need anyway: y need not be kept.
+Whether y passed ReLU is recomputed from x, which the sums need anyway: y need not be stored.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     3       masked: dy and x read, its result written
     1       biases: read
@@ -14,7 +14,7 @@ Costs, in passes over memory, each of them all values read or written once:
     3       gradients: read, and x, dx written
     9       passes in all
 
-Limited by memory: a few operations a value, and 36 bytes. `s02_both_sums` takes two sums of what it reads.
+Limited by memory: a few operations per value, and 36 bytes. `s02_both_sums` computes two sums of one load.
 
 Parts: `block_sum` of `labkit.parts.sums`.
 """
@@ -24,14 +24,13 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.sums import block_sum
 
-WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
-THREADS = 256  # of a block that computes a line
+WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
+THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit
@@ -47,45 +46,45 @@ def masked(dy, x, weight, bias, mean, variance, dx, eps, relu):
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def biases(dx, dbias, images):
-    of_warps = cuda.shared.array(WARPS, np.float32)
+    warp_partials = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    total = np.float32(0)
+    g_sum = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, dx.shape[1], WARP):
-            total += dx[n * channels + c, i]
-    total = block_sum(total, of_warps)
+            g_sum += dx[n * channels + c, i]
+    g_sum = block_sum(g_sum, warp_partials)
     if t == 0:
-        dbias[c] = total
+        dbias[c] = g_sum
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def weights(dx, x, mean, variance, dweight, images, eps):
-    of_warps = cuda.shared.array(WARPS, np.float32)
+    warp_partials = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    products = np.float32(0)
+    gx_sum = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         plane = n * channels + c
         for i in range(t % WARP, x.shape[1], WARP):
-            products += dx[plane, i] * (x[plane, i] - mean[c])
-    products = block_sum(products, of_warps)
+            gx_sum += dx[plane, i] * (x[plane, i] - mean[c])
+    gx_sum = block_sum(gx_sum, warp_partials)
     if t == 0:
-        dweight[c] = products / sqrt(variance[c] + eps)
+        dweight[c] = gx_sum / sqrt(variance[c] + eps)
 
 
 @cuda.jit
-def gradients(x, weight, mean, variance, dx, dweight, dbias, values, eps):
+def gradients(x, weight, mean, variance, dx, dweight, dbias, num_values, eps):
     plane = cuda.blockIdx.x
     c = plane % mean.shape[0]
     root = sqrt(variance[c] + eps)
-    scale, share, slope = weight[c] / root, dbias[c] / values, dweight[c] / values / root
+    scale, g_mean, slope = weight[c] / root, dbias[c] / num_values, dweight[c] / num_values / root
     for i in range(cuda.threadIdx.x, x.shape[1], THREADS):
-        dx[plane, i] = scale * (dx[plane, i] - share - (x[plane, i] - mean[c]) * slope)
+        dx[plane, i] = scale * (dx[plane, i] - g_mean - (x[plane, i] - mean[c]) * slope)
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem):
-    """dx, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dweight and dbias of images in NCHW."""
     problem.check(dy, x, weight, bias, mean, variance, dx, dweight, dbias, takes=TAKES)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
+    dy, x, dx = as_planes(dy, x, dx)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     eps = np.float32(problem.eps)
     return [

@@ -1,16 +1,16 @@
-"""A small channel stays in the registers of one block: dy and x are read once, and no block waits for others.
+"""One block keeps a small channel in registers: dy and x are read once, and blocks do not wait for each other.
 
-A channel of 32 images of 7 x 7 pixels has 1568 values, four for each of 416 threads, which take neighbours. With all of
-them at hand, masked, and as far from the mean as they are, the block finds both sums, behind one barrier, and each
-thread writes what follows from them.
+A channel of 32 images of 7 x 7 pixels has 1568 values, four for each of 416 threads, which read neighbours. Registers
+hold the masked gradients and the distances from the mean. The block computes both sums with one barrier, and each
+thread writes its dx.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     3       in_registers: dy and x read, dx written
     3       passes in all
 
-Limited by how long memory takes to answer, once to read and once to write, and by the sums of a block. Larger channels
-do not fit. `s07_one_read` keeps them in the shared memory of several blocks.
+Limited by memory latency, once for the load and once for the store, and by the block reduction. Larger channels do not
+fit. `s07_one_read` keeps them in the shared memory of several blocks.
 
 Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
@@ -21,11 +21,10 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vectors import load, store
 
@@ -33,91 +32,81 @@ FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)
 COMPARED = 32, 512, 7, 7
 LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)
-SHARE, MOST_SHARE = 4, 16  # values of a thread, of each array
-MOST_THREADS = 512  # of a block, but where its threads take less than `geometry` would give them
-PIXELS = 49  # of a plane
-WARP, MOST_WARPS = 32, 18
-AT_ONCE = True  # all blocks run, or another step is chosen: a second one in their place would wait for memory again
+PER_THREAD, MAX_PER_THREAD = 4, 16  # values per thread and array
+MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer values
+PIXELS = 49  # per plane
+WARP, MAX_WARPS = 32, 18
+AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
 
 @cuda.jit
 def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, eps, relu):
-    gradient = cuda.local.array(SHARE, np.float32)
-    own = cuda.local.array(SHARE, np.float32)
-    one = cuda.local.array(1, np.float32)
-    of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
+    dy_reg = cuda.local.array(PER_THREAD, np.float32)
+    x_reg = cuda.local.array(PER_THREAD, np.float32)
+    element = cuda.local.array(1, np.float32)
+    warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     channels = np.uint32(cuda.gridDim.x)
-    for k in range(SHARE):
+    for k in range(PER_THREAD):
         image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
-        gradient[k] = own[k] = np.float32(0)
+        dy_reg[k] = x_reg[k] = np.float32(0)
         if image < images:
-            load(dy, image * channels + c, i, one)
-            gradient[k] = one[0]
-            load(x, image * channels + c, i, one)
-            own[k] = one[0]
+            load(dy, image * channels + c, i, element)
+            dy_reg[k] = element[0]
+            load(x, image * channels + c, i, element)
+            x_reg[k] = element[0]
 
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root
-    total = products = np.float32(0)
-    for k in range(SHARE):
+    g_sum = gx_sum = np.float32(0)
+    for k in range(PER_THREAD):
         if (t + k * threads) // PIXELS < images:
-            own[k] -= centre
-            if relu and own[k] * scale + shift <= np.float32(0):  # a NaN is not below zero
-                gradient[k] = np.float32(0)
-            total += gradient[k]
-            products += gradient[k] * own[k]
-    total, products = block_all_sum2(total, products, of_warps)
+            x_reg[k] -= centre
+            if relu and x_reg[k] * scale + shift <= np.float32(0):  # a NaN is not below zero
+                dy_reg[k] = np.float32(0)
+            g_sum += dy_reg[k]
+            gx_sum += dy_reg[k] * x_reg[k]
+    g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials)
     if t == 0:
-        dbias[c] = total
-        dweight[c] = products / root
+        dbias[c] = g_sum
+        dweight[c] = gx_sum / root
 
-    values = np.float32(images * PIXELS)
-    level, slope = total / values, products / values / (root * root)
-    for k in range(SHARE):
+    num_values = np.float32(images * PIXELS)
+    g_mean, slope = g_sum / num_values, gx_sum / num_values / (root * root)
+    for k in range(PER_THREAD):
         image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
         if image < images:
-            one[0] = scale * (gradient[k] - level - own[k] * slope)
-            store(dx, image * channels + c, i, one)
+            element[0] = scale * (dy_reg[k] - g_mean - x_reg[k] * slope)
+            store(dx, image * channels + c, i, element)
 
 
-def geometry(problem, most_share: int = MOST_SHARE) -> tuple[int, int]:
-    """How many values a thread takes, of at most so many, and threads of a block.
+def geometry(problem, limit: int = MAX_PER_THREAD) -> tuple[int, int]:
+    """Return values per thread, within a limit, and threads per block; raise TooLarge if a channel does not fit."""
+    per_thread = -(-problem.values // MAX_THREADS)
+    if per_thread > MAX_PER_THREAD:
+        raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MAX_THREADS * MAX_PER_THREAD}")
+    per_thread = min(per_thread, limit)
+    return per_thread, WARP * -(-problem.values // (per_thread * WARP))
 
-    Raises
-    ------
-    TooLarge
-        A channel has more values than a block keeps.
+
+def register_limit(pixels: int, format) -> int:
+    """Return the most values that a thread's registers hold.
+
+    For 16 float32 values the compiler also keeps each index, unless planes are a power of two: that takes 144
+    registers, and a thread of a block of 512 has 128. Such planes need larger blocks, with 15 values per thread.
     """
-    share = -(-problem.values // MOST_THREADS)
-    if share > MOST_SHARE:
-        raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MOST_THREADS * MOST_SHARE}")
-    share = min(share, most_share)
-    return share, WARP * -(-problem.values // (share * WARP))
-
-
-def fitting_share(pixels: int, format) -> int:
-    """The most values that a thread keeps in the registers that it has.
-
-    With 16 float32 values the compiler keeps the index of each too, unless planes are a power of two: that takes 144
-    registers, and a thread of a block of 512 has 128. Larger blocks then take 15 values a thread.
-    """
-    return MOST_SHARE - 1 if format is FP32 and pixels & (pixels - 1) else MOST_SHARE
+    return MAX_PER_THREAD - 1 if format is FP32 and pixels & (pixels - 1) else MAX_PER_THREAD
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
-    """dx, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
-    share, threads = geometry(problem, fitting_share(problem.H * problem.W, format))
+    dy, x, dx = as_planes(dy, x, dx)
+    pixels = problem.H * problem.W
+    per_thread, threads = geometry(problem, register_limit(pixels, format))
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = specialise_for(in_registers, format.dtype, problem.H * problem.W, share)
-    return [Launch(kernel, problem.C, threads, arguments)]
-
-
-@lru_cache(128)  # a kernel for each size of planes
-def specialise_for(kernel, dtype, pixels: int, share: int):
-    """The kernel's copy for images of a type, planes of so many pixels, and so many values of a thread."""
-    return specialise(kernel, PIXELS=pixels, SHARE=share, WIDTH=1, ELEMENT=dtype.type)
+    constants = {"PIXELS": pixels, "PER_THREAD": per_thread, "WIDTH": 1, "ELEMENT": format.dtype.type}
+    return [Launch(specialise_once(in_registers, **constants), problem.C, threads, arguments)]

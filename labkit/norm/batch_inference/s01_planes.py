@@ -1,19 +1,19 @@
-"""An image in NCHW is a row of values, of which a thread takes 16 bytes at a time, and finds out whose they are.
+"""An image in NCHW is a row of values: a thread loads 16 bytes at a time, and computes their channel.
 
-A channel's values of an image are a plane, and planes follow one another. The number of a value in its image, divided
-by the pixels of a plane, is its channel. Neighbours may belong to two channels where a plane is no multiple of 16
-bytes; they are taken at once all the same, if an image is such a multiple, as 512 planes of 7 x 7 pixels are. The mean
-is taken away before anything is multiplied: a factor and a summand, made once for each channel, would cost one
-operation less, and where the mean is many spreads from zero nearly all digits.
+The values of one image and channel are a plane, and planes are contiguous. The index of a value in its image, divided
+by the pixels of a plane, is its channel. If planes are not multiples of 16 bytes, a vector may contain two channels;
+vectors still serve if images are multiples of 16 bytes, such as 512 planes of 7 x 7 pixels. The mean is subtracted
+before the multiplication. One factor and one summand, computed once per channel, would save an operation, but lose
+nearly all digits if the mean is many spreads from zero.
 
-A thread has up to four such loads under way, and fewer of small images, so that all SMs have blocks.
+A thread has up to four such loads in flight, fewer for small images, so that all SMs have blocks.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     2       planes: read, written
     2       passes in all
 
-Limited by memory. In NHWC a value's channel changes from neighbour to neighbour: `s02_pixels`.
+Limited by memory. In NHWC neighbouring values have different channels: `s02_pixels`.
 
 Parts: `load`, `store` of `labkit.parts.vectors`.
 """
@@ -42,15 +42,15 @@ COMPARED = BENCHED[0]
 STANDING = 8, 8, 28, 28
 TAKES = {"layout": ("NCHW",)}
 THREADS = 256
-WIDTH = 4  # neighbours of a load
-LOADS, MOST_LOADS = 4, 4  # that a thread has under way
-RESIDENT = 8  # blocks of an SM
-MOST = 2**32
+WIDTH = 4  # neighbours per load
+LOADS, MAX_LOADS = 4, 4  # loads in flight per thread
+BLOCKS_PER_SM = 8
+VALUE_LIMIT = 2**32
 
 
 @cuda.jit
 def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
-    own = cuda.local.array((LOADS, WIDTH), np.float32)
+    x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     channels, piece = np.uint32(weight.shape[0]), np.uint32(WIDTH * LOADS * THREADS)
     pieces = np.uint32((values + piece - 1) // piece)  # of an image
     image = np.uint32(cuda.blockIdx.x // pieces)
@@ -58,7 +58,7 @@ def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
     for k in range(LOADS):
         i = np.uint32(start + k * WIDTH * THREADS)
         if i < values:
-            load(x, image, i, own[k])
+            load(x, image, i, x_reg[k])
     for k in range(LOADS):
         i = np.uint32(start + k * WIDTH * THREADS)
         if i < values:
@@ -68,31 +68,31 @@ def planes(x, mean, variance, weight, bias, y, values, pixels, eps, relu):
                 if pixel == pixels:
                     c, pixel = np.uint32(min(np.uint32(c + 1), np.uint32(channels - 1))), np.uint32(0)
                     centre, shift, scale = mean[c], bias[c], weight[c] / sqrt(variance[c] + eps)
-                value = (own[k, e] - centre) * scale + shift
-                own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                value = (x_reg[k, e] - centre) * scale + shift
+                x_reg[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
                 pixel += np.uint32(1)
-            store(y, image, i, own[k])
+            store(y, image, i, x_reg[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int]:
-    """Loads of a thread, as many as leave blocks for all SMs, and blocks of an image."""
-    values, loads = problem.C * problem.H * problem.W, MOST_LOADS
-    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    """Return loads per thread, the most for which all SMs have blocks, and blocks per image."""
+    values, loads = problem.C * problem.H * problem.W, MAX_LOADS
+    blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     while loads > 1 and problem.N * values < blocks * THREADS * width * loads:
         loads //= 2
     return loads, -(-values // (width * loads * THREADS))
 
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
-    """y, of images in NCHW."""
+    """Return the launch for y of images in NCHW."""
     problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
     values = prod(x.shape[1:])
-    if values >= MOST:
-        raise TooLarge(f"an image has {values} values, and this step counts them below {MOST}")
+    if values >= VALUE_LIMIT:
+        raise TooLarge(f"an image has {values} values, and this step counts them below {VALUE_LIMIT}")
     x, y = reshaped(x, problem.N, values), reshaped(y, problem.N, values)
-    at_once = vector_width(x, y)
-    loads, blocks = geometry(problem, at_once)
+    width = vector_width(x, y)
+    loads, blocks = geometry(problem, width)
     numbers = np.uint32(values), np.uint32(problem.H * problem.W), np.float32(problem.eps), problem.relu
-    arguments = kernel_view(x, at_once), running_mean, running_variance, weight, bias, kernel_view(y, at_once), *numbers
-    kernel = specialise_vectors(planes, format.dtype, at_once, THREADS, LOADS=loads)
+    arguments = kernel_view(x, width), running_mean, running_variance, weight, bias, kernel_view(y, width), *numbers
+    kernel = specialise_vectors(planes, format.dtype, width, THREADS, LOADS=loads)
     return [Launch(kernel, problem.N * blocks, THREADS, arguments)]

@@ -1,9 +1,9 @@
-"""In NHWC a thread keeps what it needs of the channels that 16 bytes hold, and goes down the pixels of all images.
+"""In NHWC a thread holds the parameters of one vector's channels, and processes the pixels of all images.
 
-Images are a matrix: a row for each pixel, a column for each channel. Threads of a warp take neighbours in a row, so
-that all that is loaded is used, and what a thread knows of its channels serves all its pixels.
+Images are a matrix: a row per pixel, a column per channel. The threads of a warp read neighbours of a row, so that
+accesses are coalesced, and the parameters of a thread's channels serve all its pixels.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     2       pixels: read, written
     2       passes in all
@@ -13,14 +13,14 @@ Limited by memory.
 Parts: `load`, `store` of `labkit.parts.vectors`.
 """
 
-from math import prod, sqrt
+from math import sqrt
 
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
+from labkit.norm.images import as_pixels
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 
@@ -36,55 +36,55 @@ COMPARED = BENCHED[0]
 STANDING = 8, 64, 14, 14, True, "NHWC"
 TAKES = {"layout": ("NHWC",)}
 THREADS = 256
-WIDTH = 4  # channels of a thread
-MOST_ACROSS = 32  # threads that stand side by side in a row
-LOADS, MOST_LOADS = 4, 4  # that a thread has under way
-RESIDENT = 8  # blocks of an SM
+WIDTH = 4  # channels per thread
+MAX_ACROSS = 32  # threads per row
+LOADS, MAX_LOADS = 4, 4  # loads in flight per thread
+BLOCKS_PER_SM = 8
 
 
 @cuda.jit
 def pixels(x, mean, variance, weight, bias, y, across, eps, relu):
-    own = cuda.local.array((LOADS, WIDTH), np.float32)
+    x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     rows, channels, t = np.uint32(x.shape[0]), np.uint32(weight.shape[0]), np.uint32(cuda.threadIdx.x)
-    down = np.uint32(THREADS // across)  # rows of a block's threads
+    down = np.uint32(THREADS // across)  # rows of the block's threads
     c = np.uint32(WIDTH * (cuda.blockIdx.y * across + t % across))
     start = np.uint32(cuda.blockIdx.x * LOADS * down + t // across)
     if c < channels:
         for k in range(LOADS):
             row = np.uint32(start + k * down)
             if row < rows:
-                load(x, row, c, own[k])
+                load(x, row, c, x_reg[k])
         for e in range(WIDTH):
             channel = np.uint32(c + e)
             centre, shift = mean[channel], bias[channel]
             scale = weight[channel] / sqrt(variance[channel] + eps)
             for k in range(LOADS):
                 if np.uint32(start + k * down) < rows:
-                    value = (own[k, e] - centre) * scale + shift
-                    own[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+                    value = (x_reg[k, e] - centre) * scale + shift
+                    x_reg[k, e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
         for k in range(LOADS):
             row = np.uint32(start + k * down)
             if row < rows:
-                store(y, row, c, own[k])
+                store(y, row, c, x_reg[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
-    """Threads side by side, a power of two; loads of each, as many as leave blocks for all SMs; and the grid."""
-    vectors, loads = -(-problem.C // width), MOST_LOADS
-    across = min(MOST_ACROSS, 1 << (vectors - 1).bit_length())
+    """Return threads per row, a power of two; loads per thread, the most for which all SMs have blocks; the grid."""
+    vectors, loads = -(-problem.C // width), MAX_LOADS
+    across = min(MAX_ACROSS, 1 << (vectors - 1).bit_length())
     wide = -(-vectors // across)
-    blocks = RESIDENT * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     while loads > 1 and problem.values * wide * across < blocks * THREADS * loads:
         loads //= 2
     return across, loads, (-(-problem.values // (loads * THREADS // across)), wide)
 
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
-    """y, of images in NHWC."""
+    """Return the launch for y of images in NHWC."""
     problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
-    at_once = vector_width(x, y)
-    across, loads, grid = geometry(problem, at_once)
+    x, y = as_pixels(x, y)
+    width = vector_width(x, y)
+    across, loads, grid = geometry(problem, width)
     numbers = np.uint32(across), np.float32(problem.eps), problem.relu
-    arguments = kernel_view(x, at_once), running_mean, running_variance, weight, bias, kernel_view(y, at_once), *numbers
-    return [Launch(specialise_vectors(pixels, format.dtype, at_once, THREADS, LOADS=loads), grid, THREADS, arguments)]
+    arguments = kernel_view(x, width), running_mean, running_variance, weight, bias, kernel_view(y, width), *numbers
+    return [Launch(specialise_vectors(pixels, format.dtype, width, THREADS, LOADS=loads), grid, THREADS, arguments)]

@@ -1,4 +1,4 @@
-"""Batch norm in training, with ReLU, of images in NHWC, where the channels of a pixel lie side by side."""
+"""Batch norm in training, with ReLU, of images in NHWC: ever fewer passes over memory, one idea per step."""
 
 from labkit.formats import BF16, FP32
 from labkit.norm.problem import BatchForward

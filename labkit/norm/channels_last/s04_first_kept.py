@@ -1,19 +1,19 @@
-"""What is summed first stays on the chip, what is summed last is still in L2: only what is between is read again.
+"""The tiles read first stay on the chip, those read last are still in L2: only the ones in between are read again.
 
-A batch of 64 images of 56 x 56 pixels has 205 MB, and the SMs of an H100 keep 27 of it, so that most must be read
-twice. But blocks that stay keep a part, where two kernels would forget all. Each takes every 132nd tile of pixels, with
-all their channels: memory that follows, of which nothing is fetched that nobody wants. The copy engine puts the first
-tiles where they stay, and those after them into a ring; the threads sum what has come. Then blocks meet twice: all
-leave what they found, each merges it for a few channels, all learn what became of these. Now the ring runs backwards:
-tiles are scaled where they lie and stored, and those before them are fetched again, the latest first, some of which L2
-still has. The tiles that stayed come at the end: what L2 holds of them would have been in the way.
+A batch of 64 images of 56 x 56 pixels has 205 MB. The SMs of an H100 keep 27 MB of it, so that most is read twice.
+Persistent blocks keep a part between the two uses; two kernels would lose all. Each block processes every 132nd tile of
+pixels, with all their channels: contiguous memory, of which every byte is used. TMA loads the first tiles into
+permanent buffers, and the others into a ring; the threads sum each tile that has arrived. Then blocks synchronise
+twice: all write their sums, each merges them for a few channels, and all read the results. Now the ring runs backwards:
+tiles are normalised in place and stored, and earlier ones are loaded again, the latest first, some of which L2 still
+holds. The permanent tiles come last, so that L2 need not hold them.
 
-Costs, in passes over memory, each of them all values read or written once, where all tiles are kept:
+Costs in passes over memory, each of which reads or writes all values once:
 
     2       first_kept: read, written; what is not kept is read again
     2       passes in all
 
-Limited by memory: L2 and the SMs together hold a part only.
+Limited by memory: L2 and the SMs together hold only a part.
 
 Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
 `labkit.parts.vectors`.
@@ -26,11 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
-from labkit.norm.pieces import scaled
+from labkit.norm.pieces import normalise, tma_rows
 from labkit.parts.meeting import meet
 from labkit.parts.moments import merged, of_warp
 from labkit.parts.vectors import load_at, store_at
@@ -44,51 +43,51 @@ EXAMPLES = (
     (2, 40, 12, 16, True, "NHWC"),
 )
 BENCHED = (64, 256, 56, 56, True, "NHWC"), (32, 64, 112, 112, True, "NHWC"), (32, 512, 7, 7, True, "NHWC")
-LANES, LINE_WORDS, LINE_VECTORS = 32, 32, 8  # of a warp; and of 128 bytes
-WARPS = 16  # that sum and scale; one more gives orders to the copy engine
+LANES, LINE_WORDS, LINE_VECTORS = 32, 32, 8  # per warp; per 128-byte line
+WARPS = 16  # that sum and normalise; one more warp issues TMA copies
 THREADS = LANES * WARPS
-GROUPS, GROUPINGS = 4, (1, 2, 4)  # of warps: each has places of its own in the ring, so that it waits seldom
+GROUPS, GROUPINGS = 4, (1, 2, 4)  # of warps: each has its own slots of the ring, so that it rarely waits
 GROUP_THREADS = THREADS // GROUPS
-FIELDS = 3  # that a block leaves in memory: the mean in two floats, and squares
-WIDTH = 4  # channels of a thread: 16 bytes
-ELEMENT = np.float32  # what memory holds, or words of two bfloat16
-ACROSS = 64  # vectors of a pixel
-LINES = KEPT_LINES = 128  # of a tile, and what it takes in shared memory, where tiles begin at multiples of 1024 bytes
+FIELDS = 3  # that a block writes to memory: the mean in two floats, and squares
+WIDTH = 4  # channels per thread: 16 bytes
+ELEMENT = np.float32  # type in memory; uint32 for two bfloat16
+ACROSS = 64  # vectors per pixel
+LINES = KEPT_LINES = 128  # per tile, and in its shared memory, which begins at a multiple of 1024 bytes
 TILE = LINES * LINE_VECTORS  # vectors
-KEPT, RING = 8, 5  # tiles that stay, and of the ring
+KEPT, RING = 8, 5  # permanent tiles, and tiles of the ring
 SLOTS = KEPT + RING
-MOST_RING = 8
-LAG = 1  # stores that may still read their tiles
-NEAR = 4  # pixels, at the beginning of a block's first tile, whose mean is taken away from all of its values
-SHARE = 5  # of the blocks, that a lane merges
-MOST_VECTORS, MOST_LINES = 1024, 256  # of a tile: as many as should be, and as many as the copy engine moves at once
-CHIP_BYTES = 224 * 1024  # of an SM, without what little else a block needs
+MAX_RING = 8
+LAG = 1  # stores in flight, which still read their tiles
+REFERENCE_PIXELS = 4  # the mean of a block's first pixels is subtracted from all its values
+BLOCKS_PER_LANE = 5  # blocks that a lane merges
+MAX_VECTORS, MAX_LINES = 1024, 256  # per tile: the preferred size, and the limit of a TMA copy
+CHIP_BYTES = 224 * 1024  # of shared memory per SM, without a block's small arrays
 
 
 @cuda.jit(device=True)
-def place_of(i):
-    """Where the i-th tile of a block lies, and how many have lain there before it."""
+def tile_slot(i):
+    """Return the slot of the i-th tile of a block, and the number of earlier tiles in that slot."""
     if i < KEPT:
         return np.uint32(i), np.uint32(0)
     return np.uint32(KEPT + (i - KEPT) % RING), np.uint32((i - KEPT) // RING)
 
 
 @cuda.jit(device=True)
-def place_backwards(step, mine, passing):
-    """Which tile of a block is scaled at a step, where it lies, and how often that place was summed and scaled before.
+def tile_slot_backwards(step, num_tiles, num_streamed):
+    """Return the tile that a block normalises at a step, its slot, and how often tiles of that slot were consumed.
 
-    Those that pass through the ring come first, the latest before all; then those that stayed.
+    Tiles of the ring come first, the latest one before the others; then the permanent ones.
     """
-    if step >= passing:
-        return np.uint32(step - passing), np.uint32(step - passing), np.uint32(1)
-    i = np.uint32(mine - 1 - step)
+    if step >= num_streamed:
+        return np.uint32(step - num_streamed), np.uint32(step - num_streamed), np.uint32(1)
+    i = np.uint32(num_tiles - 1 - step)
     slot = np.uint32((i - KEPT) % RING)
-    return i, np.uint32(KEPT + slot), np.uint32((passing - 1 - slot) // RING + 1 + step // RING)
+    return i, np.uint32(KEPT + slot), np.uint32((num_streamed - 1 - slot) // RING + 1 + step // RING)
 
 
 @cuda.jit(device=True)
 def pixels_of(block, blocks, pixels):
-    """How many pixels a block sums."""
+    """Return the number of pixels of a block."""
     per_tile = np.uint32(TILE // ACROSS)
     rounds, rest = pixels // (per_tile * blocks), pixels % (per_tile * blocks)
     return rounds * per_tile + min(per_tile, max(rest, block * per_tile) - block * per_tile)
@@ -100,71 +99,76 @@ def first_kept(
     factor, relu,
 ):  # fmt: skip
     tiles = ptx.shared_array(0, (SLOTS, KEPT_LINES, LINE_WORDS), ELEMENT)
-    landed = cuda.shared.array(SLOTS, np.uint64)
-    done = cuda.shared.array(SLOTS, np.uint64)
+    full_bar = cuda.shared.array(SLOTS, np.uint64)
+    consumed = cuda.shared.array(SLOTS, np.uint64)
     sums = cuda.shared.array((2, WIDTH, THREADS), np.float32)
-    nears = cuda.shared.array((WIDTH, ACROSS), np.float32)
-    own = cuda.local.array(WIDTH, np.float32)
-    near = cuda.local.array(WIDTH, np.float32)
+    references = cuda.shared.array((WIDTH, ACROSS), np.float32)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    reference = cuda.local.array(WIDTH, np.float32)
     total = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
-    theirs = cuda.local.array((FIELDS, SHARE), np.float32)
+    block_partials = cuda.local.array((FIELDS, BLOCKS_PER_LANE), np.float32)
     t, block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     lane, warp, channels = np.uint32(t % LANES), np.uint32(t // LANES), np.uint32(weight.shape[0])
     group, u = np.uint32(t // GROUP_THREADS), np.uint32(t % GROUP_THREADS)
-    active = np.uint32(GROUP_THREADS // ACROSS * ACROSS)  # of a group: each meets the same channels in all tiles
+    active = np.uint32(GROUP_THREADS // ACROSS * ACROSS)  # threads per group: each has the same channels in all tiles
     count = pixels_of(block, blocks, pixels)
     vectors = np.uint32(count * ACROSS)  # of the block
-    mine = np.uint32((vectors + TILE - 1) // TILE)  # its tiles
-    passing = np.uint32(max(mine, np.uint32(KEPT)) - KEPT)  # those that do not stay
+    num_tiles = np.uint32((vectors + TILE - 1) // TILE)  # of the block
+    num_streamed = np.uint32(max(num_tiles, np.uint32(KEPT)) - KEPT)  # tiles that pass through the ring
+    # -- initialise the barriers --
     if t == 0:
         for slot in range(SLOTS):
-            ptx.mbarrier_init(landed, slot, 1)
-            ptx.mbarrier_init(done, slot, WARPS // GROUPS)
+            ptx.mbarrier_init(full_bar, slot, 1)
+            ptx.mbarrier_init(consumed, slot, WARPS // GROUPS)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
 
+    # -- load tiles; sum the values --
     if warp == WARPS:
         if lane == 0:
-            for i in range(mine):
-                slot, turn = place_of(i)
-                if turn > 0:
-                    ptx.mbarrier_wait(done, slot, (turn - 1) % 2)
-                ptx.mbarrier_expect(landed, slot, TILE * 16)
-                ptx.tma_load(tiles, (slot, 0, 0), x_map, ((block + i * blocks) * LINES, 0), landed, slot)
+            for i in range(num_tiles):
+                slot, uses = tile_slot(i)
+                if uses > 0:
+                    ptx.mbarrier_wait(consumed, slot, (uses - 1) % 2)
+                ptx.mbarrier_expect(full_bar, slot, TILE * 16)
+                ptx.tma_load(tiles, (slot, 0, 0), x_map, ((block + i * blocks) * LINES, 0), full_bar, slot)
         cuda.syncwarp()
     else:
         for e in range(WIDTH):
-            near[e] = total[e] = squares[e] = np.float32(0)
-        if mine > 0:
-            ptx.mbarrier_wait(landed, 0, 0)
-            first_pixels = min(np.uint32(min(NEAR, TILE // ACROSS)), count)
-            part_of_near = np.float32(1) / np.float32(first_pixels)
+            reference[e] = total[e] = squares[e] = np.float32(0)
+        if num_tiles > 0:
+            ptx.mbarrier_wait(full_bar, 0, 0)
+            first_pixels = min(np.uint32(min(REFERENCE_PIXELS, TILE // ACROSS)), count)
+            inv_reference_count = np.float32(1) / np.float32(first_pixels)
             for p in range(first_pixels):
                 v = np.uint32(p * ACROSS + u % ACROSS)
-                load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4), own)
+                load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4), x_reg)
                 for e in range(WIDTH):
-                    near[e] += own[e] * part_of_near
-        for i in range(group, mine, GROUPS):
-            slot, turn = place_of(i)
-            ptx.mbarrier_wait(landed, slot, turn % 2)
+                    reference[e] += x_reg[e] * inv_reference_count
+        for i in range(group, num_tiles, GROUPS):
+            slot, uses = tile_slot(i)
+            ptx.mbarrier_wait(full_bar, slot, uses % 2)
             if u < active:
                 for v in range(u, min(np.uint32(TILE), vectors - i * TILE), active):
                     load_at(
-                        tiles, (slot, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4), own
+                        tiles,
+                        (slot, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4),
+                        x_reg,
                     )
                     for e in range(WIDTH):
-                        value = own[e] - near[e]
+                        value = x_reg[e] - reference[e]
                         total[e] += value
                         squares[e] += value * value
             cuda.syncwarp()
             if lane == 0:
-                ptx.mbarrier_arrive(done, slot)
+                ptx.mbarrier_arrive(consumed, slot)
         for e in range(WIDTH):
             sums[0, e, t], sums[1, e, t] = total[e], squares[e]
             if t < ACROSS:
-                nears[e, t] = near[e]
+                references[e, t] = reference[e]
     cuda.syncthreads()
+    # -- sums of the block --
     for k in range(t, WIDTH * ACROSS, THREADS + LANES):
         e, column = np.uint32(k // ACROSS), np.uint32(k % ACROSS)
         all_total = all_squares = np.float32(0)
@@ -173,70 +177,74 @@ def first_kept(
                 all_total += sums[0, e, other]
                 all_squares += sums[1, e, other]
         c = np.uint32(column * WIDTH + e)
-        rest = all_total / np.float32(count)
-        partials[0, c, block], partials[1, c, block] = nears[e, column], rest
-        partials[2, c, block] = all_squares - all_total * rest
+        mean_lo = all_total / np.float32(count)
+        partials[0, c, block], partials[1, c, block] = references[e, column], mean_lo
+        partials[2, c, block] = all_squares - all_total * mean_lo
+    # -- exchange among all blocks --
     meet(arrived, 0, blocks)
 
+    # -- statistics of some channels --
     for c in range(warp * blocks + block, channels, (WARPS + 1) * blocks):
-        for step in range(SHARE):
+        for step in range(BLOCKS_PER_LANE):
             other = min(np.uint32(lane + step * LANES), np.uint32(blocks - 1))
             for field in range(FIELDS):
-                theirs[field, step] = partials[field, c, other]
-        values = average = rest = deviations = np.float32(0)
-        for step in range(SHARE):
+                block_partials[field, step] = partials[field, c, other]
+        num_values = average = mean_lo = m2 = np.float32(0)
+        for step in range(BLOCKS_PER_LANE):
             other = np.uint32(lane + step * LANES)
             n = np.float32(pixels_of(other, blocks, pixels)) if other < blocks else np.float32(0)
-            s = theirs[2, step] if other < blocks else np.float32(0)
-            m, r = theirs[0, step], theirs[1, step]
-            values, average, rest, deviations = merged(values, average, rest, deviations, n, m, r, s)
-        values, average, rest, deviations = of_warp(values, average, rest, deviations)
+            s = block_partials[2, step] if other < blocks else np.float32(0)
+            m, r = block_partials[0, step], block_partials[1, step]
+            num_values, average, mean_lo, m2 = merged(num_values, average, mean_lo, m2, n, m, r, s)
+        num_values, average, mean_lo, m2 = of_warp(num_values, average, mean_lo, m2)
         if lane == 0:
-            centre = average + rest
-            mean[c], variance[c] = centre, deviations / values
-            scales[c] = weight[c] / sqrt(deviations / values + eps)
-            unbiased, keep = deviations / (values - np.float32(1)), np.float32(1) - factor
+            centre = average + mean_lo
+            mean[c], variance[c] = centre, m2 / num_values
+            scales[c] = weight[c] / sqrt(m2 / num_values + eps)
+            unbiased, keep = m2 / (num_values - np.float32(1)), np.float32(1) - factor
             running_mean[c] = keep * running_mean[c] + factor * centre
             running_variance[c] = keep * running_variance[c] + factor * unbiased
+    # -- exchange the statistics --
     meet(arrived, 1, blocks)
 
+    # -- store tiles, load again; write y --
     if warp == WARPS:
         if lane == 0:
-            for step in range(mine):
-                i, slot, turn = place_backwards(step, mine, passing)
-                ptx.mbarrier_wait(done, slot, turn % 2)
+            for step in range(num_tiles):
+                i, slot, uses = tile_slot_backwards(step, num_tiles, num_streamed)
+                ptx.mbarrier_wait(consumed, slot, uses % 2)
                 ptx.tma_store(y_map, ((block + i * blocks) * LINES, 0), tiles, (slot, 0, 0))
                 ptx.tma_store_commit()
-                if step >= LAG and step - LAG + RING < passing:
+                if step >= LAG and step - LAG + RING < num_streamed:
                     ptx.tma_store_wait(LAG)
-                    i, slot, turn = place_backwards(step - LAG + RING, mine, passing)
-                    ptx.mbarrier_expect(landed, slot, TILE * 16)
-                    ptx.tma_load(tiles, (slot, 0, 0), x_map, ((block + i * blocks) * LINES, 0), landed, slot)
+                    i, slot, uses = tile_slot_backwards(step - LAG + RING, num_tiles, num_streamed)
+                    ptx.mbarrier_expect(full_bar, slot, TILE * 16)
+                    ptx.tma_load(tiles, (slot, 0, 0), x_map, ((block + i * blocks) * LINES, 0), full_bar, slot)
             ptx.tma_store_wait(0)
     else:
         c = np.uint32(u % ACROSS * WIDTH)
         for e in range(WIDTH):
-            near[e], total[e], squares[e] = mean[c + e], scales[c + e], bias[c + e]
-        for step in range(group, mine, GROUPS):
-            i, slot, turn = place_backwards(step, mine, passing)
-            if RING <= step < passing:
-                ptx.mbarrier_wait(landed, slot, (turn - 1) % 2)
+            reference[e], total[e], squares[e] = mean[c + e], scales[c + e], bias[c + e]
+        for step in range(group, num_tiles, GROUPS):
+            i, slot, uses = tile_slot_backwards(step, num_tiles, num_streamed)
+            if RING <= step < num_streamed:
+                ptx.mbarrier_wait(full_bar, slot, (uses - 1) % 2)
             if u < active:
                 for v in range(u, min(np.uint32(TILE), vectors - i * TILE), active):
                     line, word = v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4
-                    load_at(tiles, (slot, line, word), own)
+                    load_at(tiles, (slot, line, word), x_reg)
                     for e in range(WIDTH):
-                        own[e] = scaled(own[e], near[e], total[e], squares[e], relu)
-                    store_at(tiles, (slot, line, word), own)
+                        x_reg[e] = normalise(x_reg[e], reference[e], total[e], squares[e], relu)
+                    store_at(tiles, (slot, line, word), x_reg)
             ptx.fence_async()
             cuda.syncwarp()
             if lane == 0:
-                ptx.mbarrier_arrive(done, slot)
+                ptx.mbarrier_arrive(consumed, slot)
 
 
 class Geometry(NamedTuple):
-    """How pixels lie on the chip: vectors of 16 bytes of a pixel, lines of 128 bytes of a tile, tiles of a block that
-    stay, places of its ring, groups of its warps, and blocks."""
+    """Division of images: 16-byte vectors per pixel, 128-byte lines per tile; permanent tiles, ring slots and groups
+    of warps per block; blocks."""
 
     across: int
     lines: int
@@ -252,59 +260,53 @@ class Geometry(NamedTuple):
 
     @property
     def kept_bytes(self) -> int:
-        """Of a block."""
+        """Shared memory per block."""
         return (self.kept + self.ring) * self.kept_lines * LINE_WORDS * 4
 
 
 def geometry(problem, itemsize: int) -> Geometry:
-    """Tiles are as large as they should be, or smaller where blocks then have as many; all that fit are kept.
+    """Return tiles of the preferred size, or smaller ones if a block then has the same number; keep all that fit.
 
-    Raises
-    ------
-    TooLarge
-        Pixels do not begin at multiples of 16 bytes, a pixel has more channels than a block has threads for, or no
-        tile of whole pixels is of whole lines.
+    Raise TooLarge if pixels do not begin at multiples of 16 bytes, have more channels than a block's threads process,
+    or no tile of whole pixels has whole lines.
     """
     across, rest = divmod(problem.C * itemsize, 16)
     if rest:
         raise TooLarge(f"{problem.C} channels of {itemsize} bytes are no multiple of 16 bytes")
     all_vectors, unit = problem.values * across, lcm(across, LINE_VECTORS)
-    if across > THREADS or unit > MOST_LINES * LINE_VECTORS or all_vectors % LINE_VECTORS:
+    if across > THREADS or unit > MAX_LINES * LINE_VECTORS or all_vectors % LINE_VECTORS:
         raise TooLarge(f"{problem.values} pixels of {problem.C} channels are no tiles of whole lines of 128 bytes")
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    rounds = -(-all_vectors // (sms * max(MOST_VECTORS, unit)))
-    units = min(-(-all_vectors // (sms * rounds * unit)), MOST_LINES * LINE_VECTORS // unit)
-    vectors = units * unit  # of a tile
-    found = Geometry(across, vectors // LINE_VECTORS, 0, 1, 1, min(sms, -(-all_vectors // vectors)))
-    of_sums = (2 * THREADS + across) * 16 // itemsize * 4
-    slots, tiles = (CHIP_BYTES - of_sums) // found.kept_bytes, -(-all_vectors // (vectors * found.blocks))
+    rounds = -(-all_vectors // (sms * max(MAX_VECTORS, unit)))
+    units = min(-(-all_vectors // (sms * rounds * unit)), MAX_LINES * LINE_VECTORS // unit)
+    vectors = units * unit  # per tile
+    cut = Geometry(across, vectors // LINE_VECTORS, 0, 1, 1, min(sms, -(-all_vectors // vectors)))
+    sum_bytes = (2 * THREADS + across) * 16 // itemsize * 4
+    slots, tiles = (CHIP_BYTES - sum_bytes) // cut.kept_bytes, -(-all_vectors // (vectors * cut.blocks))
     groups = max(n for n in GROUPINGS if n * across <= THREADS and n < slots)
-    ring = min(MOST_RING, slots - 1) // groups * groups if tiles > slots else 1
-    return found._replace(kept=min(slots, tiles) - ring, ring=ring, groups=groups)
+    ring = min(MAX_RING, slots - 1) // groups * groups if tiles > slots else 1
+    return cut._replace(kept=min(slots, tiles) - ring, ring=ring, groups=groups)
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
-    """y, the statistics of the batch, and the running ones, of images in NHWC."""
+    """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
-    maps = [ptx.TensorMap(_in_lines(X, problem, format), (cut.lines, LINE_WORDS)) for X in (x, y)]
+    elements = 128 // format.itemsize  # per line
+    shape = problem.values * problem.C // elements, elements
+    maps = [ptx.TensorMap(tma_rows(X, *shape), (cut.lines, LINE_WORDS)) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)
-    kept = mean, variance, running_mean, running_variance, partials, workspace.array("scales", (problem.C,), np.float32)
+    scales = workspace.array("scales", (problem.C,), np.float32)
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
-    arguments = *maps, weight, bias, *kept, workspace.counters(2), *numbers
+    statistics = mean, variance, running_mean, running_variance, partials, scales
+    arguments = *maps, weight, bias, *statistics, workspace.counters(2), *numbers
     return [Launch(specialise_for(first_kept, cut, format), cut.blocks, THREADS + LANES, arguments, cut.kept_bytes)]
 
 
-def _in_lines(X, problem, format):
-    """Images as lines of 128 bytes: of float32, or of words of two bfloat16."""
-    X = reshaped(X, problem.values * problem.C * format.itemsize // 128, 128 // format.itemsize)
-    return X if X.dtype == np.float32 else as_words(X)
-
-
-@lru_cache(128)  # a kernel for many a size of images
+@lru_cache(128)  # kernels: many sizes of images need their own
 def specialise_for(kernel, cut: Geometry, format):
-    """The kernel's copy for these tiles, and for bits of bfloat16."""
+    """Return the kernel's copy for a geometry and a format."""
     constants = {
         "ACROSS": cut.across,
         "LINES": cut.lines,
@@ -313,7 +315,7 @@ def specialise_for(kernel, cut: Geometry, format):
         "KEPT": cut.kept,
         "RING": cut.ring,
         "SLOTS": cut.kept + cut.ring,
-        "SHARE": -(-cut.blocks // LANES),
+        "BLOCKS_PER_LANE": -(-cut.blocks // LANES),
         "GROUPS": cut.groups,
         "GROUP_THREADS": THREADS // cut.groups,
     }

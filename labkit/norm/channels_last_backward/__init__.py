@@ -2,6 +2,9 @@
 
 from labkit.formats import BF16, FP32
 from labkit.norm.backward import BatchBackward
+from labkit.norm.channels_last import BENCHED, COMPARED, STANDING, TAKES
+
+__all__ = ["BENCHED", "COMPARED", "STANDING", "TAKES"]
 
 PROBLEM = BatchBackward
 FORMATS = FP32, BF16
@@ -12,8 +15,4 @@ EXAMPLES = (
     (35, 140, 3, 14, True, "NHWC"),
     (6, 3, 20, 10, True, "NHWC", 1e-5, True),
 )
-BENCHED = tuple((*sizes, True, "NHWC") for sizes in ((64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)))
-COMPARED = BENCHED[0]
-STANDING = 8, 64, 14, 14, True, "NHWC"
 RECORD = "norm_channels_last_backward"
-TAKES = {"layout": ("NHWC",)}

@@ -1,1 +1,1 @@
-"""What users call: normalisation of arrays as they lie, and as plans."""
+"""The public calls of normalisation, and their operations."""

@@ -1,4 +1,4 @@
-"""Batch norm of images as they lie, in training and in inference, by the step of the ladders that suits them."""
+"""The call `batch_norm`, in training and in inference, and its operation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from labkit.formats import Format
 from labkit.norm import problem
 from labkit.norm.images import Layout
 from labkit.norm.inference import BatchInference
-from labkit.norm.interface.channels import OfChannels, check_number, check_truth
+from labkit.norm.interface.channels import ImageOperation, check_bool, check_number
 from labkit.norm.problem import BatchForward
 
 RUNNING = "running_mean", "running_variance"
@@ -21,8 +21,8 @@ MEASURED = "mean", "variance"
 
 
 @dataclass(frozen=True)
-class BatchNorm(OfChannels):
-    """A batch norm without its arrays; for the options see `batch_norm`."""
+class BatchNorm(ImageOperation):
+    """Operation of the call `batch_norm`, which describes the options."""
 
     training: bool = True
     momentum: float | None = 0.1
@@ -37,10 +37,11 @@ class BatchNorm(OfChannels):
 
     def __post_init__(self):
         super().__post_init__()
-        check_truth("training", self.training)
+        check_bool("training", self.training)
         if self.momentum is not None:
             check_number("momentum", self.momentum, ", or None for an average of all batches")
-        if self.batches is not None and not (_is_whole(self.batches) and self.batches >= 0):
+        is_whole = isinstance(self.batches, Integral) and not isinstance(self.batches, bool)
+        if self.batches is not None and not (is_whole and self.batches >= 0):
             raise ValueError(f"batches is {self.batches!r}: give how many there were before this one, 0 or more")
         if self.training and self.momentum is None and self.batches is None:
             raise ValueError(
@@ -62,7 +63,7 @@ class BatchNorm(OfChannels):
             return "momentum is None, which counts each batch otherwise, and a plan counts all alike: give a number"
         return ""
 
-    def problem_of(self, *sizes) -> BatchForward | BatchInference:
+    def make_problem(self, *sizes) -> BatchForward | BatchInference:
         if self.training:
             return BatchForward(*sizes, self.momentum, self.batches or 0, self.eps)
         return BatchInference(*sizes, self.eps)
@@ -101,65 +102,64 @@ def batch_norm(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "N C *pixels"]:
-    """y = (x - mean) / sqrt(variance + eps) * weight + bias, for each channel.
+    """Compute y = (x - mean) / sqrt(variance + eps) * weight + bias, for each channel.
 
     In training the mean and the variance are those of the batch, and the running statistics move towards them; in
-    inference they are the running statistics. What is computed and kept is what
-    `torch.nn.functional.batch_norm` computes and keeps.
+    inference they are the running statistics. Results and running statistics are those of
+    `torch.nn.functional.batch_norm`.
 
     Parameters
     ----------
     x
-        Images N x C x pixels ("NCHW") or N x pixels x C ("NHWC"), of any number of axes of pixels: an array of the
-        device (numba's, torch's, or any with `__cuda_array_interface__`), or one of the host (NumPy's or torch's),
-        which is copied there. It holds float32 or bfloat16. On the device its elements follow one another without gaps,
-        channel after channel or pixel after pixel, whatever the order of its axes is: a tensor of torch in
-        channels_last is NCHW.
+        Images N x C x pixels ("NCHW") or N x pixels x C ("NHWC") with any number of pixel axes, float32 or bfloat16. An
+        array on the device (of numba, torch, or with `__cuda_array_interface__`), or on the host (of NumPy or torch),
+        which is copied to the device. On the device the elements have no gaps, and are in the order of NCHW or of NHWC,
+        whatever the order of the axes: for a channels_last tensor of torch say layout="NCHW".
     weight, bias
-        A factor and a summand for each channel; None for 1 and 0.
+        Factor and summand per channel; None means 1 and 0.
     y
-        Where the result goes, in the order of x; x itself will do. If it is None, a new array of the kind that x is.
+        Output array, in the memory order of x; it may be x itself. None makes a new array of x's kind.
     running_mean, running_variance
-        The running statistics: moved in training, if they are there; read in inference. The variance is the unbiased
-        one, divided by one less than there are values.
+        Running statistics: updated in training, if they are passed; read in inference. The variance is the unbiased
+        one, divided by the number of values minus 1.
     mean, variance
-        Where the statistics of the batch go, if they are wanted; the variance is divided by the number of values.
+        Output arrays for the statistics of the batch; None stores none. The variance is divided by the number of
+        values.
     training
-        Whether the statistics are those of the batch.
+        Whether to normalise by the statistics of the batch.
     momentum, batches
-        How much the batch counts in the running statistics; or None, for an average of all batches, and how many there
-        were before this one.
+        Weight of the batch in the running statistics; or None, for the average of all batches, and the number of
+        earlier batches.
     eps
-        What is added to the variance.
+        Summand of the variance.
     relu
-        Whether what is below zero becomes zero; a NaN stays one.
+        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
     layout
-        The order of the axes of x and y.
+        Order of the axes of x and y.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of bits: "bfloat16" (uint16). None means the format of the arrays' type.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
-        arrays.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of torch
+        or CuPy arrays, else the default stream.
 
     Returns
     -------
-    y. Statistics are float32, and right where a mean is many spreads from zero; the same call gives the same bits each
-    time.
+    y. Statistics are float32, and accurate even if a mean is many spreads from zero. Equal calls give equal bits.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not.
+        An operand is no array, or has the wrong type.
     ValueError
-        Shapes do not fit, a channel has a single value in training, arrays have gaps, or one that is written shares
-        memory with another one.
+        Shapes do not fit, a channel has a single value in training, arrays have gaps, or an output shares memory with
+        another array.
 
     Notes
     -----
-    The kernels are those of `norm.ladder("batch")`, "channels_last" and "batch_inference"; which of them, is said by
-    `labkit.norm.interface.choice`.
-    The first call makes a plan, which later ones find again by how their operands lie, unless momentum is None: then
-    each batch counts otherwise, and has a plan of its own.
+    The kernels are those of `norm.ladder("batch")`, "channels_last" and "batch_inference";
+    `labkit.norm.interface.choice` chooses one.
+    The first call makes a plan. Later calls on arrays of the same layouts reuse it, unless momentum is None: then each
+    batch has another weight, and a plan of its own.
     (Ioffe and Szegedy, Batch Normalization, 2015, algorithms 1 and 2.)
 
     Examples
@@ -169,7 +169,3 @@ def batch_norm(
     """
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     return call(BatchNorm, arrays, (training, momentum, batches, eps, relu, layout, format), stream)
-
-
-def _is_whole(value) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""The gradients of batch norm in training, of images as they lie."""
+"""The call `batch_norm_backward`, and its operation."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from labkit.formats import Format
 from labkit.norm import backward
 from labkit.norm.backward import BatchBackward
 from labkit.norm.images import Layout
-from labkit.norm.interface.channels import OfChannels
+from labkit.norm.interface.channels import ImageOperation
 
 
 @dataclass(frozen=True)
-class BatchNormBackward(OfChannels):
-    """The gradients of a batch norm, without their arrays; for the options see `batch_norm_backward`."""
+class BatchNormBackward(ImageOperation):
+    """Operation of the call `batch_norm_backward`, which describes the options."""
 
     eps: float = 1e-5
     relu: bool = False
@@ -26,7 +26,7 @@ class BatchNormBackward(OfChannels):
     arrays, images = backward.ARRAYS, ("dy", "x", "dx")
     outputs, needed, in_place = ("dx", "dweight", "dbias"), ("dy", "x", "mean", "variance"), {"dx": "dy"}
 
-    def problem_of(self, *sizes) -> BatchBackward:
+    def make_problem(self, *sizes) -> BatchBackward:
         return BatchBackward(*sizes, self.eps)
 
 
@@ -48,20 +48,20 @@ def batch_norm_backward(
     format: str | Format | None = None,
     stream=None,
 ) -> tuple[Shaped[np.ndarray, "N C *pixels"], Float32[np.ndarray, " C"], Float32[np.ndarray, " C"]]:
-    """The gradients of images, weights and biases, of the gradient dy of what `batch_norm` gave in training.
+    """Compute the gradients of images, weights and biases of `batch_norm` in training, for a gradient dy of y.
 
     Parameters
     ----------
     dy
-        The gradient of y.
+        Gradient of y.
     x, weight, bias
-        What `batch_norm` was given; see there.
+        The arguments of `batch_norm`.
     mean, variance
-        The statistics of the batch, as `batch_norm` gives them.
+        Statistics of the batch, as `batch_norm` stores them.
     dx, dweight, dbias
-        Where the gradients go; new arrays if they are None. dx may be dy itself.
+        Output arrays; None makes new ones. dx may be dy itself.
     eps, relu, layout, format, stream
-        As `batch_norm` was given them. Where ReLU cut y, and where y was 0, no gradient comes back.
+        The options of `batch_norm`. With ReLU, dx has no contribution from values at or below 0.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def batch_norm_backward(
     Raises
     ------
     TypeError, ValueError
-        As `batch_norm`.
+        Arrays do not fit, for the reasons of `batch_norm`.
 
     Examples
     --------

@@ -1,28 +1,23 @@
-"""Which step computes a norm: the fastest of those that take the arrays as they lie."""
+"""Choice of the step that computes a norm: the fastest one that accepts the arrays' layouts."""
 
 from labkit.arrays.workspace import Workspace
 from labkit.calls.choice import Chooser, Chosen
 from labkit.formats import Format
-from labkit.ladder import Launch, Problem
-from labkit.norm.rows.problem import Rows
+from labkit.ladder import Problem
+from labkit.norm.rows.problem import RowProblem
 
-# Records are near in what a block does; how many blocks there are hardly matters.
+# A record is near if its blocks have the same work; the number of blocks hardly matters.
 ROWS = Chooser("norm", (("columns", 1), ("kind", 1)))
 IMAGES = Chooser("norm", (("values", 1), ("C", 1 / 2)), advice="take fewer images or channels at a time")
 
 
-def launches_of(arrays: tuple, problem: Problem, format: Format, workspace: Workspace) -> list[Launch]:
-    """What the fastest step launches for arrays that fit the problem.
+def chosen(arrays: tuple, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
+    """Return the fastest step for arrays that fit the problem, and its launches.
 
     Raises
     ------
     ValueError
-        There are too many images or channels for any of them, or rows are too wide.
+        No step accepts so many images or channels, or so wide rows.
     """
-    return chosen(arrays, problem, format, workspace).launches
-
-
-def chosen(arrays: tuple, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
-    """The fastest step for arrays that fit the problem, and its launches; raises as `launches_of`."""
-    chooser = ROWS if isinstance(problem, Rows) else IMAGES
+    chooser = ROWS if isinstance(problem, RowProblem) else IMAGES
     return chooser.fastest(arrays, problem, format, workspace)

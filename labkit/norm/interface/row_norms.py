@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm of the last axes of arrays, by the step of the ladder that suits them."""
+"""The calls `layer_norm` and `rms_norm`, and their operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,69 +8,58 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, sides, strides_of
-from labkit.arrays.owners import owner_of
+from labkit.arrays.checks import check_arrays, check_c_order
+from labkit.arrays.operands import format_held, sides
 from labkit.arrays.views import flat, reshaped
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import Format
 from labkit.ladder import Launch
-from labkit.layout import is_in_c_order
-from labkit.norm.interface.channels import FORMATS, INSTEAD, check_number
-from labkit.norm.interface.choice import launches_of
-from labkit.norm.interface.filled import filled
-from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, Rows
+from labkit.norm.interface.channels import DEFAULTS, FORMATS, check_number
+from labkit.norm.interface.choice import chosen
+from labkit.norm.interface.fill import fill_launch
+from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, RowProblem
 
-OF_ROWS = "mean", "rstd"
-OF_COLUMNS = "weight", "bias"
+ROW_ARRAYS = "mean", "rstd"
+COLUMN_ARRAYS = "weight", "bias"
 
 
-class OfRows(Operation):
-    """A norm of rows without its arrays; a subclass has the options eps and format."""
+class RowOperation(Operation):
+    """A norm of rows; a subclass has the options eps and format."""
 
     kind: ClassVar[Kind]
-    matrices, columns, names = ("x", "y"), OF_COLUMNS, ARRAYS  # those of the problem, in its order
+    matrices, columns, names = ("x", "y"), COLUMN_ARRAYS, ARRAYS  # names of the problem's arrays, in its order
     outputs, needed, in_place = ("y",), ("x",), {"y": "x"}
-    written = ("y", *OF_ROWS)
+    written = ("y", *ROW_ARRAYS)
 
     def __post_init__(self):
         check_number("eps", self.eps, " that is not below 0", least=0)
 
-    def declared(self, given: Mapping[str, object]) -> "OfRows":
+    def declared(self, given: Mapping[str, object]) -> "RowOperation":
         return replace(self, format=self._format(given["x"]))
 
     def check(self, given: Mapping[str, object]) -> None:
         x = given["x"]
         if len(x.shape) == 0:
             raise ValueError("x is a number: give an array of rows")
-        format, (rows, row) = self._format(x), _split(given)
+        format, (rows, row) = self._format(x), _split_shape(given)
         self._problem(rows, row)
-        for name, X in given.items():
-            wanted = row if name in self.columns else rows if name in OF_ROWS else (*rows, *row)
-            if tuple(X.shape) != wanted:
-                found, needed = map(sides, (X.shape, wanted))
-                raise ValueError(f"{name} is {found}, but {needed} beside x of {sides(x.shape)}: change it")
-            if name in self.matrices and not holds(X, format):
-                raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")
-            if name not in self.matrices and dtype_of(X) != np.float32:
-                raise TypeError(f"{name} holds {type_name(X)}, but beside x of {format} it is float32: convert it")
-            in_order = is_in_c_order(tuple(X.shape), strides_of(X), dtype_of(X).itemsize)
-            if not in_order and not owner_of(X).is_on_host(X):
-                raise ValueError(f"{name} is not in C order, and rows are taken as they follow in memory: copy it")
+        shapes = dict.fromkeys(given, (*rows, *row))
+        shapes |= dict.fromkeys(self.columns, row) | dict.fromkeys(ROW_ARRAYS, rows)
+        vectors = [name for name in given if name not in self.matrices]
+        check_arrays(given, shapes, format, first="x", float32_names=vectors, context=f"beside x of {sides(x.shape)}")
+        check_c_order(given)
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        rows, row = _split(given)
-        if name in self.columns:
-            return Result("x", row, "float32")
-        return Result("x", (*rows, *row))
+        rows, row = _split_shape(given)
+        return Result("x", row, "float32") if name in self.columns else Result("x", (*rows, *row))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        rows, row = _split(given)
-        if 0 in rows:  # of none, all sums are zero
-            return [filled(flat(given[name]), 0.0) for name in self.columns if name in self.written]
-        problem, made, arrays = self._problem(rows, row), [], []
+        rows, row = _split_shape(given)
+        if 0 in rows:  # a sum over no rows is zero
+            return [fill_launch(flat(given[name]), 0.0) for name in self.columns if name in self.written]
+        problem, fills, arrays = self._problem(rows, row), [], []
         for name in self.names:
             shape = problem.shapes.get(name)
             if shape is None:  # RMS norm has no such array
@@ -79,24 +68,24 @@ class OfRows(Operation):
                 arrays.append(reshaped(given[name], *shape))
             else:
                 arrays.append(workspace.array(f"instead of {name}", shape, np.float32))
-                if name in INSTEAD:
-                    made.append(filled(arrays[-1], INSTEAD[name]))
-        return made + launches_of(tuple(arrays), problem, self._format(given["x"]), workspace)
+                if name in DEFAULTS:
+                    fills.append(fill_launch(arrays[-1], DEFAULTS[name]))
+        return fills + chosen(tuple(arrays), problem, self._format(given["x"]), workspace).launches
 
-    def problem_of(self, rows: int, columns: int) -> Rows:
-        """The problem of so many rows of so many values."""
+    def make_problem(self, rows: int, columns: int) -> RowProblem:
+        """Return the problem of a number of rows and columns."""
         return RowForward(rows, columns, self.kind, self.eps)
 
-    def _problem(self, rows, row) -> Rows:
-        return self.problem_of(prod(rows) or 1, prod(row))  # no rows are checked as one is
+    def _problem(self, rows, row) -> RowProblem:
+        return self.make_problem(prod(rows) or 1, prod(row))  # a call on no rows has the checks of one row
 
     def _format(self, x) -> Format:
         return format_held("x", x, self.format, FORMATS)
 
 
 @dataclass(frozen=True)
-class LayerNorm(OfRows):
-    """See `layer_norm`."""
+class LayerNorm(RowOperation):
+    """Operation of the call `layer_norm`."""
 
     eps: float = 1e-5
     format: str | Format | None = None
@@ -105,8 +94,8 @@ class LayerNorm(OfRows):
 
 
 @dataclass(frozen=True)
-class RMSNorm(OfRows):
-    """See `rms_norm`."""
+class RMSNorm(RowOperation):
+    """Operation of the call `rms_norm`."""
 
     eps: float = 1e-5
     format: str | Format | None = None
@@ -127,42 +116,42 @@ def layer_norm(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row, as `torch.nn.functional.layer_norm` has it.
+    """Compute y = (x - mean) / sqrt(variance + eps) * weight + bias per row, as `torch.nn.functional.layer_norm`.
 
     Parameters
     ----------
     x
-        An array of the device (numba's, torch's, or any with `__cuda_array_interface__`) in C order, or one of the host
-        (NumPy's or torch's), which is copied there. It holds float32 or bfloat16.
+        Array of float32 or bfloat16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C order, or
+        on the host (of NumPy or torch), which is copied to the device.
     weight, bias
-        A factor and a summand for each value of a row; None for 1 and 0. A row is as many of the last axes of x as
-        these have, or the last one if there are none.
+        Factor and summand per value of a row; None means 1 and 0. They have the shape of a row, the last axes of x; if
+        both are None, a row is the last axis.
     y
-        Where the result goes; x itself will do. If it is None, a new array of the kind that x is.
+        Output array; it may be x itself. None makes a new array of x's kind.
     mean, rstd
-        Where the mean of each row goes, and one over the root of its variance and eps, if they are wanted.
+        Output arrays for the mean of each row and 1 / sqrt(variance + eps); None stores none.
     eps
-        What is added to the variance.
+        Summand of the variance.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of bits: "bfloat16" (uint16). None means the format of the arrays' type.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
-        arrays.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of torch
+        or CuPy arrays, else the default stream.
 
     Returns
     -------
-    y. Statistics are float32, and right where a mean is many spreads from zero.
+    y. Statistics are float32, and accurate even if a mean is many spreads from zero.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not.
+        An operand is no array, or has the wrong type.
     ValueError
-        Shapes do not fit, arrays have gaps, or one that is written shares memory with another one.
+        Shapes do not fit, arrays have gaps, or an output shares memory with another array.
 
     Notes
     -----
-    The kernels are those of `norm.ladder("rows")`. The first call makes a plan, which later ones find again.
+    The kernels are those of `norm.ladder("rows")`. The first call makes a plan, which later calls reuse.
     (Ba, Kiros and Hinton, Layer Normalization, 2016.)
 
     Examples
@@ -183,7 +172,7 @@ def rms_norm(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*rows columns"]:
-    """y = x / sqrt(mean square + eps) * weight for each row; all else is as for `layer_norm`.
+    """Compute y = x / sqrt(mean square + eps) * weight for each row; for parameters see `layer_norm`.
 
     (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.)
 
@@ -194,9 +183,9 @@ def rms_norm(
     return call(RMSNorm, (x, weight, y, rstd), (eps, format), stream)
 
 
-def _split(given) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape of all rows, and that of one."""
+def _split_shape(given) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Split the shape of x into the axes that count rows and the axes of one row."""
     shape = tuple(given["x"].shape)
-    beside = next((given[name] for name in OF_COLUMNS if name in given), None)
-    axes = 1 if beside is None else min(max(len(beside.shape), 1), len(shape))
+    weight = next((given[name] for name in COLUMN_ARRAYS if name in given), None)
+    axes = 1 if weight is None else min(max(len(weight.shape), 1), len(shape))
     return shape[: len(shape) - axes], shape[len(shape) - axes :]

@@ -1,4 +1,4 @@
-"""The gradients of layer norm and RMS norm."""
+"""The calls `layer_norm_backward` and `rms_norm_backward`, and their operations."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,24 +9,24 @@ from jaxtyping import Float32, Shaped
 from labkit.calls.call import call
 from labkit.calls.operation import calls
 from labkit.formats import Format
-from labkit.norm.interface.row_norms import OfRows
+from labkit.norm.interface.row_norms import RowOperation
 from labkit.norm.rows_backward.problem import ARRAYS, RowBackward
 
 
-class OfGradients(OfRows):
-    """The gradients of a norm of rows, without their arrays; a subclass has the option format."""
+class RowGradientOperation(RowOperation):
+    """The gradients of a norm of rows; a subclass has the option format."""
 
-    eps = 1e-5  # which rstd has in it
+    eps = 1e-5  # not used: rstd includes it
     matrices, columns, names = ("dy", "x", "dx"), ("weight", "dweight", "dbias"), ARRAYS
     in_place: ClassVar = {}
 
-    def problem_of(self, rows: int, columns: int) -> RowBackward:
+    def make_problem(self, rows: int, columns: int) -> RowBackward:
         return RowBackward(rows, columns, self.kind)
 
 
 @dataclass(frozen=True)
-class LayerNormBackward(OfGradients):
-    """See `layer_norm_backward`."""
+class LayerNormBackward(RowGradientOperation):
+    """Operation of the call `layer_norm_backward`."""
 
     format: str | Format | None = None
 
@@ -36,8 +36,8 @@ class LayerNormBackward(OfGradients):
 
 
 @dataclass(frozen=True)
-class RMSNormBackward(OfGradients):
-    """See `rms_norm_backward`."""
+class RMSNormBackward(RowGradientOperation):
+    """Operation of the call `rms_norm_backward`."""
 
     format: str | Format | None = None
 
@@ -60,20 +60,20 @@ def layer_norm_backward(
     format: str | Format | None = None,
     stream=None,
 ) -> tuple[Shaped[np.ndarray, "*rows columns"], Float32[np.ndarray, " columns"], Float32[np.ndarray, " columns"]]:
-    """The gradients of x, weights and biases, of the gradient dy of what `layer_norm` gave.
+    """Compute the gradients of x, weights and biases of `layer_norm`, for a gradient dy of y.
 
     Parameters
     ----------
     dy
-        The gradient of y.
+        Gradient of y.
     x, weight
-        What `layer_norm` was given; see there.
+        The arguments of `layer_norm`.
     mean, rstd
-        The statistics of the rows, as `layer_norm` gives them.
+        Statistics of the rows, as `layer_norm` stores them.
     dx, dweight, dbias
-        Where the gradients go; new arrays if they are None.
+        Output arrays; None makes new ones.
     format, stream
-        As for `layer_norm`.
+        The options of `layer_norm`.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def layer_norm_backward(
     Raises
     ------
     TypeError, ValueError
-        As `layer_norm`.
+        Arrays do not fit, for the reasons of `layer_norm`.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def rms_norm_backward(
     format: str | Format | None = None,
     stream=None,
 ) -> tuple[Shaped[np.ndarray, "*rows columns"], Float32[np.ndarray, " columns"]]:
-    """The gradients dx and dweight of `rms_norm`; all else is as for `layer_norm_backward`.
+    """Compute dx and dweight of `rms_norm`; for parameters see `layer_norm_backward`.
 
     Examples
     --------

@@ -1,19 +1,11 @@
 """Batch norm in training, a residual added to it, and ReLU, of images in NCHW: ever fewer passes over memory."""
 
 from labkit.formats import BF16, FP32
+from labkit.norm.batch import BENCHED, COMPARED, EXAMPLES, STANDING, TAKES
 from labkit.norm.residual.problem import ResidualForward
+
+__all__ = ["BENCHED", "COMPARED", "EXAMPLES", "STANDING", "TAKES"]
 
 PROBLEM = ResidualForward
 FORMATS = FP32, BF16
-EXAMPLES = (
-    (1, 1, 1, 2),
-    (3, 5, 4, 6),
-    (2, 3, 7, 7, False, "NCHW", None, 3, 0.1),
-    (35, 2, 3, 14),
-    (6, 3, 20, 10, True, "NCHW", 0.1, 0, 1e-5, True),
-)
-BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
-COMPARED = 64, 256, 56, 56
-STANDING = 8, 8, 28, 28
 RECORD = "norm_residual"
-TAKES = {"layout": ("NCHW",)}

@@ -1,6 +1,6 @@
-"""Three operations, a kernel each after the statistics: batch norm, the residual added to it, and ReLU.
+"""Three operations in separate kernels after the statistics: batch norm, the sum with the residual, and ReLU.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     1       shifted: x read
     2       normalised: x read, y written
@@ -8,7 +8,7 @@ Costs, in passes over memory, each of them all values read or written once:
     2       rectified: y read, written
     8       passes in all
 
-Limited by memory. `s02_fused` does all that follows the statistics in one pass.
+Limited by memory. `s02_fused` does everything after the statistics in one pass.
 
 Parts: `of_block` of `labkit.parts.moments`.
 """
@@ -18,39 +18,40 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.norm.residual import TAKES
 from labkit.parts.moments import ROWS, of_block
 
 FORMATS = (FP32,)
-WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
-THREADS = 256  # of a block that computes a line
+WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
+THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def shifted(x, mean, variance, running_mean, running_variance, images, factor):
-    of_warps = cuda.shared.array((ROWS, WARPS), np.float32)
+    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    count = first = total = squares = np.float32(0)
+    count = first = shifted_sum = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             value = x[n * channels + c, i]
             first = value if count == np.float32(0) else first
             count += np.float32(1)
-            total += value - first
+            shifted_sum += value - first
             squares += (value - first) * (value - first)
-    share = total / max(count, np.float32(1))
-    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
+    shifted_mean = shifted_sum / max(count, np.float32(1))
+    num_values, average, mean_lo, squares = of_block(
+        count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
+    )
     if t == 0:
-        average += rest
+        average += mean_lo
         mean[c] = average
-        variance[c] = squares / values
+        variance[c] = squares / num_values
         keep = np.float32(1) - factor
         running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -78,14 +79,14 @@ def rectified(y):
 
 
 def launches(x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES)
-    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
+    x, residual, y = as_planes(x, residual, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
-    kept = mean, variance, running_mean, running_variance
+    statistics = mean, variance, running_mean, running_variance
     lines = [
-        Launch(shifted, *channels, (x, *kept, problem.N, np.float32(problem.factor))),
+        Launch(shifted, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
         Launch(normalised, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps))),
         Launch(added, *planes, (y, residual)),
     ]

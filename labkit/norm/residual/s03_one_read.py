@@ -1,12 +1,11 @@
-"""A channel of x stays on the chip between its two uses, and each value that was written makes room for the next one.
+"""A channel of x stays in shared memory between its two uses, and a used value makes room for the next channel.
 
-As many clusters are launched as may run at once, and each takes channel after channel, the next that nobody has taken.
-A thread sums what it has copied itself; the blocks of a cluster tell one another what they found, by writing it into
-one another's shared memory. The residual is read directly, when it is added. A thread that has written what became of a
-value begins at once to copy the next channel's into its place: so memory is read and written at the same time, as in a
-copy.
+All clusters are resident, and each claims one channel after the other from a counter. A thread sums
+the values that it copied itself; the blocks of a cluster exchange their moments through distributed shared memory. The
+residual is loaded directly when it is added. A thread that has written y immediately copies the next channel's values
+into the same slots: loads and stores overlap, as in a copy.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     3       one_read: x and the residual read, y written
     3       passes in all
@@ -22,143 +21,154 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.norm.residual import TAKES
 from labkit.parts.moments import ROWS, merged, of_block
 from labkit.parts.vector_widths import specialise_vectors, width_of_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
-CLUSTER = 8  # blocks that share a channel
-SIZES = 1, 2, 4, 8
-WIDTH = 4  # neighbours that a thread takes at once
-ELEMENT = np.float32  # what images hold
-LEAST = 4  # copies of a thread
-MOST_IN_SM = 4  # blocks
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-MOST_BYTES = 226 * 1024  # of the dynamic shared memory of a block; 1 KB is left for what blocks tell one another
-HALF_BYTES = 112 * 1024  # so that two blocks fit into an SM
+CLUSTER = 8  # blocks per channel
+CLUSTER_SIZES = 1, 2, 4, 8
+WIDTH = 4  # neighbours per vector
+ELEMENT = np.float32  # element type of images
+MIN_COPIES = 4  # per thread
+MAX_BLOCKS_PER_SM = 4
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+MAX_BYTES = 226 * 1024  # of dynamic shared memory per block; 1 KB remains for the exchange between blocks
+HALF_BYTES = 112 * 1024  # two such blocks fit into an SM
 
 
 @cuda.jit(cluster=CLUSTER)
 def one_read(
-    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, taken, images, eps, factor, relu
+    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, counter, images, eps, factor, relu
 ):
-    kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    own = cuda.local.array(WIDTH, np.float32)
-    beside = cuda.local.array(WIDTH, np.float32)
-    of_warps = cuda.shared.array((ROWS, MOST_WARPS), np.float32)
-    parts = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
-    following = cuda.shared.array(2, np.uint32)  # the next channel
+    smem = cuda.shared.array(0, ELEMENT, alignment=16)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    res_reg = cuda.local.array(WIDTH, np.float32)
+    warp_moments = cuda.shared.array((ROWS, MAX_WARPS), np.float32)
+    moments = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
+    next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     channels = np.uint32(weight.shape[0])
-    takes = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # of all clusters: each finds none left once
-    vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
-    share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
-    offset = min(rank * share, images * vectors)
-    count = np.uint32(min(offset + share, images * vectors) - offset)
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
+    vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    offset = min(rank * vectors_per_block, images * vectors)
+    count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 
+    # -- claim the first channel and load it --
     ptx.cluster_sync()
     if rank == 0 and t == 0:
-        begun = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        first_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         for block in range(CLUSTER):
-            ptx.cluster_store(following, 0, block, begun)
+            ptx.cluster_store(next_channels, 0, block, first_c)
     ptx.cluster_sync()
-    c = following[0]
+    c = next_channels[0]
     if c < channels:
         for v in range(t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            copy_async(kept, WIDTH * v, x, image * channels + c, WIDTH * i)
+            copy_async(smem, WIDTH * v, x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
 
-    turn = np.uint32(0)
+    phase = np.uint32(0)
     while c < channels:
-        after = np.uint32(0)
+        # -- claim the next channel --
+        next_c = np.uint32(0)
         if rank == 0 and t == 0:
-            after = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+            next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
+        # -- sum the values of this channel --
         ptx.cp_async_wait(0)
-        values = first = total = squares = np.float32(0)
+        num_values = first = shifted_sum = squares = np.float32(0)
         for v in range(t, count, threads):
-            load_shared(kept, WIDTH * v, own)
-            first = own[0] if values == np.float32(0) else first
-            values += np.float32(WIDTH)
+            load_shared(smem, WIDTH * v, x_reg)
+            first = x_reg[0] if num_values == np.float32(0) else first
+            num_values += np.float32(WIDTH)
             for e in range(WIDTH):
-                total += own[e] - first
-                squares += (own[e] - first) * (own[e] - first)
-        rest = total / max(values, np.float32(1))
-        values, average, rest, squares = of_block(values, first, rest, squares - total * rest, of_warps)
+                shifted_sum += x_reg[e] - first
+                squares += (x_reg[e] - first) * (x_reg[e] - first)
+        mean_lo = shifted_sum / max(num_values, np.float32(1))
+        num_values, average, mean_lo, squares = of_block(
+            num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
+        )
+        # -- exchange within the cluster --
         if t == 0:
             for block in range(CLUSTER):
-                ptx.cluster_store(parts, (turn, 0, rank), block, values)
-                ptx.cluster_store(parts, (turn, 1, rank), block, average)
-                ptx.cluster_store(parts, (turn, 2, rank), block, rest)
-                ptx.cluster_store(parts, (turn, 3, rank), block, squares)
+                ptx.cluster_store(moments, (phase, 0, rank), block, num_values)
+                ptx.cluster_store(moments, (phase, 1, rank), block, average)
+                ptx.cluster_store(moments, (phase, 2, rank), block, mean_lo)
+                ptx.cluster_store(moments, (phase, 3, rank), block, squares)
                 if rank == 0:
-                    ptx.cluster_store(following, 1 - turn, block, after)
+                    ptx.cluster_store(next_channels, 1 - phase, block, next_c)
         ptx.cluster_sync()
 
-        values, average, rest, squares = parts[turn, 0, 0], parts[turn, 1, 0], parts[turn, 2, 0], parts[turn, 3, 0]
+        # -- statistics of this channel --
+        num_values, average, mean_lo, squares = (
+            moments[phase, 0, 0],
+            moments[phase, 1, 0],
+            moments[phase, 2, 0],
+            moments[phase, 3, 0],
+        )
         for block in range(1, CLUSTER):
-            n, m = parts[turn, 0, block], parts[turn, 1, block]
-            r, s = parts[turn, 2, block], parts[turn, 3, block]
-            values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
-        centre, scale, shift = average + rest, weight[c] / sqrt(squares / values + eps), bias[c]
-        turn = np.uint32(1 - turn)
-        after = following[turn]
+            n, m = moments[phase, 0, block], moments[phase, 1, block]
+            r, s = moments[phase, 2, block], moments[phase, 3, block]
+            num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+        centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
+        phase = np.uint32(1 - phase)
+        next_c = next_channels[phase]
         if rank == 0 and t == 0:
             mean[c] = centre
-            variance[c] = squares / values
+            variance[c] = squares / num_values
             keep = np.float32(1) - factor
             running_mean[c] = keep * running_mean[c] + factor * centre
-            running_variance[c] = keep * running_variance[c] + factor * squares / (values - np.float32(1))
+            running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
 
+        # -- write y, load the next channel --
         for v in range(t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            load(residual, plane, WIDTH * i, beside)
-            load_shared(kept, WIDTH * v, own)
+            load(residual, plane, WIDTH * i, res_reg)
+            load_shared(smem, WIDTH * v, x_reg)
             for e in range(WIDTH):
-                value = (own[e] - centre) * scale + shift + beside[e]
-                own[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
-            store(y, plane, WIDTH * i, own)
-            if after < channels:
-                copy_async(kept, WIDTH * v, x, image * channels + after, WIDTH * i)
+                value = (x_reg[e] - centre) * scale + shift + res_reg[e]
+                x_reg[e] = np.float32(0) if relu and value < np.float32(0) else value  # a NaN is not below zero
+            store(y, plane, WIDTH * i, x_reg)
+            if next_c < channels:
+                copy_async(smem, WIDTH * v, x, image * channels + next_c, WIDTH * i)
         ptx.cp_async_commit()
-        c = after
+        c = next_c
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
-    """Clusters, blocks of each, threads of a block, and bytes of a channel that a block keeps.
+    """Return resident clusters, blocks per cluster, threads per block, and shared bytes per block.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
-    many as may run at once.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    for blocks in SIZES:
-        kept_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
-        if kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
+    for blocks in CLUSTER_SIZES:
+        smem_bytes = 4 * itemsize * -(-problem.values // (4 * blocks))
+        if smem_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
-    if kept_bytes > MOST_BYTES:
-        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MOST_BYTES * CLUSTER // itemsize}")
-    in_sm = min(2 * HALF_BYTES // kept_bytes, MOST_IN_SM) if kept_bytes <= HALF_BYTES else 1
-    most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
-    warps = max(1, min(most, kept_bytes // (itemsize * width) // (LEAST * WARP)))
-    return min(problem.C, in_sm * (sms // blocks)), blocks, WARP * warps, kept_bytes
+    if smem_bytes > MAX_BYTES:
+        raise TooLarge(f"a channel has {problem.values} values, and a cluster keeps {MAX_BYTES * CLUSTER // itemsize}")
+    blocks_per_sm = min(2 * HALF_BYTES // smem_bytes, MAX_BLOCKS_PER_SM) if smem_bytes <= HALF_BYTES else 1
+    max_warps = MAX_WARPS // 2 if blocks_per_sm > 1 else MAX_WARPS
+    warps = max(1, min(max_warps, smem_bytes // (itemsize * width) // (MIN_COPIES * WARP)))
+    return min(problem.C, blocks_per_sm * (sms // blocks)), blocks, WARP * warps, smem_bytes
 
 
 def launches(
     x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32
 ):
-    """y, the statistics of the batch, and the running ones, of images in NCHW."""
+    """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
-    at_once = width_of_four(x, residual, y)
-    clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
+    x, residual, y = as_planes(x, residual, y)
+    width = width_of_four(x, residual, y)
+    clusters, blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance
     arguments = x, residual, *others, workspace.counters(1), *numbers
-    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * clusters, threads, arguments, kept_bytes)]
+    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    return [Launch(kernel, blocks * clusters, threads, arguments, smem_bytes)]

@@ -1,10 +1,10 @@
-"""A channel of x and of the masked gradients stays on the chip: dy, x and y are read from memory once.
+"""A channel of x and of the masked gradients stays in shared memory: dy, x and y are read from memory once.
 
-As in `norm/batch_backward/s07_overlapped`, clusters go from channel to channel, the copies of dy and x for the next one
-begin where this one has been used, and L2 keeps what has no room. A thread that sums takes its values of y directly
-from memory, masks dy, writes it as the gradient of the residual, and leaves it where dy was.
+As in `norm/batch_backward/s08_overlapped`, persistent clusters claim channels, copies of the next dy and x start where
+this channel's values have been used, and L2 caches what does not fit. A thread loads its values of y directly, masks
+dy, writes it as the gradient of the residual, and stores it in place of dy.
 
-Costs, in passes over memory, each of them all values read or written once:
+Costs in passes over memory, each of which reads or writes all values once:
 
     5       one_read: dy, x and y read, dx and dresidual written
     5       passes in all
@@ -20,168 +20,174 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.problem import planes_of
+from labkit.norm.images import as_planes
 from labkit.norm.residual_backward import TAKES
 from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import specialise_vectors, width_of_four
 from labkit.parts.vectors import copy_async, load, load_shared, store, store_shared
 
-CLUSTER = 8  # blocks that share a channel
-SIZES = 1, 2, 4, 8
-WIDTH = 4  # neighbours that a thread takes at once
-ELEMENT = np.float32  # what images hold
-LEAST = 4  # copies of a thread from each array
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-MOST_BYTES = 222 * 1024  # of the dynamic shared memory of a block; 4 KB are left for what warps tell one another
-HALF_BYTES = 108 * 1024  # so that two blocks fit into an SM
-MOST_IN_SM = 4  # blocks
-ALL = 0xFFFFFFFF
+CLUSTER = 8  # blocks per channel
+CLUSTER_SIZES = 1, 2, 4, 8
+WIDTH = 4  # neighbours per vector
+ELEMENT = np.float32  # element type of images
+MIN_COPIES = 4  # per thread and array
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+MAX_BYTES = 222 * 1024  # of dynamic shared memory per block; 4 KB remain for the exchange between warps
+HALF_BYTES = 108 * 1024  # two such blocks fit into an SM
+MAX_BLOCKS_PER_SM = 4
+FULL_MASK = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def masked(gradient, above, relu):
-    """Leaves of the gradients what ReLU let through, which is above zero, or NaN."""
+def apply_mask(dy_reg, y_reg, relu):
+    """Set gradients that did not pass ReLU to zero, in place; y is above zero, or NaN, where they passed."""
     for e in range(WIDTH):
-        if relu and above[e] <= np.float32(0):
-            gradient[e] = np.float32(0)
+        if relu and y_reg[e] <= np.float32(0):
+            dy_reg[e] = np.float32(0)
 
 
 @cuda.jit(cluster=CLUSTER)
-def one_read(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, taken, images, room, values, eps, relu):
-    kept = cuda.shared.array(0, ELEMENT, alignment=16)  # `room` vectors of dy, and as many of x
-    gradient = cuda.local.array(WIDTH, np.float32)
-    own = cuda.local.array(WIDTH, np.float32)
-    above = cuda.local.array(WIDTH, np.float32)
-    parts = cuda.shared.array((2, 2, CLUSTER, MOST_WARPS), np.float32)
-    following = cuda.shared.array(2, np.uint32)  # the next channel
+def one_read(
+    dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, counter, images, capacity, num_values, eps, relu
+):
+    smem = cuda.shared.array(0, ELEMENT, alignment=16)  # `capacity` vectors of dy, then the same of x
+    dy_reg = cuda.local.array(WIDTH, np.float32)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    y_reg = cuda.local.array(WIDTH, np.float32)
+    warp_partials = cuda.shared.array((2, 2, CLUSTER, MAX_WARPS), np.float32)
+    next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
     channels = np.uint32(weight.shape[0])
-    takes = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # of all clusters: each finds none left once
-    vectors = np.uint32(x.shape[1] // WIDTH)  # of a plane
-    share = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # of a block
-    offset = min(rank * share, images * vectors)
-    count = np.uint32(min(offset + share, images * vectors) - offset)
-    held = min(count, room)
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
+    vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    offset = min(rank * vectors_per_block, images * vectors)
+    count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
+    num_resident = min(count, capacity)
 
+    # -- claim the first channel and load it --
     ptx.cluster_sync()
     if rank == 0 and t == 0:
-        first = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+        first_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         for block in range(CLUSTER):
-            ptx.cluster_store(following, 0, block, first)
+            ptx.cluster_store(next_channels, 0, block, first_c)
     ptx.cluster_sync()
-    c = following[0]
+    c = next_channels[0]
     if c < channels:
-        for v in range(t, held, threads):
+        for v in range(t, num_resident, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            copy_async(kept, WIDTH * v, dy, image * channels + c, WIDTH * i)
-            copy_async(kept, WIDTH * (room + v), x, image * channels + c, WIDTH * i)
+            copy_async(smem, WIDTH * v, dy, image * channels + c, WIDTH * i)
+            copy_async(smem, WIDTH * (capacity + v), x, image * channels + c, WIDTH * i)
     ptx.cp_async_commit()
 
-    turn = np.uint32(0)
+    phase = np.uint32(0)
     while c < channels:
-        after = np.uint32(0)
+        # -- claim the next channel --
+        next_c = np.uint32(0)
         if rank == 0 and t == 0:
-            after = cuda.atomic.inc(taken, 0, takes - np.uint32(1))
+            next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
+        # -- sum the values of this channel --
         centre, root = mean[c], sqrt(variance[c] + eps)
         scale = weight[c] / root
-        total = products = np.float32(0)
+        g_sum = gx_sum = np.float32(0)
         ptx.cp_async_wait(0)
-        for v in range(t, held, threads):
+        for v in range(t, num_resident, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            load(y, image * channels + c, WIDTH * i, above)
-            load_shared(kept, WIDTH * v, gradient)
-            load_shared(kept, WIDTH * (room + v), own)
-            masked(gradient, above, relu)
-            store_shared(kept, WIDTH * v, gradient)
-            store(dresidual, image * channels + c, WIDTH * i, gradient)
+            load(y, image * channels + c, WIDTH * i, y_reg)
+            load_shared(smem, WIDTH * v, dy_reg)
+            load_shared(smem, WIDTH * (capacity + v), x_reg)
+            apply_mask(dy_reg, y_reg, relu)
+            store_shared(smem, WIDTH * v, dy_reg)
+            store(dresidual, image * channels + c, WIDTH * i, dy_reg)
             for e in range(WIDTH):
-                total += gradient[e]
-                products += gradient[e] * (own[e] - centre)
-        for v in range(held + t, count, threads):
+                g_sum += dy_reg[e]
+                gx_sum += dy_reg[e] * (x_reg[e] - centre)
+        for v in range(num_resident + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            load(dy, image * channels + c, WIDTH * i, gradient)
-            load(x, image * channels + c, WIDTH * i, own)
-            load(y, image * channels + c, WIDTH * i, above)
-            masked(gradient, above, relu)
-            store(dresidual, image * channels + c, WIDTH * i, gradient)
+            load(dy, image * channels + c, WIDTH * i, dy_reg)
+            load(x, image * channels + c, WIDTH * i, x_reg)
+            load(y, image * channels + c, WIDTH * i, y_reg)
+            apply_mask(dy_reg, y_reg, relu)
+            store(dresidual, image * channels + c, WIDTH * i, dy_reg)
             for e in range(WIDTH):
-                total += gradient[e]
-                products += gradient[e] * (own[e] - centre)
-        total, products = cuda.shfl_sync(ALL, warp_sum(total), 0), cuda.shfl_sync(ALL, warp_sum(products), 0)
+                g_sum += dy_reg[e]
+                gx_sum += dy_reg[e] * (x_reg[e] - centre)
+        g_sum, gx_sum = cuda.shfl_sync(FULL_MASK, warp_sum(g_sum), 0), cuda.shfl_sync(FULL_MASK, warp_sum(gx_sum), 0)
+        # -- exchange within the cluster --
         if lane < CLUSTER:
-            ptx.cluster_store(parts, (turn, 0, rank, t // WARP), lane, total)
-            ptx.cluster_store(parts, (turn, 1, rank, t // WARP), lane, products)
+            ptx.cluster_store(warp_partials, (phase, 0, rank, t // WARP), lane, g_sum)
+            ptx.cluster_store(warp_partials, (phase, 1, rank, t // WARP), lane, gx_sum)
         if rank == 0 and t == 0:
             for block in range(CLUSTER):
-                ptx.cluster_store(following, 1 - turn, block, after)
+                ptx.cluster_store(next_channels, 1 - phase, block, next_c)
         ptx.cluster_sync()
 
-        total = products = np.float32(0)
+        # -- sums of this channel --
+        g_sum = gx_sum = np.float32(0)
         if lane < warps:
             for block in range(CLUSTER):
-                total += parts[turn, 0, block, lane]
-                products += parts[turn, 1, block, lane]
-        total, products = cuda.shfl_sync(ALL, warp_sum(total), 0), cuda.shfl_sync(ALL, warp_sum(products), 0)
-        turn = np.uint32(1 - turn)
-        after = following[turn]
+                g_sum += warp_partials[phase, 0, block, lane]
+                gx_sum += warp_partials[phase, 1, block, lane]
+        g_sum, gx_sum = cuda.shfl_sync(FULL_MASK, warp_sum(g_sum), 0), cuda.shfl_sync(FULL_MASK, warp_sum(gx_sum), 0)
+        phase = np.uint32(1 - phase)
+        next_c = next_channels[phase]
         if rank == 0 and t == 0:
-            dbias[c] = total
-            dweight[c] = products / root
+            dbias[c] = g_sum
+            dweight[c] = gx_sum / root
 
-        level, slope = total / values, products / values / (root * root)
-        for v in range(held + t, count, threads):
+        # -- write dx, load the next channel --
+        g_mean, slope = g_sum / num_values, gx_sum / num_values / (root * root)
+        for v in range(num_resident + t, count, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
-            load(dresidual, image * channels + c, WIDTH * i, gradient)
-            load(x, image * channels + c, WIDTH * i, own)
+            load(dresidual, image * channels + c, WIDTH * i, dy_reg)
+            load(x, image * channels + c, WIDTH * i, x_reg)
             for e in range(WIDTH):
-                own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
-            store(dx, image * channels + c, WIDTH * i, own)
-        for v in range(t, held, threads):
+                x_reg[e] = scale * (dy_reg[e] - g_mean - (x_reg[e] - centre) * slope)
+            store(dx, image * channels + c, WIDTH * i, x_reg)
+        for v in range(t, num_resident, threads):
             image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
             plane = image * channels + c
-            load_shared(kept, WIDTH * v, gradient)
-            load_shared(kept, WIDTH * (room + v), own)
+            load_shared(smem, WIDTH * v, dy_reg)
+            load_shared(smem, WIDTH * (capacity + v), x_reg)
             for e in range(WIDTH):
-                own[e] = scale * (gradient[e] - level - (own[e] - centre) * slope)
-            store(dx, plane, WIDTH * i, own)
-            if after < channels:
-                copy_async(kept, WIDTH * v, dy, image * channels + after, WIDTH * i)
-                copy_async(kept, WIDTH * (room + v), x, image * channels + after, WIDTH * i)
+                x_reg[e] = scale * (dy_reg[e] - g_mean - (x_reg[e] - centre) * slope)
+            store(dx, plane, WIDTH * i, x_reg)
+            if next_c < channels:
+                copy_async(smem, WIDTH * v, dy, image * channels + next_c, WIDTH * i)
+                copy_async(smem, WIDTH * (capacity + v), x, image * channels + next_c, WIDTH * i)
         ptx.cp_async_commit()
-        c = after
+        c = next_c
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
-    """Clusters, blocks of each, threads of a block, and vectors that a block keeps of each array.
+    """Return resident clusters, blocks per cluster, threads per block, and vectors of each array in shared memory.
 
-    Clusters are as small as leaves two blocks in each SM, by their shared memory, and of all channels; there are as
-    many as run at once.
+    Clusters have the smallest size for which two blocks fit into an SM and all SMs have two blocks.
     """
-    vector_bytes = 2 * itemsize * width  # of both arrays
+    vector_bytes = 2 * itemsize * width  # bytes of both arrays
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    for blocks in SIZES:
+    for blocks in CLUSTER_SIZES:
         vectors = -(-problem.values // (width * blocks))
         if vectors * vector_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
-    room = min(vectors, MOST_BYTES // vector_bytes)
-    in_sm = max(1, min(2 * HALF_BYTES // (room * vector_bytes), MOST_IN_SM))
-    most = MOST_WARPS // 2 if in_sm > 1 else MOST_WARPS
-    warps = max(1, min(most, room // (LEAST * WARP)))
-    return min(problem.C, in_sm * (sms // blocks)), blocks, WARP * warps, room
+    capacity = min(vectors, MAX_BYTES // vector_bytes)
+    blocks_per_sm = max(1, min(2 * HALF_BYTES // (capacity * vector_bytes), MAX_BLOCKS_PER_SM))
+    max_warps = MAX_WARPS // 2 if blocks_per_sm > 1 else MAX_WARPS
+    warps = max(1, min(max_warps, capacity // (MIN_COPIES * WARP)))
+    return min(problem.C, blocks_per_sm * (sms // blocks)), blocks, WARP * warps, capacity
 
 
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem, workspace, format=FP32):
-    """dx, dresidual, dweight and dbias, of images in NCHW."""
+    """Return the launches for dx, dresidual, dweight and dbias of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    images = [reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual)]
-    at_once = width_of_four(*images)
-    clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
+    images = as_planes(dy, x, y, dx, dresidual)
+    width = width_of_four(*images)
+    clusters, blocks, threads, room = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = *images[:3], weight, mean, variance, *images[3:], dweight, dbias, workspace.counters(1), *numbers
-    kernel = specialise_vectors(one_read, format.dtype, at_once, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * at_once * format.itemsize)]
+    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * width * format.itemsize)]

@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm of rows: ever fewer passes over memory, and rows of any width, one idea a step."""
+"""Layer norm and RMS norm of rows: ever fewer passes over memory, and rows of any width, one idea per step."""
 
 from labkit.formats import BF16, FP32
 from labkit.norm.rows.problem import RowForward
@@ -17,7 +17,7 @@ WIDTHS = 256, 1024, 4096, 8192, 16384, 65536
 
 
 def benched(*widths: int) -> tuple:
-    """Sizes to be timed: rows of these widths, as many as make 2^26 elements, for both kinds of norm."""
+    """Return the sizes to time: matrices of 2^26 elements with rows of these widths, for both kinds of norm."""
     return tuple((2**26 // columns, columns, kind) for kind in ("layer", "rms") for columns in widths)
 
 

@@ -1,12 +1,11 @@
-"""What every step of layer norm and of RMS norm computes: both take the statistics of a row, whatever its neighbours.
+"""The problems of layer norm and RMS norm: both normalise each row by its own statistics.
 
-Layer norm is batch norm of a row in place of a channel, with a weight and a bias for each column. (Ba, Kiros and
-Hinton, Layer Normalization, 2016, equations 2 to 4.) RMS norm leaves the mean where it is, and has no bias. (Zhang and
-Sennrich, Root Mean Square Layer Normalization, 2019, equation 4.)
+Layer norm is batch norm of a row in place of a channel, with a weight and a bias per column. (Ba, Kiros and Hinton,
+Layer Normalization, 2016, equations 2 to 4.) RMS norm does not subtract the mean, and has no bias. (Zhang and Sennrich,
+Root Mean Square Layer Normalization, 2019, equation 4.)
 """
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,36 +14,34 @@ from jaxtyping import Float64
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
-from labkit.norm.problem import EPS, MOST
+from labkit.ladder.sizes import check_sizes
+from labkit.norm.images import EPS, HARD_MEAN, HARD_VARIANCE, check_eps, nan_array
 
 Kind = Literal["layer", "rms"]
 KINDS = "layer", "rms"
-HARD_MEAN, HARD_VARIANCE = 1e4, 1e-3
-LARGE = 2**24  # elements, above which some of the rows tell the error
-SOME = 64  # of them
+CHECKED_ELEMENTS, CHECKED_ROWS = 2**24, 64  # larger problems are checked on a sample of rows
 ARRAYS = "x", "weight", "bias", "y", "mean", "rstd"
-OF_LAYER = "bias", "mean"  # which RMS norm lacks
 
 
 @dataclass(frozen=True)
-class Rows(ladder.Problem):
-    """Sizes of a norm of rows, forward or backward.
+class RowProblem(ladder.Problem):
+    """The base of layer norm's and RMS norm's problems, forward and backward.
 
     Attributes
     ----------
     rows, columns
-        Of the matrix; an array of more axes is one whose last axes make a row.
+        Sizes of the matrix; for an array of more axes, columns is the product of its normalised last axes.
     kind
-        "layer" takes the mean away from a row, "rms" does not.
+        "layer" subtracts the mean of a row, "rms" does not.
     eps
-        What is added to the variance, or to the mean square.
+        The summand of the variance, or of the mean square.
     hard
-        Whether `operands` draws each row about 1e4 with a variance of 1e-3.
+        Whether `operands` draws each row around 1e4 with a variance of 1e-3.
 
     Raises
     ------
-    ValueError
-        The sizes make no norm; the message says why, and what to do.
+    TypeError, ValueError
+        The sizes make no norm; the message gives the reason and the fix.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
@@ -56,97 +53,84 @@ class Rows(ladder.Problem):
     hard: bool = False
 
     def __post_init__(self):
-        for name in ("rows", "columns"):
-            size = getattr(self, name)
-            if not isinstance(size, Integral) or isinstance(size, bool):
-                raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if not 1 <= size < MOST:
-                raise ValueError(f"{name} is {size}, but it must be at least 1 and below {MOST}")
-            object.__setattr__(self, name, int(size))  # NumPy's would wrap
+        check_sizes(self, rows=1, columns=1)
         if self.kind not in KINDS:
             raise ValueError(f"there is no norm of kind {self.kind!r}: say layer or rms")
-        if not isinstance(self.eps, Real) or not self.eps >= 0:
-            raise ValueError(f"eps is {self.eps!r}: give a number that is not below 0")
+        check_eps(self.eps)
 
     def __str__(self):
         return " ".join(filter(None, (f"{self.rows}x{self.columns} {self.kind}", "hard" * self.hard)))
 
     @property
     def called(self) -> str:
-        """What it is called in sentences."""
+        """The operation's name in messages."""
         return f"{self.kind} norm"
 
     @property
     def is_centred(self) -> bool:
-        """Whether the mean of a row is taken away from it."""
+        """True if the mean of a row is subtracted."""
         return self.kind == "layer"
 
     @property
     def elements(self) -> int:
-        """Of the matrix."""
+        """Number of elements of the matrix."""
         return self.rows * self.columns
 
     @property
     def axes(self) -> dict[str, str]:
         """The letters of each array's axes: R for rows, C for columns."""
-        return {name: {2: "RC", 1: "R" if name in ("mean", "rstd") else "C"}[len(n)] for name, n in self.shapes.items()}
+        vectors = {"mean": "R", "rstd": "R"}
+        return {name: "RC" if len(n) == 2 else vectors.get(name, "C") for name, n in self.shapes.items()}
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each array that there is by its name."""
-        matrix, of_row, of_column = (self.rows, self.columns), (self.rows,), (self.columns,)
-        of = dict.fromkeys(self.ARRAYS, matrix) | {"mean": of_row, "rstd": of_row}
-        of |= {name: of_column for name in of if name.endswith(("weight", "bias"))}
-        return {name: of[name] for name in self.ARRAYS if self.is_centred or not self._is_of_layer(name)}
+        """The shape of each array by its name; RMS norm has neither means nor biases."""
+        shapes = dict.fromkeys(self.ARRAYS, (self.rows, self.columns)) | dict.fromkeys(("mean", "rstd"), (self.rows,))
+        shapes |= {name: (self.columns,) for name in shapes if name.endswith(("weight", "bias"))}
+        return {name: shapes[name] for name in self.ARRAYS if self.is_centred or not name.endswith(("bias", "mean"))}
 
     def check(self, *arrays, **options) -> None:
-        """As `labkit.ladder.Problem.check`, of those of `ARRAYS` in their order; what RMS norm lacks is None."""
-        there = []
+        """Check the arrays of `ARRAYS`, in their order, by `labkit.ladder.Problem.check`; RMS norm lacks some: None."""
+        present = []
         for name, X in zip(self.ARRAYS, arrays, strict=True):
             if name in self.shapes:
-                there.append(X)
+                present.append(X)
             elif X is not None:
                 raise ValueError(f"RMS norm has no {name}: give None in its place")
-        super().check(*there, **options)
+        super().check(*present, **options)
 
     def part(self, operands: tuple) -> tuple:
-        """Of a large problem some of the rows, the first and the last among them."""
-        if self.elements <= LARGE:
+        """Return the operands of some rows of a large problem, the first and the last among them."""
+        if self.elements <= CHECKED_ELEMENTS:
             return operands
-        *arrays, _ = operands
-        some = np.unique(np.linspace(0, self.rows - 1, SOME).astype(int))
-        axes = self.axes
-        kept = [X[some] if axes.get(name, "").startswith("R") else X for name, X in zip(self.ARRAYS, arrays)]
-        return *kept, replace(self, rows=len(some))
+        rows, axes = np.unique(np.linspace(0, self.rows - 1, CHECKED_ROWS).astype(int)), self.axes
+        arrays = [X[rows] if axes.get(name, "").startswith("R") else X for name, X in zip(self.ARRAYS, operands)]
+        return *arrays, replace(self, rows=len(rows))
 
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
-        """A random matrix in float32, whose rows have means and spreads of their own."""
+    def draw_matrix(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a random float32 matrix; each row has its own mean and spread."""
         if self.hard:
-            centre, spread = np.full(self.rows, HARD_MEAN), np.full(self.rows, np.sqrt(HARD_VARIANCE))
+            mean, spread = np.full(self.rows, HARD_MEAN), np.full(self.rows, np.sqrt(HARD_VARIANCE))
         else:
-            centre, spread = rng.uniform(-1, 1, self.rows), rng.uniform(0.5, 2, self.rows)
+            mean, spread = rng.uniform(-1, 1, self.rows), rng.uniform(0.5, 2, self.rows)
         x = normal(rng, (self.rows, self.columns), FP32)
         x *= spread.astype(np.float32)[:, None]
-        x += centre.astype(np.float32)[:, None]
+        x += mean.astype(np.float32)[:, None]
         return x
 
-    def statistics(
+    def row_statistics(
         self, x: Float64[np.ndarray, "R C"]
     ) -> tuple[Float64[np.ndarray, "R 1"], Float64[np.ndarray, "R 1"]]:
-        """What is taken away from each row, and the variance about it."""
-        centre = x.mean(1, keepdims=True) * self.is_centred
-        return centre, ((x - centre) ** 2).mean(1, keepdims=True)
-
-    @staticmethod
-    def _is_of_layer(name):
-        return name.endswith(OF_LAYER)
+        """Return the mean of each row, 0 in RMS norm, and the variance around it."""
+        mean = x.mean(1, keepdims=True) * self.is_centred
+        return mean, ((x - mean) ** 2).mean(1, keepdims=True)
 
 
-class RowForward(Rows):
+class RowForward(RowProblem):
     """y = (x - mean) * rstd * weight + bias for each row, with rstd = 1 / sqrt(variance + eps).
 
-    RMS norm is y = x * rstd * weight, where the mean square stands in place of the variance; `bias` and `mean` are None
-    then. Both statistics are of all values of a row, divided by their number, and are written for the backward pass.
+    RMS norm is y = x * rstd * weight, with the mean square in place of the variance; `bias` and `mean` are None. Both
+    statistics are divided by the number of columns, and are written for the backward pass.
     """
 
     ARRAYS = ARRAYS
@@ -154,40 +138,40 @@ class RowForward(Rows):
 
     @property
     def flops(self) -> int:
-        """Of each value: a square and its sum, two products; in layer norm two sums and a difference more."""
+        """Four FLOP per value: a square and its sum, two products; layer norm has two sums and a difference more."""
         return self.elements * (7 if self.is_centred else 4)
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """The matrix read and written once, and what there is of columns and rows."""
-        beside = (self.columns + self.rows) * (2 if self.is_centred else 1)
-        return 2 * self.elements * format.itemsize + beside * FP32.itemsize
+        """Return the bytes of the matrix read and written, and of the arrays of columns and of rows."""
+        vectors = (self.columns + self.rows) * (2 if self.is_centred else 1)
+        return 2 * self.elements * format.itemsize + vectors * FP32.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """A random matrix, weights and biases; NaN where a step writes what was not there; and the problem."""
+        """Return a random matrix, weights and biases, NaN in outputs, and the problem."""
         rng = np.random.default_rng([seed, self.rows, self.columns])
-        of = {name: rng.standard_normal(self.columns).astype(np.float32) for name in ("weight", "bias")}
-        of["x"] = format.encode(self.drawn(rng))
-        of["y"] = np.full((self.rows, self.columns), format.result.encode(np.nan), format.result.dtype)
-        of |= {name: np.full(self.rows, np.nan, np.float32) for name in ("mean", "rstd")}
-        return *(of[name] if name in self.shapes else None for name in self.ARRAYS), self
+        arrays = {name: rng.standard_normal(self.columns).astype(np.float32) for name in ("weight", "bias")}
+        arrays["x"] = format.encode(self.draw_matrix(rng))
+        arrays["y"] = nan_array((self.rows, self.columns), format)
+        arrays |= {name: nan_array((self.rows,), FP32) for name in ("mean", "rstd")}
+        return *(arrays[name] if name in self.shapes else None for name in self.ARRAYS), self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The results in float64, and how far a step may be off them.
+        """Return the float64 results and their bounds.
 
-        A mean may be off by the distance of two neighbours in float32 and a millionth of the spread; a variance by 4
-        millionths of itself, however far the mean is from zero. What they make of y follows from this, and each
-        operation on the way costs a rounding.
+        The bound of a mean is the distance of two neighbours in float32 and a millionth of the spread. That of a
+        variance is 4 millionths of itself, however far the mean is from zero. The bound of y follows from these, plus a
+        rounding per operation.
         """
-        x, weight, bias, *_, problem = operands  # which may be a part of this one
+        x, weight, bias, *_, problem = operands  # the problem may be a part of this one
         x, weight = format.decode(np.asarray(x)), weight.astype(np.float64)
         bias = bias.astype(np.float64) if problem.is_centred else np.zeros(problem.columns)
-        mean, variance = problem.statistics(x)
+        mean, variance = problem.row_statistics(x)
         rstd = 1 / np.sqrt(variance + problem.eps)
-        off_mean = EPS * (np.abs(mean) + 8 * np.sqrt(variance)) * problem.is_centred
-        off_rstd = rstd * EPS * (4 + 16 * variance * rstd**2)
+        mean_bound = EPS * (np.abs(mean) + 8 * np.sqrt(variance)) * problem.is_centred
+        rstd_bound = rstd * EPS * (4 + 16 * variance * rstd**2)
         centred = (x - mean) * rstd * weight
         y = centred + bias
-        off_y = 32 * EPS * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * off_mean
-        off_y += format.result.rounding * np.abs(y)
-        of = {"y": (y, off_y), "mean": (mean[:, 0], off_mean[:, 0]), "rstd": (rstd[:, 0], off_rstd[:, 0])}
-        return {ARRAYS.index(name): ladder.Expected(*of[name]) for name in of if name in problem.shapes}
+        y_bound = 32 * EPS * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
+        y_bound += format.result.rounding * np.abs(y)
+        results = {"y": (y, y_bound), "mean": (mean[:, 0], mean_bound[:, 0]), "rstd": (rstd[:, 0], rstd_bound[:, 0])}
+        return {ARRAYS.index(name): ladder.Expected(*results[name]) for name in results if name in problem.shapes}

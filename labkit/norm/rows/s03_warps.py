@@ -1,15 +1,15 @@
-"""A warp takes a row: its sums need no barrier, and no warp waits for another.
+"""A warp per row: its reductions need no barrier, and warps do not wait for each other.
 
-A row of 256 values is two pieces of 16 bytes for each lane of a warp. It takes two such rows at once, so that it has
-more loads under way, and reads weights and biases once for both.
+A row of 256 values is two 16-byte vectors per lane. A warp processes two such rows at once, to have more loads in
+flight, and loads weights and biases once for both.
 
-Costs, in passes over memory, each of them the matrix read or written once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
     2       warps: read, written
     2       passes in all
 
-Limited by memory, and where values have 2 bytes nearly by instructions. A lane keeps up to 32 values, so that rows are
-at most 1024 wide. `s04_overlapped` is for wide ones.
+Limited by memory, and nearly by instructions if values have 2 bytes. A lane keeps up to 32 values, so that rows have at
+most 1024. `s04_overlapped` is for wide rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store` of `labkit.parts.vectors`.
 """
@@ -26,89 +26,89 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store
 
-BENCHED = benched(*WIDTHS[:2])  # those that it takes
+BENCHED = benched(*WIDTHS[:2])  # the sizes that it accepts
 COMPARED = BENCHED[1]
-CENTRED = True  # not so in RMS norm
-WIDTH = 4  # values of a piece
-PIECES = 4  # of a lane and a row
-ROWS = 2  # of a warp
-SLOTS = ROWS * PIECES
-MOST = 32  # values of a lane
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+CENTRED = True  # False for RMS norm
+WIDTH = 4  # values per vector
+VECTORS = 4  # vectors per lane and row
+ROWS = 2  # per warp
+SLOTS = ROWS * VECTORS
+MAX_VALUES = 32  # per lane
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 
 
 @cuda.jit
 def warps(x, weight, bias, y, mean, rstd, eps):
-    own = cuda.local.array((SLOTS, WIDTH), np.float32)
-    of_column = cuda.local.array((2, WIDTH), np.float32)
+    x_reg = cuda.local.array((SLOTS, WIDTH), np.float32)
+    weight_bias = cuda.local.array((2, WIDTH), np.float32)
     scales = cuda.local.array(ROWS, np.float32)
     shifts = cuda.local.array(ROWS, np.float32)
     start = np.uint32((cuda.blockIdx.x * WARPS + cuda.threadIdx.x // WARP) * ROWS)
     lane, columns = np.uint32(cuda.threadIdx.x % WARP), np.uint32(weight.shape[0])
-    last, values = np.uint32(x.shape[0] - 1), np.float32(columns)
-    share = np.float32(1) / values  # a division is some ten instructions
+    last, num_values = np.uint32(x.shape[0] - 1), np.float32(columns)
+    inv_columns = np.float32(1) / num_values  # a division takes some ten instructions
     if start <= last:
-        for r in range(ROWS):  # the last row twice, where their number is odd
-            for k in range(PIECES):
+        for r in range(ROWS):  # if their number is odd, the last row twice
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(x, min(np.uint32(start + r), last), i, own[r * PIECES + k])
+                    load(x, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
         for r in range(ROWS):
-            total = away = squares = average = rest = np.float32(0)
+            row_sum = deviations = squares = average = correction = np.float32(0)
             if CENTRED:
-                for k in range(PIECES):
+                for k in range(VECTORS):
                     if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                         for e in range(WIDTH):
-                            total += own[r * PIECES + k, e]
-                average = warp_all_sum(total) * share
-            for k in range(PIECES):
+                            row_sum += x_reg[r * VECTORS + k, e]
+                average = warp_all_sum(row_sum) * inv_columns
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        own[r * PIECES + k, e] -= average
-                        away += own[r * PIECES + k, e]
-                        squares += own[r * PIECES + k, e] * own[r * PIECES + k, e]
+                        x_reg[r * VECTORS + k, e] -= average
+                        deviations += x_reg[r * VECTORS + k, e]
+                        squares += x_reg[r * VECTORS + k, e] * x_reg[r * VECTORS + k, e]
             squares = warp_all_sum(squares)
             if CENTRED:
-                rest = warp_all_sum(away) * share
-                squares -= rest * rest * values
+                correction = warp_all_sum(deviations) * inv_columns
+                squares -= correction * correction * num_values
                 squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-            scales[r] = np.float32(1) / sqrt(squares * share + eps)
-            shifts[r] = -rest * scales[r]
+            scales[r] = np.float32(1) / sqrt(squares * inv_columns + eps)
+            shifts[r] = -correction * scales[r]
             if lane == 0:
                 row = min(np.uint32(start + r), last)
                 rstd[row] = scales[r]
                 if CENTRED:
-                    mean[row] = average + rest
-        for k in range(PIECES):
+                    mean[row] = average + correction
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
-                load_float32(weight, i, of_column[0])
+                load_float32(weight, i, weight_bias[0])
                 if CENTRED:
-                    load_float32(bias, i, of_column[1])
+                    load_float32(bias, i, weight_bias[1])
                 for r in range(ROWS):
                     for e in range(WIDTH):
-                        value = (own[r * PIECES + k, e] * scales[r] + shifts[r]) * of_column[0, e]
+                        value = (x_reg[r * VECTORS + k, e] * scales[r] + shifts[r]) * weight_bias[0, e]
                         if CENTRED:
-                            value += of_column[1, e]
-                        own[r * PIECES + k, e] = value
-                    store(y, min(np.uint32(start + r), last), i, own[r * PIECES + k])
+                            value += weight_bias[1, e]
+                        x_reg[r * VECTORS + k, e] = value
+                    store(y, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a lane and a row, and rows that a warp takes at once."""
-    pieces = -(-columns // (width * WARP))
-    if columns > WARP * MOST:
-        raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MOST} in registers")
-    return pieces, 2 if 2 * pieces * width <= MOST else 1
+    """Return vectors per lane and row, and rows per warp."""
+    vectors = -(-columns // (width * WARP))
+    if columns > WARP * MAX_VALUES:
+        raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
+    return vectors, 2 if 2 * vectors * width <= MAX_VALUES else 1
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
-    """y and the statistics of each row; RMS norm has neither bias nor mean, and its kernel looks at none."""
+    """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
-    at_once = vector_width(x, weight, bias, y)
-    pieces, rows = geometry(problem.columns, at_once)
-    constants = {"PIECES": pieces, "ROWS": rows, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(warps, format.dtype, at_once, WARP * WARPS, **constants)
-    arrays = kernel_view(x, at_once), weight, bias, kernel_view(y, at_once), mean, rstd
+    width = vector_width(x, weight, bias, y)
+    vectors, rows = geometry(problem.columns, width)
+    constants = {"VECTORS": vectors, "ROWS": rows, "CENTRED": problem.is_centred}
+    kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, **constants)
+    arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, (*arrays, np.float32(problem.eps)))]

@@ -1,4 +1,4 @@
-"""The gradients of layer norm and RMS norm: ever fewer passes over memory, and rows of any width, one idea a step."""
+"""The gradients of layer norm and RMS norm: ever fewer passes over memory, and rows of any width, one idea per step."""
 
 from labkit.formats import BF16, FP32
 from labkit.norm.rows import COMPARED, EXAMPLES, STANDING, WIDTHS, benched

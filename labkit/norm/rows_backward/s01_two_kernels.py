@@ -1,16 +1,15 @@
-"""One kernel goes along the rows for dx, and another down the columns for dweight and dbias.
+"""One kernel computes dx along the rows, another one dweight and dbias along the columns.
 
-A block takes a row and reads it twice: for its two sums, and to write dx. A thread takes a column, and adds up what it
-finds there, row by row.
+A block per row reads it twice: for its two sums, and to write dx. A thread per column adds its values row by row.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     5       gradients: dy and x read twice, dx written
     2       two_kernels: dy and x read
     7       passes in all
 
-Limited by the columns: a thread has one load of each matrix under way, and there are as many threads as columns.
-`s02_split` has more of them.
+Limited by the columns: a thread has one load of each matrix in flight, and there is one thread per column. `s02_split`
+has more threads.
 
 Parts: `block_all_sum2` of `labkit.parts.sums`.
 """
@@ -26,64 +25,59 @@ from labkit.norm.rows_backward import WIDTHS, benched
 from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
-BENCHED = benched(*WIDTHS[2:])  # narrow ones take long
-CENTRED = True  # not so in RMS norm
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+BENCHED = benched(*WIDTHS[2:])  # narrow rows take long
+CENTRED = True  # False for RMS norm
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
+specialise_once = cache(specialise)  # one copy per kind of norm
 
 
 @cuda.jit(launch_bounds=THREADS)
 def gradients(dy, x, weight, mean, rstd, dx):
-    of_warps = cuda.shared.array((2, WARPS), np.float32)
+    warp_partials = cuda.shared.array((2, WARPS), np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    values = np.float32(columns)
+    num_values = np.float32(columns)
     average, scale = np.float32(0), rstd[row]
     if CENTRED:
         average = mean[row]
-    of_g = of_product = np.float32(0)
+    g_sum = gx_sum = np.float32(0)
     for i in range(t, columns, THREADS):
         g = dy[row, i] * weight[i]
-        of_g += g
-        of_product += g * ((x[row, i] - average) * scale)
-    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
+        g_sum += g
+        gx_sum += g * ((x[row, i] - average) * scale)
+    g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials)
     if CENTRED:
-        of_g /= values
+        g_sum /= num_values
     else:
-        of_g = np.float32(0)
-    of_product /= values
+        g_sum = np.float32(0)
+    gx_sum /= num_values
     for i in range(t, columns, THREADS):
-        normal = (x[row, i] - average) * scale
-        dx[row, i] = (dy[row, i] * weight[i] - of_g - normal * of_product) * scale
+        x_hat = (x[row, i] - average) * scale
+        dx[row, i] = (dy[row, i] * weight[i] - g_sum - x_hat * gx_sum) * scale
 
 
 @cuda.jit(launch_bounds=THREADS)
 def two_kernels(dy, x, mean, rstd, dweight, dbias):
     i = cuda.grid(1)
     if i < x.shape[1]:
-        of_weight = of_bias = np.float32(0)
+        dweight_sum = dbias_sum = np.float32(0)
         for row in range(x.shape[0]):
-            gradient, normal = dy[row, i], x[row, i]
+            g, x_hat = dy[row, i], x[row, i]
             if CENTRED:
-                normal -= mean[row]
-                of_bias += gradient
-            of_weight += gradient * (normal * rstd[row])
-        dweight[i] = of_weight
+                x_hat -= mean[row]
+                dbias_sum += g
+            dweight_sum += g * (x_hat * rstd[row])
+        dweight[i] = dweight_sum
         if CENTRED:
-            dbias[i] = of_bias
-
-
-@cache
-def kernels_for(is_centred: bool):
-    """The kernels, or their copies for RMS norm."""
-    return tuple(specialise(kernel, CENTRED=is_centred) for kernel in (gradients, two_kernels))
+            dbias[i] = dbias_sum
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    along, down = kernels_for(problem.is_centred)
+    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, two_kernels))
     return [
-        Launch(along, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
-        Launch(down, -(-problem.columns // THREADS), THREADS, (dy, x, mean, rstd, dweight, dbias)),
+        Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
+        Launch(column_kernel, -(-problem.columns // THREADS), THREADS, (dy, x, mean, rstd, dweight, dbias)),
     ]

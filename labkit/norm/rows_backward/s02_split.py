@@ -1,16 +1,16 @@
-"""Many blocks share a column: each adds up some of the rows, and another launch merges what they found.
+"""Many blocks share a column: each adds some of the rows, and another launch merges the partial sums.
 
-Where rows are narrow there are few columns, and one thread for each left most of the GPU idle. What blocks find goes to
-memory, and the merge adds it up in one order, whichever block was first: two runs give the same bits.
+Narrow rows have few columns, and one thread per column leaves most of the GPU idle. Blocks write partial sums to
+memory, and the merge adds them in a fixed order, whichever block finished first: two runs give the same bits.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     5       gradients: dy and x read twice, dx written
     2       split: dy and x read
-    0       merged: as many rows as there are blocks to a column
+    0       merged: one row per block of a column
     7       passes in all
 
-Limited by memory. `s03_sums_first` writes dx on the way down the columns.
+Limited by memory. `s03_sums_first` writes dx in the kernel of the columns.
 
 Parts: `block_all_sum2` of `labkit.parts.sums`.
 """
@@ -22,73 +22,68 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
-CENTRED = True  # not so in RMS norm
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+CENTRED = True  # False for RMS norm
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
-IN_SM = 8  # blocks that go down columns, of an SM: all run at once
+specialise_once = cache(specialise)  # one copy per kind of norm
+BLOCKS_PER_SM = 8  # of the kernel of columns: all blocks are resident
 
 
 @cuda.jit(launch_bounds=THREADS)
 def gradients(dy, x, weight, mean, rstd, dx):
-    of_warps = cuda.shared.array((2, WARPS), np.float32)
+    warp_partials = cuda.shared.array((2, WARPS), np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    values = np.float32(columns)
+    num_values = np.float32(columns)
     average, scale = np.float32(0), rstd[row]
     if CENTRED:
         average = mean[row]
-    of_g = of_product = np.float32(0)
+    g_sum = gx_sum = np.float32(0)
     for i in range(t, columns, THREADS):
         g = dy[row, i] * weight[i]
-        of_g += g
-        of_product += g * ((x[row, i] - average) * scale)
-    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
+        g_sum += g
+        gx_sum += g * ((x[row, i] - average) * scale)
+    g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials)
     if CENTRED:
-        of_g /= values
+        g_sum /= num_values
     else:
-        of_g = np.float32(0)
-    of_product /= values
+        g_sum = np.float32(0)
+    gx_sum /= num_values
     for i in range(t, columns, THREADS):
-        normal = (x[row, i] - average) * scale
-        dx[row, i] = (dy[row, i] * weight[i] - of_g - normal * of_product) * scale
+        x_hat = (x[row, i] - average) * scale
+        dx[row, i] = (dy[row, i] * weight[i] - g_sum - x_hat * gx_sum) * scale
 
 
 @cuda.jit(launch_bounds=THREADS)
 def split(dy, x, mean, rstd, parts):
     i, part, count = cuda.grid(1), cuda.blockIdx.y, cuda.gridDim.y
     if i < x.shape[1]:
-        of_weight = of_bias = np.float32(0)
+        dweight_sum = dbias_sum = np.float32(0)
         for row in range(part, x.shape[0], count):
-            gradient, normal = dy[row, i], x[row, i]
+            g, x_hat = dy[row, i], x[row, i]
             if CENTRED:
-                normal -= mean[row]
-                of_bias += gradient
-            of_weight += gradient * (normal * rstd[row])
-        parts[part, i] = of_weight
+                x_hat -= mean[row]
+                dbias_sum += g
+            dweight_sum += g * (x_hat * rstd[row])
+        parts[part, i] = dweight_sum
         if CENTRED:
-            parts[count + part, i] = of_bias
-
-
-@cache
-def kernels_for(is_centred: bool):
-    """The kernels, or their copies for RMS norm."""
-    return tuple(specialise(kernel, CENTRED=is_centred) for kernel in (gradients, split))
+            parts[count + part, i] = dbias_sum
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    along, down = kernels_for(problem.is_centred)
+    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, split))
     wide = -(-problem.columns // THREADS)
-    at_once = IN_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
-    count = max(1, min(at_once // wide, problem.rows))
-    parts = room(problem, count, workspace)
+    width = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    count = max(1, min(width // wide, problem.rows))
+    parts = allocate_parts(problem, count, workspace)
     return [
-        Launch(along, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
-        Launch(down, (wide, count), THREADS, (dy, x, mean, rstd, parts)),
+        Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
+        Launch(column_kernel, (wide, count), THREADS, (dy, x, mean, rstd, parts)),
         merge(problem, parts, dweight, dbias),
     ]

@@ -1,18 +1,18 @@
-"""One kernel finds the two sums of each row, and another then finds all three gradients on its way down the columns.
+"""One kernel computes the two sums of each row, and the next one all three gradients, along the columns.
 
-A block of the second kernel keeps to its columns, and needs nothing from its neighbours: their share in dx is in the
-sums. So it has no barrier, rows may be as wide as they like, and a thread has loads of several rows under way, each of
-16 bytes. It goes from the last row to the first, since L2 still holds what the first kernel read last.
+A block of the second kernel needs nothing from its neighbours: the row sums contain their contribution to dx. It has no
+barrier, rows may have any width, and a thread has 16-byte loads of several rows in flight. It runs from the last row to
+the first, since L2 still holds what the first kernel read last.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     2       along: dy and x read
     3       sums_first: dy and x read, dx written
-    0       merged: as many rows as there are blocks to a column
+    0       merged: one row per block of a column
     5       passes in all
 
-Limited by memory where rows are wide; of narrow ones a block of 256 threads leaves most of these idle. `s04_one_read`
-keeps a row on the chip between its two uses.
+Limited by memory if rows are wide; with narrow rows most of a block's 256 threads are idle. `s04_one_read` keeps a row
+on the chip between its two uses.
 
 Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
 `labkit.parts.vectors`.
@@ -23,96 +23,96 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
-CENTRED = True  # not so in RMS norm
-WIDTH = 4  # values of a piece
-ROWS = 4  # of which a thread has a piece
-VALUES = 16  # of a thread, of each matrix
-WARP, MOST_WARPS = 32, 8  # threads of a warp, and warps of a block
-THREADS = WARP * MOST_WARPS  # of a block that goes down the columns
-IN_SM = 3  # such blocks of an SM: each thread has 80 registers
+CENTRED = True  # False for RMS norm
+WIDTH = 4  # values per vector
+ROWS = 4  # rows of which a thread has a vector
+VALUES = 16  # per thread and matrix
+WARP, MAX_WARPS = 32, 8  # threads per warp, and warps per block
+THREADS = WARP * MAX_WARPS  # per block of the kernel of columns
+BLOCKS_PER_SM = 3  # of the kernel of columns: each thread has 80 registers
 
 
 @cuda.jit
 def along(dy, x, weight, mean, rstd, sums):
-    own = cuda.local.array((3, WIDTH), np.float32)
-    of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
+    loaded = cuda.local.array((3, WIDTH), np.float32)
+    warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     columns = np.uint32(weight.shape[0])
-    values = np.float32(columns)
+    num_values = np.float32(columns)
     average, scale = np.float32(0), rstd[row]
     if CENTRED:
         average = mean[row]
-    of_g = of_product = np.float32(0)
-    for piece in range(t, columns // WIDTH, threads):
-        i = np.uint32(WIDTH * piece)
-        load(dy, row, i, own[0])
-        load(x, row, i, own[1])
-        load_float32(weight, i, own[2])
+    g_sum = gx_sum = np.float32(0)
+    for v in range(t, columns // WIDTH, threads):
+        i = np.uint32(WIDTH * v)
+        load(dy, row, i, loaded[0])
+        load(x, row, i, loaded[1])
+        load_float32(weight, i, loaded[2])
         for e in range(WIDTH):
-            g = own[0, e] * own[2, e]
-            of_g += g
-            of_product += g * ((own[1, e] - average) * scale)
-    of_g, of_product = block_all_sum2(of_g, of_product, of_warps)
+            g = loaded[0, e] * loaded[2, e]
+            g_sum += g
+            gx_sum += g * ((loaded[1, e] - average) * scale)
+    g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials)
     if t == 0:
-        sums[0, row] = of_g / values if CENTRED else np.float32(0)
-        sums[1, row] = of_product / values
+        sums[0, row] = g_sum / num_values if CENTRED else np.float32(0)
+        sums[1, row] = gx_sum / num_values
 
 
 @cuda.jit
 def sums_first(dy, x, weight, mean, rstd, sums, dx, parts):
-    gradient = cuda.local.array((ROWS, WIDTH), np.float32)
-    normal = cuda.local.array((ROWS, WIDTH), np.float32)
-    of_column = cuda.local.array((3, WIDTH), np.float32)  # weight, and the sums for dweight and dbias
+    dy_reg = cuda.local.array((ROWS, WIDTH), np.float32)
+    x_reg = cuda.local.array((ROWS, WIDTH), np.float32)
+    column = cuda.local.array((3, WIDTH), np.float32)  # weight, and the partial sums of dweight and dbias
     part, count = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     rows, i = np.uint32(x.shape[0]), np.uint32(WIDTH * cuda.grid(1))
     if i < weight.shape[0]:
-        load_float32(weight, i, of_column[0])
+        load_float32(weight, i, column[0])
         for e in range(WIDTH):
-            of_column[1, e] = of_column[2, e] = np.float32(0)
+            column[1, e] = column[2, e] = np.float32(0)
         for start in range(part, rows, ROWS * count):
             for r in range(ROWS):
-                before = np.uint32(start + r * count)
-                if before < rows:
-                    load(dy, rows - np.uint32(1) - before, i, gradient[r])
-                    load(x, rows - np.uint32(1) - before, i, normal[r])
+                reversed_row = np.uint32(start + r * count)
+                if reversed_row < rows:
+                    load(dy, rows - np.uint32(1) - reversed_row, i, dy_reg[r])
+                    load(x, rows - np.uint32(1) - reversed_row, i, x_reg[r])
             for r in range(ROWS):
-                before = np.uint32(start + r * count)
-                if before < rows:
-                    row = np.uint32(rows - np.uint32(1) - before)
-                    average, scale, of_g, of_product = np.float32(0), rstd[row], sums[0, row], sums[1, row]
+                reversed_row = np.uint32(start + r * count)
+                if reversed_row < rows:
+                    row = np.uint32(rows - np.uint32(1) - reversed_row)
+                    average, scale, g_sum, gx_sum = np.float32(0), rstd[row], sums[0, row], sums[1, row]
                     if CENTRED:
                         average = mean[row]
                     for e in range(WIDTH):
-                        n = (normal[r, e] - average) * scale
-                        of_column[1, e] += gradient[r, e] * n
-                        of_column[2, e] += gradient[r, e]
-                        gradient[r, e] = (gradient[r, e] * of_column[0, e] - of_g - n * of_product) * scale
-                    store(dx, row, i, gradient[r])
-        store_float32(parts, part, i, of_column[1])
+                        x_hat = (x_reg[r, e] - average) * scale
+                        column[1, e] += dy_reg[r, e] * x_hat
+                        column[2, e] += dy_reg[r, e]
+                        dy_reg[r, e] = (dy_reg[r, e] * column[0, e] - g_sum - x_hat * gx_sum) * scale
+                    store(dx, row, i, dy_reg[r])
+        store_float32(parts, part, i, column[1])
         if CENTRED:
-            store_float32(parts, count + part, i, of_column[2])
+            store_float32(parts, count + part, i, column[2])
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = vector_width(dy, x, weight, dx)
-    pieces, rows_at_once = problem.columns // at_once, VALUES // at_once
-    wide, threads = -(-pieces // THREADS), WARP * min(MOST_WARPS, -(-pieces // WARP))
+    width = vector_width(dy, x, weight, dx)
+    vectors, rows_at_once = problem.columns // width, VALUES // width
+    wide, threads = -(-vectors // THREADS), WARP * min(MAX_WARPS, -(-vectors // WARP))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    count = max(1, min(sms * IN_SM // wide, -(-problem.rows // rows_at_once)))
+    count = max(1, min(sms * BLOCKS_PER_SM // wide, -(-problem.rows // rows_at_once)))
     sums = workspace.array("sums", (2, problem.rows), np.float32)
-    parts = room(problem, count, workspace)
-    rows = specialise_vectors(along, format.dtype, at_once, THREADS, CENTRED=problem.is_centred)
+    parts = allocate_parts(problem, count, workspace)
+    rows = specialise_vectors(along, format.dtype, width, THREADS, CENTRED=problem.is_centred)
     constants = {"ROWS": rows_at_once, "CENTRED": problem.is_centred}
-    columns = specialise_vectors(sums_first, format.dtype, at_once, (THREADS, IN_SM), **constants)
-    dy, x, dx = (kernel_view(X, at_once) for X in (dy, x, dx))
+    columns = specialise_vectors(sums_first, format.dtype, width, (THREADS, BLOCKS_PER_SM), **constants)
+    dy, x, dx = (kernel_view(X, width) for X in (dy, x, dx))
     return [
         Launch(rows, problem.rows, threads, (dy, x, weight, mean, rstd, sums)),
         Launch(columns, (wide, count), THREADS, (dy, x, weight, mean, rstd, sums, dx, parts)),

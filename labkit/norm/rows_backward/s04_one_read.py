@@ -1,17 +1,17 @@
-"""Blocks go from row to row, and keep the sums of their columns in registers: one read serves all three gradients.
+"""Persistent blocks keep their columns' sums in registers: one read serves all three gradients.
 
-A thread always has the same columns. It keeps their weights, and what it has added up of dweight and dbias, in
-registers, beside its pieces of the row: forty numbers for eight columns. So few blocks are launched that all run at
-once, and each leaves one row of sums for the merge.
+A thread always has the same columns. Registers hold their weights and their partial sums of dweight and dbias beside
+the vectors of the row: forty numbers for eight columns. All blocks are resident at once, and each writes one row of
+partial sums for the merge.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       one_read: dy and x read, dx written
-    0       merged: as many rows as there are blocks
+    0       merged: one row per block
     3       passes in all
 
-Limited by the barrier of each row, before which a block has all it asked for, and asks for nothing. `s05_warps` has no
-barrier where rows are narrow.
+Limited by the barrier of each row: before it all loads of a block have arrived, and none is in flight. `s05_warps` has
+no barrier for narrow rows.
 
 Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
 `labkit.parts.vectors`.
@@ -23,96 +23,96 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, benched
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
-BENCHED = benched(*WIDTHS[:4])  # those that it takes
-CENTRED = True  # not so in RMS norm
-WIDTH = 4  # values of a piece
-PIECES = 2  # of a thread
-COLUMNS = 8  # of a thread
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-SM_THREADS = 1024  # of an SM: each has 64 registers; those that take one value at a time need more
+BENCHED = benched(*WIDTHS[:4])  # the sizes that it accepts
+CENTRED = True  # False for RMS norm
+WIDTH = 4  # values per vector
+VECTORS = 2  # vectors per thread
+COLUMNS = 8  # per thread
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+SM_THREADS = 1024  # with 64 registers each; threads that load one value at a time need more
 
 
 @cuda.jit
 def one_read(dy, x, weight, mean, rstd, dx, parts):
-    gradient = cuda.local.array((PIECES, WIDTH), np.float32)  # dy, then g
-    normal = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then n
-    weights = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_weight = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_bias = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_warps = cuda.shared.array((2, 2, MOST_WARPS), np.float32)  # for one row after the other
+    dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)  # dy, then g
+    x_hat = cuda.local.array((VECTORS, WIDTH), np.float32)  # x, then x_hat
+    weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dweight_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dbias_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    warp_partials = cuda.shared.array((2, 2, MAX_WARPS), np.float32)  # two buffers, used alternately by rows
     t, threads = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
     block, blocks = np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     columns = np.uint32(weight.shape[0])
-    values = np.float32(columns)
-    for k in range(PIECES):
+    num_values = np.float32(columns)
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load_float32(weight, i, weights[k])
+            load_float32(weight, i, weight_reg[k])
         for e in range(WIDTH):
-            of_weight[k, e] = of_bias[k, e] = np.float32(0)
+            dweight_sum[k, e] = dbias_sum[k, e] = np.float32(0)
 
-    turn = np.uint32(0)
-    for each in range(block, x.shape[0], blocks):
-        row = np.uint32(each)
-        for k in range(PIECES):
+    phase = np.uint32(0)
+    for r in range(block, x.shape[0], blocks):
+        row = np.uint32(r)
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < columns:
-                load(dy, row, i, gradient[k])
-                load(x, row, i, normal[k])
+                load(dy, row, i, dy_reg[k])
+                load(x, row, i, x_hat[k])
         average, scale = np.float32(0), rstd[row]
         if CENTRED:
             average = mean[row]
-        of_g = of_product = np.float32(0)
-        for k in range(PIECES):
+        g_sum = gx_sum = np.float32(0)
+        for k in range(VECTORS):
             if np.uint32(WIDTH * (k * threads + t)) < columns:
                 for e in range(WIDTH):
-                    normal[k, e] = (normal[k, e] - average) * scale
-                    of_weight[k, e] += gradient[k, e] * normal[k, e]
-                    of_bias[k, e] += gradient[k, e]
-                    gradient[k, e] *= weights[k, e]
-                    of_g += gradient[k, e]
-                    of_product += gradient[k, e] * normal[k, e]
-        of_g, of_product = block_all_sum2(of_g, of_product, of_warps[turn])
-        turn = np.uint32(1 - turn)
-        of_g = of_g / values if CENTRED else np.float32(0)
-        of_product /= values
-        for k in range(PIECES):
+                    x_hat[k, e] = (x_hat[k, e] - average) * scale
+                    dweight_sum[k, e] += dy_reg[k, e] * x_hat[k, e]
+                    dbias_sum[k, e] += dy_reg[k, e]
+                    dy_reg[k, e] *= weight_reg[k, e]
+                    g_sum += dy_reg[k, e]
+                    gx_sum += dy_reg[k, e] * x_hat[k, e]
+        g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials[phase])
+        phase = np.uint32(1 - phase)
+        g_sum = g_sum / num_values if CENTRED else np.float32(0)
+        gx_sum /= num_values
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < columns:
                 for e in range(WIDTH):
-                    gradient[k, e] = (gradient[k, e] - of_g - normal[k, e] * of_product) * scale
-                store(dx, row, i, gradient[k])
-    for k in range(PIECES):
+                    dy_reg[k, e] = (dy_reg[k, e] - g_sum - x_hat[k, e] * gx_sum) * scale
+                store(dx, row, i, dy_reg[k])
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            store_float32(parts, block, i, of_weight[k])
+            store_float32(parts, block, i, dweight_sum[k])
             if CENTRED:
-                store_float32(parts, blocks + block, i, of_bias[k])
+                store_float32(parts, blocks + block, i, dbias_sum[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int, int]:
-    """Blocks, as many as run at once; threads of each; and blocks of an SM."""
+    """Return the number of resident blocks, threads per block, and blocks per SM."""
     threads = WARP * -(-problem.columns // (COLUMNS * WARP))
     if threads > SM_THREADS:
         raise TooLarge(f"a row has {problem.columns} values, and a block keeps {SM_THREADS * COLUMNS} in registers")
-    in_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
+    blocks_per_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    return min(problem.rows, sms * in_sm), threads, in_sm
+    return min(problem.rows, sms * blocks_per_sm), threads, blocks_per_sm
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = vector_width(dy, x, weight, dx)
-    blocks, threads, in_sm = geometry(problem, at_once)
-    parts = room(problem, blocks, workspace)
-    constants = {"PIECES": COLUMNS // at_once, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(one_read, format.dtype, at_once, (threads, in_sm), **constants)
-    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
+    width = vector_width(dy, x, weight, dx)
+    blocks, threads, blocks_per_sm = geometry(problem, width)
+    parts = allocate_parts(problem, blocks, workspace)
+    constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred}
+    kernel = specialise_vectors(one_read, format.dtype, width, (threads, blocks_per_sm), **constants)
+    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]

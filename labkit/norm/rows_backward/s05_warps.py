@@ -1,12 +1,12 @@
-"""A warp goes from row to row: its sums need no barrier, and no warp waits for another.
+"""Persistent warps, one row at a time: reductions need no barrier, and warps do not wait for each other.
 
-A lane keeps eight or sixteen columns, so that a warp has rows of up to 512 values. Each warp has sums of its own for
-all columns; at the end those of a block are added up in shared memory.
+A lane keeps eight or sixteen columns, so that rows have up to 512 values. Each warp has its own partial sums of all
+columns; at the end those of a block are added in shared memory.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       warps: dy and x read, dx written
-    0       merged: as many rows as there are blocks
+    0       merged: one row per block
     3       passes in all
 
 Limited by memory. `s06_clusters` is for wide rows.
@@ -21,108 +21,113 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import EXAMPLES, WIDTHS, benched
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
-EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
+EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that it accepts
 BENCHED = benched(WIDTHS[0])
 COMPARED = BENCHED[0]
-CENTRED = True  # not so in RMS norm
-WIDTH = 4  # values of a piece
-PIECES = 2  # of a lane
-COLUMNS = 8  # of a lane
+CENTRED = True  # False for RMS norm
+WIDTH = 4  # values per vector
+VECTORS = 2  # vectors per lane
+COLUMNS = 8  # per lane
 ALL_COLUMNS = 32 * COLUMNS
-FEW, MOST = 8, 16  # columns of a lane
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
-IN_SM = {FEW: 4, MOST: 2}  # blocks of an SM, by columns of a lane, which takes 64 or 128 registers
+FEW_COLUMNS, MAX_COLUMNS = 8, 16  # per lane
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
+BLOCKS_PER_SM = {FEW_COLUMNS: 4, MAX_COLUMNS: 2}  # by columns per lane, which takes 64 or 128 registers
 
 
 @cuda.jit
 def warps(dy, x, weight, mean, rstd, dx, parts):
-    gradient = cuda.local.array((PIECES, WIDTH), np.float32)  # dy, then g
-    normal = cuda.local.array((PIECES, WIDTH), np.float32)  # x, then n
-    weights = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_weight = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_bias = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_warps = cuda.shared.array((WARPS, ALL_COLUMNS), np.float32, alignment=16)
+    dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)  # dy, then g
+    x_hat = cuda.local.array((VECTORS, WIDTH), np.float32)  # x, then x_hat
+    weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dweight_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dbias_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    warp_partials = cuda.shared.array((WARPS, ALL_COLUMNS), np.float32, alignment=16)
     t, warp, lane = cuda.threadIdx.x, np.uint32(cuda.threadIdx.x // WARP), np.uint32(cuda.threadIdx.x % WARP)
     block, blocks = np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     columns = np.uint32(weight.shape[0])
-    values = np.float32(columns)
-    for k in range(PIECES):
+    num_values = np.float32(columns)
+    # -- load the weights --
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * WARP + lane))
         if i < columns:
-            load_float32(weight, i, weights[k])
+            load_float32(weight, i, weight_reg[k])
         for e in range(WIDTH):
-            of_weight[k, e] = of_bias[k, e] = np.float32(0)
+            dweight_sum[k, e] = dbias_sum[k, e] = np.float32(0)
 
-    for each in range(block * WARPS + warp, x.shape[0], blocks * WARPS):
-        row = np.uint32(each)
-        for k in range(PIECES):
+    # -- load a row --
+    for r in range(block * WARPS + warp, x.shape[0], blocks * WARPS):
+        row = np.uint32(r)
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
-                load(dy, row, i, gradient[k])
-                load(x, row, i, normal[k])
+                load(dy, row, i, dy_reg[k])
+                load(x, row, i, x_hat[k])
+        # -- sums of the row --
         average, scale = np.float32(0), rstd[row]
         if CENTRED:
             average = mean[row]
-        of_g = of_product = np.float32(0)
-        for k in range(PIECES):
+        g_sum = gx_sum = np.float32(0)
+        for k in range(VECTORS):
             if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                 for e in range(WIDTH):
-                    normal[k, e] = (normal[k, e] - average) * scale
-                    of_weight[k, e] += gradient[k, e] * normal[k, e]
-                    of_bias[k, e] += gradient[k, e]
-                    gradient[k, e] *= weights[k, e]
-                    of_g += gradient[k, e]
-                    of_product += gradient[k, e] * normal[k, e]
-        of_g = warp_all_sum(of_g) / values if CENTRED else np.float32(0)
-        of_product = warp_all_sum(of_product) / values
-        for k in range(PIECES):
+                    x_hat[k, e] = (x_hat[k, e] - average) * scale
+                    dweight_sum[k, e] += dy_reg[k, e] * x_hat[k, e]
+                    dbias_sum[k, e] += dy_reg[k, e]
+                    dy_reg[k, e] *= weight_reg[k, e]
+                    g_sum += dy_reg[k, e]
+                    gx_sum += dy_reg[k, e] * x_hat[k, e]
+        g_sum = warp_all_sum(g_sum) / num_values if CENTRED else np.float32(0)
+        gx_sum = warp_all_sum(gx_sum) / num_values
+        # -- write dx --
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * WARP + lane))
             if i < columns:
                 for e in range(WIDTH):
-                    gradient[k, e] = (gradient[k, e] - of_g - normal[k, e] * of_product) * scale
-                store(dx, row, i, gradient[k])
+                    dy_reg[k, e] = (dy_reg[k, e] - g_sum - x_hat[k, e] * gx_sum) * scale
+                store(dx, row, i, dy_reg[k])
 
-    for k in range(PIECES):
-        store_float32(of_warps, warp, np.uint32(WIDTH * (k * WARP + lane)), of_weight[k])
+    # -- write the partial sums of the block --
+    for k in range(VECTORS):
+        store_float32(warp_partials, warp, np.uint32(WIDTH * (k * WARP + lane)), dweight_sum[k])
     cuda.syncthreads()
     for i in range(t, columns, WARP * WARPS):
-        total = of_warps[0, i]
+        column_sum = warp_partials[0, i]
         for other in range(1, WARPS):
-            total += of_warps[other, i]
-        parts[block, i] = total
+            column_sum += warp_partials[other, i]
+        parts[block, i] = column_sum
     if CENTRED:
         cuda.syncthreads()
-        for k in range(PIECES):
-            store_float32(of_warps, warp, np.uint32(WIDTH * (k * WARP + lane)), of_bias[k])
+        for k in range(VECTORS):
+            store_float32(warp_partials, warp, np.uint32(WIDTH * (k * WARP + lane)), dbias_sum[k])
         cuda.syncthreads()
         for i in range(t, columns, WARP * WARPS):
-            total = of_warps[0, i]
+            column_sum = warp_partials[0, i]
             for other in range(1, WARPS):
-                total += of_warps[other, i]
-            parts[blocks + block, i] = total
+                column_sum += warp_partials[other, i]
+            parts[blocks + block, i] = column_sum
 
 
-def columns_of(problem) -> int:
-    """Columns of a lane."""
-    if problem.columns > WARP * MOST:
-        raise TooLarge(f"a row has {problem.columns} values, and a warp keeps {WARP * MOST} in registers")
-    return FEW if problem.columns <= WARP * FEW else MOST
+def columns_per_lane(problem) -> int:
+    """Return columns per lane."""
+    if problem.columns > WARP * MAX_COLUMNS:
+        raise TooLarge(f"a row has {problem.columns} values, and a warp keeps {WARP * MAX_COLUMNS} in registers")
+    return FEW_COLUMNS if problem.columns <= WARP * FEW_COLUMNS else MAX_COLUMNS
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once, of_lane = vector_width(dy, x, weight, dx), columns_of(problem)
+    width, columns = vector_width(dy, x, weight, dx), columns_per_lane(problem)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    blocks = min(-(-problem.rows // WARPS), sms * IN_SM[of_lane])
-    parts = room(problem, blocks, workspace)
-    constants = {"PIECES": of_lane // at_once, "COLUMNS": of_lane, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(warps, format.dtype, at_once, (WARP * WARPS, IN_SM[of_lane]), **constants)
-    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
+    blocks = min(-(-problem.rows // WARPS), sms * BLOCKS_PER_SM[columns])
+    parts = allocate_parts(problem, blocks, workspace)
+    constants = {"VECTORS": columns // width, "COLUMNS": columns, "CENTRED": problem.is_centred}
+    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM[columns]), **constants)
+    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
     return [Launch(kernel, blocks, WARP * WARPS, arrays), merge(problem, parts, dweight, dbias)]

@@ -1,19 +1,19 @@
-"""Rows come by asynchronous copies, two ahead of the one that is summed, and a cluster of blocks shares a wide one.
+"""Asynchronous copies load rows two ahead of the one in work, and a cluster of blocks shares a wide row.
 
-A block of `s04_one_read` asks for nothing while it sums and waits. Here three rows of both matrices have room in shared
-memory: as soon as a thread has written dx of a piece, it begins to copy the third next row's into its place. That also
-leaves the registers to weights and sums, which are now all that a thread keeps. A cluster of 8 blocks has 64k columns;
-its blocks write what they found into one another's shared memory.
+A block of `s04_one_read` has no load in flight while it sums and waits. Here shared memory has room for three rows of
+both matrices: a thread that has written a vector of dx immediately copies the vector of the row after the next two into
+the same slot. Registers then hold only weights and partial sums. A cluster of 8 blocks has 64k columns; its blocks
+exchange their sums through distributed shared memory.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       clusters: dy and x read, dx written
-    0       merged: as many rows as there are clusters
+    0       merged: one row per cluster
     3       passes in all
 
-Limited by memory as long as a block has a row by itself. Blocks that share one meet at each row, and at the barrier
-all must wait until what they wrote of the row before has arrived. In bfloat16, where a row has half the bytes,
-`s03_sums_first` is faster then.
+Limited by memory if a row has one block. Blocks that share a row synchronise once per row, and the barrier waits until
+all stores of the previous row have arrived. In bfloat16, where a row has half the bytes, `s03_sums_first` is then
+faster.
 
 Parts: `block_all_sum2` of `labkit.parts.sums`; `copy_async`, `load_float32`, `load_shared`, `store`, `store_float32` of
 `labkit.parts.vectors`.
@@ -24,144 +24,152 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows_backward.parts import merge, room
+from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
 
-CENTRED = True  # not so in RMS norm
-CLUSTER = 8  # blocks that share a row
-SIZES = 1, 2, 4, 8
-WIDTH = 4  # values of a piece
-PIECES = 2  # of a thread
-COLUMNS = 8  # of a thread
-ELEMENT = np.float32  # what rows hold
-STAGES = 3  # rows that have room
-PENDING = STAGES - 1  # that are under way while one is summed
-WARP, USUAL_THREADS, MOST_THREADS = 32, 512, 1024
-MOST_WARPS = MOST_THREADS // WARP
-SM_THREADS = 1024  # of an SM: each has 64 registers; those that take one value at a time need more
+CENTRED = True  # False for RMS norm
+CLUSTER = 8  # blocks per row
+CLUSTER_SIZES = 1, 2, 4, 8
+WIDTH = 4  # values per vector
+VECTORS = 2  # vectors per thread
+COLUMNS = 8  # per thread
+ELEMENT = np.float32  # element type of rows
+STAGES = 3  # rows in shared memory
+PENDING = STAGES - 1  # rows in flight while one is summed
+WARP, USUAL_THREADS, MAX_THREADS = 32, 512, 1024
+MAX_WARPS = MAX_THREADS // WARP
+SM_THREADS = 1024  # with 64 registers each; threads that load one value at a time need more
 
 
 @cuda.jit
 def clusters(dy, x, weight, mean, rstd, dx, parts):
-    kept = cuda.shared.array(0, ELEMENT, alignment=16)
-    gradient = cuda.local.array(WIDTH, np.float32)
-    normal = cuda.local.array(WIDTH, np.float32)
-    weights = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_weight = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_bias = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_warps = cuda.shared.array((2, 2, MOST_WARPS), np.float32)  # for one row after the other
-    of_blocks = cuda.shared.array((2, 2, CLUSTER), np.float32)
+    smem = cuda.shared.array(0, ELEMENT, alignment=16)
+    dy_reg = cuda.local.array(WIDTH, np.float32)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dweight_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    dbias_sum = cuda.local.array((VECTORS, WIDTH), np.float32)
+    warp_partials = cuda.shared.array((2, 2, MAX_WARPS), np.float32)  # two buffers, used alternately by rows
+    block_partials = cuda.shared.array((2, 2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
-    cluster, step = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
+    cluster, num_clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     rows, columns = np.uint32(x.shape[0]), np.uint32(weight.shape[0])
-    share = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # columns of a block
-    first = min(rank * share, columns)
-    count = np.uint32(min(first + share, columns) - first)
-    values, room_of_row = np.float32(columns), np.uint32(PIECES * WIDTH * threads)
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    first = min(rank * columns_per_block, columns)
+    count = np.uint32(min(first + columns_per_block, columns) - first)
+    num_values, row_capacity = np.float32(columns), np.uint32(VECTORS * WIDTH * threads)
 
+    # -- load the first rows --
     for stage in range(STAGES):
-        row = np.uint32(cluster + stage * step)
+        row = np.uint32(cluster + stage * num_clusters)
         if row < rows:
-            for k in range(PIECES):
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * threads + t))
                 if i < count:
-                    copy_async(kept, 2 * stage * room_of_row + i, dy, row, first + i)
-                    copy_async(kept, (2 * stage + 1) * room_of_row + i, x, row, first + i)
+                    copy_async(smem, 2 * stage * row_capacity + i, dy, row, first + i)
+                    copy_async(smem, (2 * stage + 1) * row_capacity + i, x, row, first + i)
         ptx.cp_async_commit()
-    for k in range(PIECES):
+    # -- load the weights --
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            load_float32(weight, first + i, weights[k])
+            load_float32(weight, first + i, weight_reg[k])
         for e in range(WIDTH):
-            of_weight[k, e] = of_bias[k, e] = np.float32(0)
+            dweight_sum[k, e] = dbias_sum[k, e] = np.float32(0)
     if CLUSTER > 1:
         ptx.cluster_sync()
 
-    turn = stage = np.uint32(0)
+    phase = stage = np.uint32(0)
     average = next_average = np.float32(0)
     next_scale = rstd[cluster]
     if CENTRED:
         next_average = mean[cluster]
-    for each in range(cluster, rows, step):
-        row = np.uint32(each)
-        of_dy, of_x = np.uint32(2 * stage * room_of_row), np.uint32((2 * stage + 1) * room_of_row)
+    # -- sums of the row --
+    for r in range(cluster, rows, num_clusters):
+        row = np.uint32(r)
+        dy_offset, x_offset = np.uint32(2 * stage * row_capacity), np.uint32((2 * stage + 1) * row_capacity)
         average, scale = next_average, next_scale
-        following = min(row + step, rows - np.uint32(1))
-        next_scale = rstd[following]
+        next_row = min(row + num_clusters, rows - np.uint32(1))
+        next_scale = rstd[next_row]
         if CENTRED:
-            next_average = mean[following]
+            next_average = mean[next_row]
         ptx.cp_async_wait(PENDING)
-        of_g = of_product = np.float32(0)
-        for k in range(PIECES):
+        g_sum = gx_sum = np.float32(0)
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
-                load_shared(kept, of_dy + i, gradient)
-                load_shared(kept, of_x + i, normal)
+                load_shared(smem, dy_offset + i, dy_reg)
+                load_shared(smem, x_offset + i, x_reg)
                 for e in range(WIDTH):
-                    n, g = (normal[e] - average) * scale, gradient[e] * weights[k, e]
-                    of_weight[k, e] += gradient[e] * n
-                    of_bias[k, e] += gradient[e]
-                    of_g += g
-                    of_product += g * n
-        of_g, of_product = block_all_sum2(of_g, of_product, of_warps[turn])
+                    x_hat, g = (x_reg[e] - average) * scale, dy_reg[e] * weight_reg[k, e]
+                    dweight_sum[k, e] += dy_reg[e] * x_hat
+                    dbias_sum[k, e] += dy_reg[e]
+                    g_sum += g
+                    gx_sum += g * x_hat
+        g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials[phase])
+        # -- exchange within the cluster --
         if CLUSTER > 1:
             if t < CLUSTER:
-                ptx.cluster_store(of_blocks, (turn, 0, rank), t, of_g)
-                ptx.cluster_store(of_blocks, (turn, 1, rank), t, of_product)
+                ptx.cluster_store(block_partials, (phase, 0, rank), t, g_sum)
+                ptx.cluster_store(block_partials, (phase, 1, rank), t, gx_sum)
             ptx.cluster_sync()
-            of_g = of_product = np.float32(0)
+            g_sum = gx_sum = np.float32(0)
             for block in range(CLUSTER):
-                of_g += of_blocks[turn, 0, block]
-                of_product += of_blocks[turn, 1, block]
-        turn = np.uint32(1 - turn)
-        of_g = of_g / values if CENTRED else np.float32(0)
-        of_product /= values
-        for k in range(PIECES):
+                g_sum += block_partials[phase, 0, block]
+                gx_sum += block_partials[phase, 1, block]
+        phase = np.uint32(1 - phase)
+        # -- write dx, load the row after the next two --
+        g_sum = g_sum / num_values if CENTRED else np.float32(0)
+        gx_sum /= num_values
+        for k in range(VECTORS):
             i = np.uint32(WIDTH * (k * threads + t))
             if i < count:
-                load_shared(kept, of_dy + i, gradient)
-                load_shared(kept, of_x + i, normal)
+                load_shared(smem, dy_offset + i, dy_reg)
+                load_shared(smem, x_offset + i, x_reg)
                 for e in range(WIDTH):
-                    n, g = (normal[e] - average) * scale, gradient[e] * weights[k, e]
-                    gradient[e] = (g - of_g - n * of_product) * scale
-                store(dx, row, first + i, gradient)
-                if row + STAGES * step < rows:
-                    copy_async(kept, of_dy + i, dy, np.uint32(row + STAGES * step), first + i)
-                    copy_async(kept, of_x + i, x, np.uint32(row + STAGES * step), first + i)
+                    x_hat, g = (x_reg[e] - average) * scale, dy_reg[e] * weight_reg[k, e]
+                    dy_reg[e] = (g - g_sum - x_hat * gx_sum) * scale
+                store(dx, row, first + i, dy_reg)
+                if row + STAGES * num_clusters < rows:
+                    copy_async(smem, dy_offset + i, dy, np.uint32(row + STAGES * num_clusters), first + i)
+                    copy_async(smem, x_offset + i, x, np.uint32(row + STAGES * num_clusters), first + i)
         ptx.cp_async_commit()
         stage = np.uint32((stage + 1) % STAGES)
-    for k in range(PIECES):
+    # -- write the partial sums of the cluster --
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            store_float32(parts, cluster, first + i, of_weight[k])
+            store_float32(parts, cluster, first + i, dweight_sum[k])
             if CENTRED:
-                store_float32(parts, step + cluster, first + i, of_bias[k])
+                store_float32(parts, num_clusters + cluster, first + i, dbias_sum[k])
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, int]:
-    """Clusters, as many as run at once; blocks of each, and of an SM; threads of a block; and bytes that it keeps."""
+    """Return resident clusters, blocks per cluster and per SM, threads and shared bytes per block."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    for most_threads in (USUAL_THREADS, MOST_THREADS):
-        for blocks in SIZES:
-            pieces = -(-problem.columns // (width * blocks))  # of a block
-            threads = WARP * -(-pieces * width // (COLUMNS * WARP))
-            if threads <= most_threads:
-                in_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
-                kept_bytes = 2 * STAGES * COLUMNS * threads * itemsize
-                return min(problem.rows, in_sm * (sms // blocks)), blocks, in_sm, threads, kept_bytes
-    raise TooLarge(f"a row has {problem.columns} values, and a cluster keeps {max(SIZES) * MOST_THREADS * COLUMNS}")
+    for max_threads in (USUAL_THREADS, MAX_THREADS):
+        for blocks in CLUSTER_SIZES:
+            vectors = -(-problem.columns // (width * blocks))  # per block
+            threads = WARP * -(-vectors * width // (COLUMNS * WARP))
+            if threads <= max_threads:
+                blocks_per_sm = max(1, SM_THREADS // threads // (1 if width > 1 else 2))
+                smem_bytes = 2 * STAGES * COLUMNS * threads * itemsize
+                return min(problem.rows, blocks_per_sm * (sms // blocks)), blocks, blocks_per_sm, threads, smem_bytes
+    raise TooLarge(
+        f"a row has {problem.columns} values, and a cluster keeps {max(CLUSTER_SIZES) * MAX_THREADS * COLUMNS}"
+    )
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
-    """The three gradients; RMS norm has neither mean nor dbias, and its kernels look at none."""
+    """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    at_once = vector_width(dy, x, weight, dx)
-    number, blocks, in_sm, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
-    parts = room(problem, number, workspace)
-    constants = {"PIECES": COLUMNS // at_once, "CENTRED": problem.is_centred, "CLUSTER": blocks}
-    kernel = specialise_vectors(clusters, format.dtype, at_once, (threads, in_sm), blocks, **constants)
-    arrays = kernel_view(dy, at_once), kernel_view(x, at_once), weight, mean, rstd, kernel_view(dx, at_once), parts
-    return [Launch(kernel, number * blocks, threads, arrays, kept_bytes), merge(problem, parts, dweight, dbias)]
+    width = vector_width(dy, x, weight, dx)
+    num_clusters, blocks, blocks_per_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
+    parts = allocate_parts(problem, num_clusters, workspace)
+    constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
+    kernel = specialise_vectors(clusters, format.dtype, width, (threads, blocks_per_sm), blocks, **constants)
+    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
+    return [Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes), merge(problem, parts, dweight, dbias)]

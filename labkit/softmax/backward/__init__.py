@@ -1,4 +1,4 @@
-"""The gradient of a softmax of rows: ever fewer passes over memory, and rows of any width, one idea a step."""
+"""The gradient of a softmax of rows: ever fewer passes over memory, and rows of any width, one idea per step."""
 
 from labkit.formats import BF16, FP32
 from labkit.softmax.forward import COMPARED, EXAMPLES, STANDING, WIDTHS, benched

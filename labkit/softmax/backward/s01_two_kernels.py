@@ -1,13 +1,13 @@
-"""One kernel sums y * dy of each row, and another, which has a thread for each value, writes dx.
+"""One kernel sums y * dy of each row, and another one, with a thread per value, writes dx.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     2       row_sums: dy and y read
     3       two_kernels: dy and y read, dx written
     5       passes in all
 
-The second kernel begins when the first has ended, and L2 has long forgotten what that read first. Limited by memory,
-and by loads of 4 bytes. `s02_fused` reads a row again at once.
+The second kernel starts after the first has ended, and L2 no longer holds what the first kernel read at its start.
+Limited by memory, and by 4-byte loads. `s02_fused` reads a row again at once.
 
 Parts: `block_all_sum` of `labkit.parts.sums`.
 """
@@ -20,20 +20,20 @@ from labkit.ladder import Launch
 from labkit.parts.sums import block_all_sum
 
 FORMATS = (FP32,)
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
-COLUMNS = 1024  # of a block of the second kernel
+COLUMNS = 1024  # per block of the second kernel
 
 
 @cuda.jit(launch_bounds=THREADS)
 def row_sums(dy, y, sums):
-    of_warps = cuda.shared.array(WARPS, np.float32)
-    row, t, total = cuda.blockIdx.x, cuda.threadIdx.x, np.float32(0)
+    warp_partials = cuda.shared.array(WARPS, np.float32)
+    row, t, row_sum = cuda.blockIdx.x, cuda.threadIdx.x, np.float32(0)
     for i in range(t, y.shape[1], THREADS):
-        total += y[row, i] * dy[row, i]
-    total = block_all_sum(total, of_warps)
+        row_sum += y[row, i] * dy[row, i]
+    row_sum = block_all_sum(row_sum, warp_partials)
     if t == 0:
-        sums[row] = total
+        sums[row] = row_sum
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -44,7 +44,7 @@ def two_kernels(dy, y, sums, dx):
 
 
 def launches(dy, y, dx, problem, workspace):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx)
     sums = workspace.array("sums", (problem.rows,), np.float32)
     return [

@@ -1,12 +1,12 @@
-"""A block takes a row, and reads it twice in one kernel: for its sum, and to write dx.
+"""A block per row reads it twice in one kernel: for its sum, and to write dx.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     5       fused: dy and y read twice, dx written
     5       passes in all
 
-L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
-another. `s03_on_chip` reads a row once.
+L1 and L2 serve the repeated reads, if the rows in flight fit. Limited by dependent 4-byte loads. `s03_on_chip` reads a
+row once.
 
 Parts: `block_all_sum` of `labkit.parts.sums`.
 """
@@ -19,23 +19,23 @@ from labkit.ladder import Launch
 from labkit.parts.sums import block_all_sum
 
 FORMATS = (FP32,)
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
 
 
 @cuda.jit(launch_bounds=THREADS)
 def fused(dy, y, dx):
-    of_warps = cuda.shared.array(WARPS, np.float32)
+    warp_partials = cuda.shared.array(WARPS, np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, y.shape[1]
-    total = np.float32(0)
+    row_sum = np.float32(0)
     for i in range(t, columns, THREADS):
-        total += y[row, i] * dy[row, i]
-    total = block_all_sum(total, of_warps)
+        row_sum += y[row, i] * dy[row, i]
+    row_sum = block_all_sum(row_sum, warp_partials)
     for i in range(t, columns, THREADS):
-        dx[row, i] = y[row, i] * (dy[row, i] - total)
+        dx[row, i] = y[row, i] * (dy[row, i] - row_sum)
 
 
 def launches(dy, y, dx, problem):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx)
     return [Launch(fused, problem.rows, THREADS, (dy, y, dx))]

@@ -1,12 +1,12 @@
-"""Both rows stay in the registers of a block: they are read from memory once, by loads of 16 bytes.
+"""Both rows stay in the registers of a block: they are read from memory once, by 16-byte loads.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       on_chip: dy and y read, dx written
     3       passes in all
 
-Each thread keeps up to 16 values of both rows. Limited by memory where several blocks fit into an SM. Narrow rows leave
-the threads of a block little to do before the barrier: `s04_warps` needs none.
+Each thread keeps up to 16 values of both rows. Limited by memory if several blocks fit into an SM. In narrow rows the
+threads of a block have little work before the barrier: `s04_warps` has no barrier.
 
 Parts: `block_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
@@ -21,52 +21,52 @@ from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_w
 from labkit.parts.vectors import load, store
 from labkit.softmax.backward import WIDTHS, benched
 
-BENCHED = benched(*WIDTHS[:5])  # those that it takes
-WIDTH = 4  # values of a piece
-PIECES = 2  # of a thread and a row
-USUAL, MOST = 8, 16  # values of a thread and a row, where blocks are small, and at most
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
+BENCHED = benched(*WIDTHS[:5])  # the sizes that it accepts
+WIDTH = 4  # values per vector
+VECTORS = 2  # vectors per thread and row
+USUAL_VALUES, MAX_VALUES = 8, 16  # per thread and row: for small blocks, and the limit
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 
 
 @cuda.jit
 def on_chip(dy, y, dx, columns):
-    gradient = cuda.local.array((PIECES, WIDTH), np.float32)
-    value = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_warps = cuda.shared.array(MOST_WARPS, np.float32)
+    dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    y_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    warp_partials = cuda.shared.array(MAX_WARPS, np.float32)
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load(dy, row, i, gradient[k])
-            load(y, row, i, value[k])
-    total = np.float32(0)
-    for k in range(PIECES):
+            load(dy, row, i, dy_reg[k])
+            load(y, row, i, y_reg[k])
+    row_sum = np.float32(0)
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
-                total += value[k, e] * gradient[k, e]
-    total = block_all_sum(total, of_warps)
-    for k in range(PIECES):
+                row_sum += y_reg[k, e] * dy_reg[k, e]
+    row_sum = block_all_sum(row_sum, warp_partials)
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             for e in range(WIDTH):
-                value[k, e] *= gradient[k, e] - total
-            store(dx, row, i, value[k])
+                y_reg[k, e] *= dy_reg[k, e] - row_sum
+            store(dx, row, i, y_reg[k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a thread and a row, and threads of a block."""
-    for of_thread in (USUAL, MOST):
-        threads = WARP * -(-columns // (of_thread * WARP))
-        if threads <= WARP * MOST_WARPS:
-            return of_thread // width, threads
-    raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MOST_WARPS * MOST} in registers")
+    """Return vectors per thread and row, and threads per block."""
+    for values_per_thread in (USUAL_VALUES, MAX_VALUES):
+        threads = WARP * -(-columns // (values_per_thread * WARP))
+        if threads <= WARP * MAX_WARPS:
+            return values_per_thread // width, threads
+    raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MAX_WARPS * MAX_VALUES} in registers")
 
 
 def launches(dy, y, dx, problem, format=FP32):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = vector_width(dy, y, dx)
-    pieces, threads = geometry(problem.columns, at_once)
-    kernel = specialise_vectors(on_chip, format.dtype, at_once, threads, PIECES=pieces)
-    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
+    width = vector_width(dy, y, dx)
+    vectors, threads = geometry(problem.columns, width)
+    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
+    arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -1,12 +1,12 @@
-"""A warp takes a row: its sum needs no barrier, and no warp waits for another.
+"""A warp per row: its sum needs no barrier, and warps do not wait for each other.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       warps: dy and y read, dx written
     3       passes in all
 
-Limited by memory. A lane keeps up to 16 values of both rows, so that these are at most 512 wide. `s05_clusters` is for
-wide ones.
+Limited by memory. A lane keeps up to 16 values of both rows, so that these have at most 512. `s05_clusters` is for wide
+rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
@@ -21,59 +21,59 @@ from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_w
 from labkit.parts.vectors import load, store
 from labkit.softmax.backward import EXAMPLES, WIDTHS, benched
 
-EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # those that it takes
+EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that it accepts
 BENCHED = benched(WIDTHS[0])
 COMPARED = BENCHED[0]
-WIDTH = 4  # values of a piece
-PIECES = 2  # of a lane and a row
-ROWS = 2  # of a warp
-SLOTS = ROWS * PIECES
-MOST = 16  # values of a lane, of each matrix
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
-IN_SM = 4  # blocks of an SM: each thread has 64 registers
+WIDTH = 4  # values per vector
+VECTORS = 2  # vectors per lane and row
+ROWS = 2  # per warp
+SLOTS = ROWS * VECTORS
+MAX_VALUES = 16  # per lane and matrix
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
+BLOCKS_PER_SM = 4  # each thread has 64 registers
 
 
 @cuda.jit
 def warps(dy, y, dx, columns):
-    gradient = cuda.local.array((SLOTS, WIDTH), np.float32)
-    value = cuda.local.array((SLOTS, WIDTH), np.float32)
+    dy_reg = cuda.local.array((SLOTS, WIDTH), np.float32)
+    y_reg = cuda.local.array((SLOTS, WIDTH), np.float32)
     start = np.uint32((cuda.blockIdx.x * WARPS + cuda.threadIdx.x // WARP) * ROWS)
     lane, last = np.uint32(cuda.threadIdx.x % WARP), np.uint32(y.shape[0] - 1)
     if start <= last:
-        for r in range(ROWS):  # the last row twice, where their number is odd
-            for k in range(PIECES):
+        for r in range(ROWS):  # if their number is odd, the last row twice
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(dy, min(np.uint32(start + r), last), i, gradient[r * PIECES + k])
-                    load(y, min(np.uint32(start + r), last), i, value[r * PIECES + k])
+                    load(dy, min(np.uint32(start + r), last), i, dy_reg[r * VECTORS + k])
+                    load(y, min(np.uint32(start + r), last), i, y_reg[r * VECTORS + k])
         for r in range(ROWS):
-            total = np.float32(0)
-            for k in range(PIECES):
+            row_sum = np.float32(0)
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        total += value[r * PIECES + k, e] * gradient[r * PIECES + k, e]
-            total = warp_all_sum(total)
-            for k in range(PIECES):
+                        row_sum += y_reg[r * VECTORS + k, e] * dy_reg[r * VECTORS + k, e]
+            row_sum = warp_all_sum(row_sum)
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
                     for e in range(WIDTH):
-                        value[r * PIECES + k, e] *= gradient[r * PIECES + k, e] - total
-                    store(dx, min(np.uint32(start + r), last), i, value[r * PIECES + k])
+                        y_reg[r * VECTORS + k, e] *= dy_reg[r * VECTORS + k, e] - row_sum
+                    store(dx, min(np.uint32(start + r), last), i, y_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a lane and a row, and rows that a warp takes at once."""
-    pieces = -(-columns // (width * WARP))
-    if columns > WARP * MOST:
-        raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MOST} in registers")
-    return pieces, 2 if 2 * pieces * width <= MOST else 1
+    """Return vectors per lane and row, and rows per warp."""
+    vectors = -(-columns // (width * WARP))
+    if columns > WARP * MAX_VALUES:
+        raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
+    return vectors, 2 if 2 * vectors * width <= MAX_VALUES else 1
 
 
 def launches(dy, y, dx, problem, format=FP32):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = vector_width(dy, y, dx)
-    pieces, rows = geometry(problem.columns, at_once)
-    kernel = specialise_vectors(warps, format.dtype, at_once, (WARP * WARPS, IN_SM), PIECES=pieces, ROWS=rows)
-    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
+    width = vector_width(dy, y, dx)
+    vectors, rows = geometry(problem.columns, width)
+    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM), VECTORS=vectors, ROWS=rows)
+    arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

@@ -1,10 +1,10 @@
-"""A cluster of blocks shares two rows that none of them could keep, in registers that hold them as memory does.
+"""A cluster of blocks shares two rows that exceed one block; registers hold them in their memory format.
 
-Each block sums its columns, and writes what it found into the shared memory of the others, behind one barrier of the
-cluster; the other barrier, at the beginning, makes sure that all of them are there, and the loads hide it. In bfloat16
-a register keeps two values, and half as many blocks do.
+Each block sums its columns, and stores the result to the shared memory of the others, with one cluster barrier. Another
+cluster barrier, at the start, ensures that all blocks run; the loads hide it. In bfloat16 a register holds two values,
+and half as many blocks suffice.
 
-Costs, in passes over memory, each of them a matrix read or written once:
+Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       clusters: dy and y read, dx written
     3       passes in all
@@ -24,83 +24,83 @@ from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_w
 from labkit.parts.vectors import load_raw, store, unpack
 
 LARGEST = (1, 262144), (1, 131072), (1, 131071)
-CLUSTER = 8  # blocks that share a row
-SIZES = 1, 2, 4, 8
-WIDTH = 4  # values of a piece
-ELEMENT = np.float32  # what rows hold
-WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # what a register holds
-WORDS = min(WIDTH, 4)  # registers of a piece
-PIECES = 4  # of a thread and a row
-SINGLES = 16  # of a thread and a row, where it takes one value at a time
-USUAL_THREADS, MOST_THREADS = 512, 1024
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-SM_THREADS = 1024  # of an SM: each has 64 registers
+CLUSTER = 8  # blocks per row
+CLUSTER_SIZES = 1, 2, 4, 8
+WIDTH = 4  # values per vector
+ELEMENT = np.float32  # element type of rows
+WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
+WORDS = min(WIDTH, 4)  # registers per vector
+VECTORS = 4  # vectors per thread and row
+SINGLES = 16  # values per thread and row, if it loads one at a time
+USUAL_THREADS, MAX_THREADS = 512, 1024
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+SM_THREADS = 1024  # with 64 registers each
 
 
 @cuda.jit
 def clusters(dy, y, dx, columns):
-    kept_gradient = cuda.local.array((PIECES, WORDS), WORD)
-    kept_value = cuda.local.array((PIECES, WORDS), WORD)
-    gradient = cuda.local.array(WIDTH, np.float32)
-    value = cuda.local.array(WIDTH, np.float32)
-    of_warps = cuda.shared.array(MOST_WARPS, np.float32)
-    of_blocks = cuda.shared.array(CLUSTER, np.float32)
+    dy_words = cuda.local.array((VECTORS, WORDS), WORD)
+    y_words = cuda.local.array((VECTORS, WORDS), WORD)
+    dy_reg = cuda.local.array(WIDTH, np.float32)
+    y_reg = cuda.local.array(WIDTH, np.float32)
+    warp_partials = cuda.shared.array(MAX_WARPS, np.float32)
+    block_partials = cuda.shared.array(CLUSTER, np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
-    share = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # columns of a block
-    first = min(rank * share, columns)
-    count = np.uint32(min(first + share, columns) - first)
-    for k in range(PIECES):
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    first = min(rank * columns_per_block, columns)
+    count = np.uint32(min(first + columns_per_block, columns) - first)
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            load_raw(dy, row, first + i, kept_gradient[k])
-            load_raw(y, row, first + i, kept_value[k])
+            load_raw(dy, row, first + i, dy_words[k])
+            load_raw(y, row, first + i, y_words[k])
     if CLUSTER > 1:
         ptx.cluster_sync()
-    total = np.float32(0)
-    for k in range(PIECES):
+    row_sum = np.float32(0)
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
-            unpack(kept_gradient[k], gradient)
-            unpack(kept_value[k], value)
+            unpack(dy_words[k], dy_reg)
+            unpack(y_words[k], y_reg)
             for e in range(WIDTH):
-                total += value[e] * gradient[e]
-    total = block_all_sum(total, of_warps)
+                row_sum += y_reg[e] * dy_reg[e]
+    row_sum = block_all_sum(row_sum, warp_partials)
     if CLUSTER > 1:
         if t < CLUSTER:
-            ptx.cluster_store(of_blocks, rank, t, total)
+            ptx.cluster_store(block_partials, rank, t, row_sum)
         ptx.cluster_sync()
-        total = np.float32(0)
+        row_sum = np.float32(0)
         for block in range(CLUSTER):
-            total += of_blocks[block]
-    for k in range(PIECES):
+            row_sum += block_partials[block]
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            unpack(kept_gradient[k], gradient)
-            unpack(kept_value[k], value)
+            unpack(dy_words[k], dy_reg)
+            unpack(y_words[k], y_reg)
             for e in range(WIDTH):
-                value[e] *= gradient[e] - total
-            store(dx, row, first + i, value)
+                y_reg[e] *= dy_reg[e] - row_sum
+            store(dx, row, first + i, y_reg)
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int]:
-    """Blocks of a cluster and of an SM, and threads of a block."""
-    of_thread = PIECES * width if width > 1 else SINGLES
-    for most_threads in (USUAL_THREADS, MOST_THREADS):
-        for blocks in SIZES:
-            threads = WARP * -(-columns // (blocks * of_thread * WARP))
-            if threads <= most_threads:
+    """Return blocks per cluster and per SM, and threads per block."""
+    values_per_thread = VECTORS * width if width > 1 else SINGLES
+    for max_threads in (USUAL_THREADS, MAX_THREADS):
+        for blocks in CLUSTER_SIZES:
+            threads = WARP * -(-columns // (blocks * values_per_thread * WARP))
+            if threads <= max_threads:
                 return blocks, max(1, SM_THREADS // threads), threads
-    most = max(SIZES) * MOST_THREADS * of_thread
-    raise TooLarge(f"a row has {columns} values, and a cluster keeps {most}")
+    max_columns = max(CLUSTER_SIZES) * MAX_THREADS * values_per_thread
+    raise TooLarge(f"a row has {columns} values, and a cluster keeps {max_columns}")
 
 
 def launches(dy, y, dx, problem, format=FP32):
-    """dx of each row."""
+    """Return the launches for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    at_once = vector_width(dy, y, dx)
-    blocks, in_sm, threads = geometry(problem.columns, at_once)
-    bounds = threads, in_sm if at_once > 1 else 1
-    constants = {"PIECES": PIECES if at_once > 1 else SINGLES, "CLUSTER": blocks}
-    kernel = specialise_vectors(clusters, format.dtype, at_once, bounds, blocks, **constants)
-    arrays = kernel_view(dy, at_once), kernel_view(y, at_once), kernel_view(dx, at_once), np.uint32(problem.columns)
+    width = vector_width(dy, y, dx)
+    blocks, blocks_per_sm, threads = geometry(problem.columns, width)
+    bounds = threads, blocks_per_sm if width > 1 else 1
+    constants = {"VECTORS": VECTORS if width > 1 else SINGLES, "CLUSTER": blocks}
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds, blocks, **constants)
+    arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

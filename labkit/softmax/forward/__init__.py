@@ -1,4 +1,4 @@
-"""Softmax of rows: ever fewer passes over memory, and rows of any width, one idea a step."""
+"""Softmax of rows: ever fewer passes over memory, and rows of any width, one idea per step."""
 
 from labkit.formats import BF16, FP32
 from labkit.softmax.problem import Forward
@@ -10,7 +10,7 @@ WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536
 
 
 def benched(*widths: int) -> tuple:
-    """Sizes to be timed: rows of these widths, as many as make 2^26 elements."""
+    """Return the sizes to time: matrices of 2^26 elements with rows of these widths."""
     return tuple((2**26 // columns, columns) for columns in widths)
 
 

@@ -1,15 +1,15 @@
-"""A block takes a row, and reads it three times: for its maximum, for the sum of exponentials, and to write y.
+"""A block per row reads it three times: for the maximum, for the sum of exponentials, and to write y.
 
-Without the maximum, exp(x) would be infinite from x = 89 on; relative to it no exponential is above 1. It is known only
-at the end of the row, so that the sum has to wait for it.
+Without the maximum exp(x) would be infinite from x = 89 on; relative to it no exponential is above 1. The maximum is
+known only at the end of the row, so that the sum has to wait for it.
 
-Costs, in passes over memory, each of them the matrix read or written once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
     4       three_reads: read three times, written
     4       passes in all
 
-L1 and L2 find what is read again, if the rows under way fit there. Limited by loads of 4 bytes that wait for one
-another. `s02_online` sums before it knows the maximum.
+L1 and L2 serve the repeated reads, if the rows in flight fit. Limited by dependent 4-byte loads. `s02_online` sums
+before the maximum is known.
 
 Parts: `block_all_sum` of `labkit.parts.sums`.
 """
@@ -20,29 +20,29 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.parts.sums import block_all_sum
-from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
+from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
 FORMATS = (FP32,)
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
 
 
 @cuda.jit(launch_bounds=THREADS)
 def three_reads(x, y):
-    of_warps = cuda.shared.array((3, WARPS), np.float32)
+    warp_partials = cuda.shared.array((3, WARPS), np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    maximum, total = LEAST, np.float32(0)
+    row_max, row_sum = LEAST, np.float32(0)
     for i in range(t, columns, THREADS):
-        maximum = max(maximum, x[row, i])
-    maximum, _ = of_block(warp_maximum(maximum), total, of_warps[1:])
+        row_max = max(row_max, x[row, i])
+    row_max, _ = merge_block(warp_max(row_max), row_sum, warp_partials[1:])
     for i in range(t, columns, THREADS):
-        total += exponential(x[row, i] - maximum)
-    total = block_all_sum(total, of_warps[0])
+        row_sum += exp(x[row, i] - row_max)
+    row_sum = block_all_sum(row_sum, warp_partials[0])
     for i in range(t, columns, THREADS):
-        y[row, i] = exponential(x[row, i] - maximum) / total
+        y[row, i] = exp(x[row, i] - row_max) / row_sum
 
 
 def launches(x, y, problem):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y)
     return [Launch(three_reads, problem.rows, THREADS, (x, y))]

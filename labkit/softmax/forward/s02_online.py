@@ -1,15 +1,15 @@
-"""Maximum and sum in one read: where a value above the maximum comes, what was summed before it is rescaled.
+"""One read computes maximum and sum: a larger value rescales the sum of all earlier ones.
 
-Each thread keeps a maximum and a sum of its own. At the end those of a warp, and then those of the warps, are merged
-by the same rescaling. (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018, algorithm 3.)
+Each thread keeps its own maximum and sum. At the end those of a warp, and then those of all warps, are merged by the
+same rescaling. (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018, algorithm 3.)
 
-Costs, in passes over memory, each of them the matrix read or written once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
     3       online: read twice, written
     3       passes in all
 
-Two exponentials a value in place of one, of which one is always exp(0). Limited by loads of 4 bytes, each of which has
-to be added before the next. `s03_on_chip` reads a row once.
+Two exponentials per value in place of one; one of the two is always exp(0). Limited by 4-byte loads, each of which must
+be added before the next one. `s03_on_chip` reads a row once.
 """
 
 import numpy as np
@@ -17,27 +17,27 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.softmax.online import LEAST, exponential, of_block, of_warp, updated
+from labkit.softmax.online import LEAST, add_value, exp, merge_block, merge_warp
 
 FORMATS = (FP32,)
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
 
 
 @cuda.jit(launch_bounds=THREADS)
 def online(x, y):
-    of_warps = cuda.shared.array((2, WARPS), np.float32)
+    warp_partials = cuda.shared.array((2, WARPS), np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    maximum, total = LEAST, np.float32(0)
+    row_max, row_sum = LEAST, np.float32(0)
     for i in range(t, columns, THREADS):
-        maximum, total = updated(maximum, total, x[row, i])
-    maximum, total = of_warp(maximum, total)
-    maximum, total = of_block(maximum, total, of_warps)
+        row_max, row_sum = add_value(row_max, row_sum, x[row, i])
+    row_max, row_sum = merge_warp(row_max, row_sum)
+    row_max, row_sum = merge_block(row_max, row_sum, warp_partials)
     for i in range(t, columns, THREADS):
-        y[row, i] = exponential(x[row, i] - maximum) / total
+        y[row, i] = exp(x[row, i] - row_max) / row_sum
 
 
 def launches(x, y, problem):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y)
     return [Launch(online, problem.rows, THREADS, (x, y))]

@@ -1,17 +1,17 @@
-"""A row stays in the registers of a block: it is read from memory once, by loads of 16 bytes.
+"""A row stays in the registers of a block: it is read from memory once, by 16-byte loads.
 
-Each thread keeps up to 32 values, in pieces of 16 bytes, and all its loads are under way before it looks at the first.
-A warp takes its exponentials relative to its own maximum, without waiting for the others. What the warps found is
-merged behind the only barrier, and one factor puts each exponential right: it rescales and divides at once.
+Each thread keeps up to 32 values, in vectors of 16 bytes, and all its loads are in flight before it uses the first. A
+warp computes its exponentials relative to its own maximum, without waiting for other warps. The only barrier is before
+the merge of all warps; one factor then rescales and divides each exponential.
 
-Costs, in passes over memory, each of them the matrix read or written once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
     2       on_chip: read, written
     2       passes in all
 
-Limited by memory where several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k
-values takes half the registers of an SM and more, and narrow rows leave the threads of a block little to do before the
-barrier: `s04_warps` needs none.
+Limited by memory if several blocks fit into an SM, so that some wait for memory while others sum. A row of 32k values
+takes more than half of the registers of an SM, and in narrow rows the threads of a block have little work before the
+barrier: `s04_warps` has no barrier.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
@@ -25,61 +25,61 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
-from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
+from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
-BENCHED = benched(*WIDTHS[:-1])  # those that it takes
-WIDTH = 4  # values of a piece
-PIECES = 4  # of a thread
-USUAL, MOST = 4, 32  # pieces of a thread of a small block, and values of a thread
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
+BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
+WIDTH = 4  # values per vector
+VECTORS = 4  # vectors per thread
+USUAL_VECTORS, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 
 
 @cuda.jit
 def on_chip(x, y, columns):
-    own = cuda.local.array((PIECES, WIDTH), np.float32)
-    of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
+    x_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
+    warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     row, t, threads = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x)
-    for k in range(PIECES):
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            load(x, row, i, own[k])
-    maximum, total = LEAST, np.float32(0)
-    for k in range(PIECES):
+            load(x, row, i, x_reg[k])
+    row_max, row_sum = LEAST, np.float32(0)
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
-                maximum = max(maximum, own[k, e])
-    maximum = warp_maximum(maximum)
-    for k in range(PIECES):
+                row_max = max(row_max, x_reg[k, e])
+    row_max = warp_max(row_max)
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
-                own[k, e] = exponential(own[k, e] - maximum)
-                total += own[k, e]
-    of_row, all_of_it = of_block(maximum, warp_all_sum(total), of_warps)
-    scale = exponential(maximum - of_row) / all_of_it
-    for k in range(PIECES):
+                x_reg[k, e] = exp(x_reg[k, e] - row_max)
+                row_sum += x_reg[k, e]
+    block_max, block_sum = merge_block(row_max, warp_all_sum(row_sum), warp_partials)
+    scale = exp(row_max - block_max) / block_sum
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             for e in range(WIDTH):
-                own[k, e] *= scale
-            store(y, row, i, own[k])
+                x_reg[k, e] *= scale
+            store(y, row, i, x_reg[k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a thread, the usual number or as many as it takes, and threads of a block."""
-    pieces = -(-columns // width)
-    of_thread = USUAL
-    while of_thread * WARP * MOST_WARPS < pieces:
-        of_thread *= 2
-    if of_thread * width > MOST:
-        raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MOST_WARPS * MOST} in registers")
-    return of_thread, WARP * -(-pieces // (of_thread * WARP))
+    """Return vectors per thread, the usual number or more for wide rows, and threads per block."""
+    vectors = -(-columns // width)
+    vectors_per_thread = USUAL_VECTORS
+    while vectors_per_thread * WARP * MAX_WARPS < vectors:
+        vectors_per_thread *= 2
+    if vectors_per_thread * width > MAX_VALUES:
+        raise TooLarge(f"a row has {columns} values, and a block keeps {WARP * MAX_WARPS * MAX_VALUES} in registers")
+    return vectors_per_thread, WARP * -(-vectors // (vectors_per_thread * WARP))
 
 
 def launches(x, y, problem, format=FP32):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = vector_width(x, y)
-    pieces, threads = geometry(problem.columns, at_once)
-    kernel = specialise_vectors(on_chip, format.dtype, at_once, threads, PIECES=pieces)
-    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
+    width = vector_width(x, y)
+    vectors, threads = geometry(problem.columns, width)
+    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
+    arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -1,14 +1,14 @@
-"""A warp takes a row: its maximum and its sum need no barrier, and no warp waits for another.
+"""A warp per row: its maximum and its sum need no barrier, and warps do not wait for each other.
 
-A row of 256 values is two pieces of 16 bytes for each lane of a warp. It takes two such rows at once, so that it has
-more loads under way. With all of a row in one warp nothing is left to rescale.
+A row of 256 values is two 16-byte vectors per lane. A warp processes two such rows at once, to have more loads in
+flight. With a whole row in one warp no rescaling is needed.
 
-Costs, in passes over memory, each of them the matrix read or written once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
     2       warps: read, written
     2       passes in all
 
-Limited by memory. A lane keeps up to 32 values, so that rows are at most 1024 wide. `s05_clusters` is for wide ones.
+Limited by memory. A lane keeps up to 32 values, so that rows have at most 1024. `s05_clusters` is for wide rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
@@ -22,63 +22,63 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, benched
-from labkit.softmax.online import LEAST, exponential, warp_maximum
+from labkit.softmax.online import LEAST, exp, warp_max
 
-BENCHED = benched(*WIDTHS[:2])  # those that it takes
+BENCHED = benched(*WIDTHS[:2])  # the sizes that it accepts
 COMPARED = BENCHED[1]
-WIDTH = 4  # values of a piece
-PIECES = 4  # of a lane and a row
-ROWS = 2  # of a warp
-SLOTS = ROWS * PIECES
-MOST = 32  # values of a lane
-WARP, WARPS = 32, 8  # threads of a warp, and warps of a block
+WIDTH = 4  # values per vector
+VECTORS = 4  # vectors per lane and row
+ROWS = 2  # per warp
+SLOTS = ROWS * VECTORS
+MAX_VALUES = 32  # per lane
+WARP, WARPS = 32, 8  # threads per warp, and warps per block
 
 
 @cuda.jit
 def warps(x, y, columns):
-    own = cuda.local.array((SLOTS, WIDTH), np.float32)
+    x_reg = cuda.local.array((SLOTS, WIDTH), np.float32)
     start = np.uint32((cuda.blockIdx.x * WARPS + cuda.threadIdx.x // WARP) * ROWS)
     lane, last = np.uint32(cuda.threadIdx.x % WARP), np.uint32(x.shape[0] - 1)
     if start <= last:
-        for r in range(ROWS):  # the last row twice, where their number is odd
-            for k in range(PIECES):
+        for r in range(ROWS):  # if their number is odd, the last row twice
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
-                    load(x, min(np.uint32(start + r), last), i, own[r * PIECES + k])
+                    load(x, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
         for r in range(ROWS):
-            maximum, total = LEAST, np.float32(0)
-            for k in range(PIECES):
+            row_max, row_sum = LEAST, np.float32(0)
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        maximum = max(maximum, own[r * PIECES + k, e])
-            maximum = warp_maximum(maximum)
-            for k in range(PIECES):
+                        row_max = max(row_max, x_reg[r * VECTORS + k, e])
+            row_max = warp_max(row_max)
+            for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
-                        own[r * PIECES + k, e] = exponential(own[r * PIECES + k, e] - maximum)
-                        total += own[r * PIECES + k, e]
-            scale = np.float32(1) / warp_all_sum(total)
-            for k in range(PIECES):
+                        x_reg[r * VECTORS + k, e] = exp(x_reg[r * VECTORS + k, e] - row_max)
+                        row_sum += x_reg[r * VECTORS + k, e]
+            scale = np.float32(1) / warp_all_sum(row_sum)
+            for k in range(VECTORS):
                 i = np.uint32(WIDTH * (k * WARP + lane))
                 if i < columns:
                     for e in range(WIDTH):
-                        own[r * PIECES + k, e] *= scale
-                    store(y, min(np.uint32(start + r), last), i, own[r * PIECES + k])
+                        x_reg[r * VECTORS + k, e] *= scale
+                    store(y, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
 
 
 def geometry(columns: int, width: int) -> tuple[int, int]:
-    """Pieces of a lane and a row, and rows that a warp takes at once."""
-    pieces = -(-columns // (width * WARP))
-    if columns > WARP * MOST:
-        raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MOST} in registers")
-    return pieces, 2 if 2 * pieces * width <= MOST else 1
+    """Return vectors per lane and row, and rows per warp."""
+    vectors = -(-columns // (width * WARP))
+    if columns > WARP * MAX_VALUES:
+        raise TooLarge(f"a row has {columns} values, and a warp keeps {WARP * MAX_VALUES} in registers")
+    return vectors, 2 if 2 * vectors * width <= MAX_VALUES else 1
 
 
 def launches(x, y, problem, format=FP32):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = vector_width(x, y)
-    pieces, rows = geometry(problem.columns, at_once)
-    kernel = specialise_vectors(warps, format.dtype, at_once, WARP * WARPS, PIECES=pieces, ROWS=rows)
-    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
+    width = vector_width(x, y)
+    vectors, rows = geometry(problem.columns, width)
+    kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, VECTORS=vectors, ROWS=rows)
+    arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

@@ -1,12 +1,11 @@
-"""A cluster of blocks shares a row that none of them could keep, in registers that hold it as memory does.
+"""A cluster of blocks shares a row that exceeds one block; registers hold it in its memory format.
 
-A row of 64k float32 is 256 KB, as much as all registers of an SM. A cluster of 8 blocks, which run side by side, keeps
-8k values of it in each. The blocks tell one another what they found by writing it into one another's shared memory,
-behind one barrier of the cluster; the other barrier, at the beginning, makes sure that all of them are there, and the
-loads hide it. In bfloat16 a register keeps two values, and half as many blocks do. The exponentials, which would need
-a register each, are taken again for y.
+A row of 64k float32 is 256 KB, as much as all registers of an SM. A cluster of 8 blocks on neighbouring SMs keeps 8k
+values of it per block. The blocks exchange maxima and sums through distributed shared memory, with one cluster barrier.
+Another cluster barrier, at the start, ensures that all blocks run; the loads hide it. In bfloat16 a register holds two
+values, and half as many blocks suffice. The exponentials would need a register each, and are recomputed for y.
 
-Costs, in passes over memory, each of them the matrix read or written once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
     2       clusters: read, written
     2       passes in all
@@ -24,89 +23,89 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
-from labkit.softmax.online import LEAST, exponential, of_block, warp_maximum
+from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
-CLUSTER = 8  # blocks that share a row
-SIZES = 1, 2, 4, 8
-WIDTH = 4  # values of a piece
-ELEMENT = np.float32  # what rows hold
-WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # what a register holds
-WORDS = min(WIDTH, 4)  # registers of a piece
-PIECES = 8  # of a thread
-SINGLES = 32  # of a thread, where it takes one value at a time
-WARP, MOST_WARPS = 32, 32  # threads of a warp, and warps of a block
-SM_THREADS = 1024  # of a block at most, and of an SM: 64 registers each
+CLUSTER = 8  # blocks per row
+CLUSTER_SIZES = 1, 2, 4, 8
+WIDTH = 4  # values per vector
+ELEMENT = np.float32  # element type of rows
+WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
+WORDS = min(WIDTH, 4)  # registers per vector
+VECTORS = 8  # vectors per thread
+SINGLES = 32  # values per thread, if it loads one at a time
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+SM_THREADS = 1024  # with 64 registers each; also the largest block
 
 
 @cuda.jit
 def clusters(x, y, columns):
-    kept = cuda.local.array((PIECES, WORDS), WORD)
-    own = cuda.local.array(WIDTH, np.float32)
-    of_warps = cuda.shared.array((2, MOST_WARPS), np.float32)
-    of_blocks = cuda.shared.array((2, CLUSTER), np.float32)
+    x_words = cuda.local.array((VECTORS, WORDS), WORD)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
+    block_partials = cuda.shared.array((2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
-    share = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # columns of a block
-    first = min(rank * share, columns)
-    count = np.uint32(min(first + share, columns) - first)
-    for k in range(PIECES):
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    first = min(rank * columns_per_block, columns)
+    count = np.uint32(min(first + columns_per_block, columns) - first)
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            load_raw(x, row, first + i, kept[k])
+            load_raw(x, row, first + i, x_words[k])
     if CLUSTER > 1:
         ptx.cluster_sync()
-    maximum, total = LEAST, np.float32(0)
-    for k in range(PIECES):
+    row_max, row_sum = LEAST, np.float32(0)
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
-            unpack(kept[k], own)
+            unpack(x_words[k], x_reg)
             for e in range(WIDTH):
-                maximum = max(maximum, own[e])
-    maximum = warp_maximum(maximum)
-    for k in range(PIECES):
+                row_max = max(row_max, x_reg[e])
+    row_max = warp_max(row_max)
+    for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
-            unpack(kept[k], own)
+            unpack(x_words[k], x_reg)
             for e in range(WIDTH):
-                total += exponential(own[e] - maximum)
-    maximum, total = of_block(maximum, warp_all_sum(total), of_warps)
+                row_sum += exp(x_reg[e] - row_max)
+    row_max, row_sum = merge_block(row_max, warp_all_sum(row_sum), warp_partials)
     if CLUSTER > 1:
         if t < CLUSTER:
-            ptx.cluster_store(of_blocks, (0, rank), t, maximum)
-            ptx.cluster_store(of_blocks, (1, rank), t, total)
+            ptx.cluster_store(block_partials, (0, rank), t, row_max)
+            ptx.cluster_store(block_partials, (1, rank), t, row_sum)
         ptx.cluster_sync()
         for block in range(CLUSTER):
-            maximum = max(maximum, of_blocks[0, block])
-        total = np.float32(0)
+            row_max = max(row_max, block_partials[0, block])
+        row_sum = np.float32(0)
         for block in range(CLUSTER):
-            total += of_blocks[1, block] * exponential(of_blocks[0, block] - maximum)
-    scale = np.float32(1) / total
-    for k in range(PIECES):
+            row_sum += block_partials[1, block] * exp(block_partials[0, block] - row_max)
+    scale = np.float32(1) / row_sum
+    for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            unpack(kept[k], own)
+            unpack(x_words[k], x_reg)
             for e in range(WIDTH):
-                own[e] = exponential(own[e] - maximum) * scale
-            store(y, row, first + i, own)
+                x_reg[e] = exp(x_reg[e] - row_max) * scale
+            store(y, row, first + i, x_reg)
 
 
 def geometry(columns: int, width: int) -> tuple[int, int, int, int]:
-    """Blocks of a cluster and of an SM, threads of a block, and pieces of a thread."""
-    pieces, of_thread = -(-columns // width), PIECES if width > 1 else SINGLES
-    for blocks in SIZES:
-        threads = WARP * -(-pieces // (blocks * of_thread * WARP))
+    """Return blocks per cluster and per SM, threads per block, and vectors per thread."""
+    vectors, vectors_per_thread = -(-columns // width), VECTORS if width > 1 else SINGLES
+    for blocks in CLUSTER_SIZES:
+        threads = WARP * -(-vectors // (blocks * vectors_per_thread * WARP))
         if threads <= SM_THREADS:
-            return blocks, SM_THREADS // threads, threads, of_thread
-    most = max(SIZES) * SM_THREADS * of_thread * width
-    raise TooLarge(f"a row has {columns} values, and a cluster keeps {most}")
+            return blocks, SM_THREADS // threads, threads, vectors_per_thread
+    max_columns = max(CLUSTER_SIZES) * SM_THREADS * vectors_per_thread * width
+    raise TooLarge(f"a row has {columns} values, and a cluster keeps {max_columns}")
 
 
 def launches(x, y, problem, format=FP32):
-    """y of each row."""
+    """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
-    at_once = vector_width(x, y)
-    blocks, in_sm, threads, pieces = geometry(problem.columns, at_once)
-    in_sm = in_sm if at_once > 1 else 1
+    width = vector_width(x, y)
+    blocks, blocks_per_sm, threads, vectors = geometry(problem.columns, width)
+    blocks_per_sm = blocks_per_sm if width > 1 else 1
     kernel = specialise_vectors(
-        clusters, format.dtype, at_once, (threads, in_sm), blocks, PIECES=pieces, CLUSTER=blocks
+        clusters, format.dtype, width, (threads, blocks_per_sm), blocks, VECTORS=vectors, CLUSTER=blocks
     )
-    arrays = kernel_view(x, at_once), kernel_view(y, at_once), np.uint32(problem.columns)
+    arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

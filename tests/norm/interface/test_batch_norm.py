@@ -78,14 +78,14 @@ def test_results_and_state_are_right_on_random_problems(kind, format):
         assert "y" in gone or y is taken["y"]
         assert isinstance(y, np.ndarray) == (way == "host") and y.shape == before["x"].shape
         expected = one.expected((*before.values(), one), format)
-        found = {name: on_host(X) for name, X in (taken | {"y": y}).items()}
-        for place, right in expected.items():
-            name = one.arrays[place]
-            decoded = (format if name == "y" else FP32).decode(found[name])
+        result = {name: on_host(X) for name, X in (taken | {"y": y}).items()}
+        for index, right in expected.items():
+            name = one.arrays[index]
+            decoded = (format if name == "y" else FP32).decode(result[name])
             assert right.holds(decoded) or (name in gone and name != "y"), name
-        assert way == "in place" or (found["x"] == before["x"]).all()
+        assert way == "in place" or (result["x"] == before["x"]).all()
         for name in gone - {"y"}:
-            assert np.array_equal(found[name], before[name], equal_nan=True), name
+            assert np.array_equal(result[name], before[name], equal_nan=True), name
 
     check()
 
@@ -214,7 +214,7 @@ def test_another_gpu_takes_a_step_that_runs_there(capability, sms, shared_kib, l
     assert kernels(norm.BatchForward(64, 8, 32, 32, layout=layout)) == names
 
 
-def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step():
+def test_images_that_tma_cannot_load_are_normalised_by_another_step():
     one = norm.BatchForward(64, 8, 24, 24)
     before = dict(zip(one.arrays, one.operands()))
     for layout in ("NCHW", "NHWC"):
@@ -224,7 +224,7 @@ def test_images_that_the_copy_engine_cannot_take_are_normalised_by_another_step(
 
 
 def test_images_that_no_step_takes_are_refused_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(ladder("norm", "batch_inference").step("planes").module, "MOST", 4)
+    monkeypatch.setattr(ladder("norm", "batch_inference").step("planes").module, "VALUE_LIMIT", 4)
     with pytest.raises(ValueError, match=r"48 values, and this step counts them below 4\): take fewer images or chan"):
         kernels(norm.BatchInference(2, 3, 4, 4))
 
@@ -248,8 +248,8 @@ def test_a_call_finds_the_plan_of_a_call_before_and_only_of_one_that_asked_for_t
     norm.batch_norm(**other)
     assert len(made) == 1
     without_relu = norm.BatchForward(2, 3, 4, 5, relu=False)
-    before, found = one.operands(seed=1)[:-1], [X.copy_to_host() for X in other.values()]
-    assert without_relu.is_right((*before, without_relu), (*found, without_relu))
+    before, result = one.operands(seed=1)[:-1], [X.copy_to_host() for X in other.values()]
+    assert without_relu.is_right((*before, without_relu), (*result, without_relu))
     without = {name: X for name, X in arrays.items() if name not in ("mean", "variance")}
     for count, (options, which) in enumerate(
         [

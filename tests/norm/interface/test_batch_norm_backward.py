@@ -42,9 +42,9 @@ def test_gradients_are_right_on_random_problems(format):
             taken["dx"] = taken["dy"]
             left_out -= {"dx"}
         arrays = {name: None if name in left_out else X for name, X in taken.items()}
-        found = norm.batch_norm_backward(**arrays, relu=relu, layout=layout, format=str(format))
+        result = norm.batch_norm_backward(**arrays, relu=relu, layout=layout, format=str(format))
         expected = one.expected((*before.values(), one), format)
-        for name, X in zip(("dx", "dweight", "dbias"), found, strict=True):
+        for name, X in zip(("dx", "dweight", "dbias"), result, strict=True):
             assert name in left_out or X is taken[name]
             assert isinstance(X, np.ndarray) == (way == "host")
             assert expected[one.arrays.index(name)].holds((format if name == "dx" else FP32).decode(on_host(X))), name
@@ -131,9 +131,9 @@ def test_arrays_of_the_host_and_of_the_device_give_gradients_of_the_device():
     given = {"dy": X[::-1].copy(), "x": X, "weight": C, "bias": C, "mean": C, "variance": C}
     expected, dweight = norm.batch_norm_backward(**given), 0 * C
     on_device = {name: cuda.to_device(given[name]) for name in ("x", "mean")}
-    found = norm.batch_norm_backward(**given | on_device, dweight=dweight)
-    assert found[1] is dweight and all(map(cuda.is_cuda_array, (found[0], found[2])))
-    assert all((on_host(X) == other).all() for X, other in zip(found, expected, strict=True))
+    result = norm.batch_norm_backward(**given | on_device, dweight=dweight)
+    assert result[1] is dweight and all(map(cuda.is_cuda_array, (result[0], result[2])))
+    assert all((on_host(X) == other).all() for X, other in zip(result, expected, strict=True))
 
 
 @pytest.mark.needs("gpu", "torch")
@@ -150,13 +150,13 @@ def test_gradients_of_tensors_are_those_of_torch(name, channels_last):
     weight, bias = torch.randn(2, 40, device="cuda")
     mean, variance = torch.empty(2, 40, device="cuda")
     norm.batch_norm(x, weight, bias, mean=mean, variance=variance, relu=True)
-    found = norm.batch_norm_backward(dy, x, weight, bias, mean, variance, relu=True)
+    result = norm.batch_norm_backward(dy, x, weight, bias, mean, variance, relu=True)
     given = [X.double().requires_grad_() for X in (x, weight, bias)]
     y = torch.relu(torch.nn.functional.batch_norm(given[0], None, None, *given[1:], True))
     expected = torch.autograd.grad(y, given, dy.double())
-    assert found[0].dtype == x.dtype and found[0].stride() == x.stride()
+    assert result[0].dtype == x.dtype and result[0].stride() == x.stride()
     near = {"float32": 1e-4, "bfloat16": 2e-2}[name]
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(result, expected, strict=True):
         assert torch.linalg.vector_norm(ours.double() - theirs) <= near * torch.linalg.vector_norm(theirs)
 
 

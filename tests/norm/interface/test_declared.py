@@ -53,8 +53,8 @@ CALLS = (
 
 
 def of(call, *arguments):
-    found = call(*arguments)
-    return found if isinstance(found, tuple) else (found,)
+    result = call(*arguments)
+    return result if isinstance(result, tuple) else (result,)
 
 
 @pytest.mark.needs("torch")
@@ -64,12 +64,12 @@ def test_tensors_of_bfloat16_give_tensors_of_bfloat16_that_lie_alike(call, devic
     import torch
 
     given = arguments(torch.bfloat16, device)[call]
-    for found, right in zip(of(call, *given), of(call, *(X.float() for X in given)), strict=True):
+    for result, right in zip(of(call, *given), of(call, *(X.float() for X in given)), strict=True):
         is_large = right.ndim == 4
-        assert found.dtype == (torch.bfloat16 if is_large else torch.float32) and found.device == given[0].device
-        assert found.stride() == (given[0] if is_large else found).stride()
+        assert result.dtype == (torch.bfloat16 if is_large else torch.float32) and result.device == given[0].device
+        assert result.stride() == (given[0] if is_large else result).stride()
         near = 2e-2 * right.abs().max()
-        assert torch.allclose(found.float(), right, rtol=2e-2, atol=near)
+        assert torch.allclose(result.float(), right, rtol=2e-2, atol=near)
 
 
 @pytest.mark.needs("torch")

@@ -32,8 +32,8 @@ def arrays_of(one, format, seed=0):
 
 
 def is_right(one, before, after, format):
-    found = [X.copy_to_host() for X in after.values()]
-    return one.is_right((*before.values(), one), (*found, one), format)
+    result = [X.copy_to_host() for X in after.values()]
+    return one.is_right((*before.values(), one), (*result, one), format)
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)

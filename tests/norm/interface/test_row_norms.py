@@ -51,10 +51,10 @@ def test_rows_are_right_on_random_problems(kind, format):
         given = {name: X for name, X in taken.items() if name not in left_out}
         y = CALLS[kind](**given, format=str(format))
         assert "y" in left_out or y is taken["y"]
-        found = {name: X if way == "host" else X.copy_to_host() for name, X in (taken | {"y": y}).items()}
-        for place, right in one.expected((*before.values(), one), format).items():
-            name = one.ARRAYS[place]
-            held = (format if name == "y" else FP32).decode(found[name])
+        result = {name: X if way == "host" else X.copy_to_host() for name, X in (taken | {"y": y}).items()}
+        for index, right in one.expected((*before.values(), one), format).items():
+            name = one.ARRAYS[index]
+            held = (format if name == "y" else FP32).decode(result[name])
             assert right.holds(held) or (name in left_out and name != "y"), name
 
     check()
@@ -79,8 +79,8 @@ def test_a_row_may_have_several_axes():
 def test_the_step_is_the_one_for_such_rows(columns, name, format):
     one = norm.RowForward(2, columns)
     given = dict(zip(one.ARRAYS, map(cuda.to_device, one.operands(format)[:-1])))
-    asked = row_norms.LayerNorm(format=str(format))
-    (launch,) = asked.launches(given, Workspace())
+    options = row_norms.LayerNorm(format=str(format))
+    (launch,) = options.launches(given, Workspace())
     assert launch.kernel.__name__ == name
 
 
@@ -177,5 +177,5 @@ def test_rows_are_those_of_torch(on):
         torch.nn.functional.layer_norm(x, (300,), weight, bias),
         torch.nn.functional.rms_norm(x, (300,), weight, eps=1e-6),
     )
-    for found, expected in zip(ours, theirs, strict=True):
-        assert found.device == x.device and torch.allclose(found, expected, atol=1e-5)
+    for result, expected in zip(ours, theirs, strict=True):
+        assert result.device == x.device and torch.allclose(result, expected, atol=1e-5)

@@ -31,9 +31,9 @@ def test_gradients_are_right_on_random_problems(kind, format):
         one = norm.RowBackward(*sizes, kind)
         before = dict(zip(one.ARRAYS, one.operands(format, seed)))
         taken = {name: take(X) for name, X in before.items() if X is not None and name not in left_out}
-        found = CALLS[kind](**taken, format=str(format))
+        result = CALLS[kind](**taken, format=str(format))
         expected = one.expected((*before.values(), one), format)
-        for name, X in zip(RESULTS[kind], found, strict=True):
+        for name, X in zip(RESULTS[kind], result, strict=True):
             assert name in left_out or X is taken[name]
             held = X if isinstance(X, np.ndarray) else X.copy_to_host()
             assert expected[one.ARRAYS.index(name)].holds((format if name == "dx" else FP32).decode(held)), name

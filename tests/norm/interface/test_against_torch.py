@@ -1,4 +1,4 @@
-"""`norm.batch_norm` beside torch's: results, and the state that a layer keeps over several batches."""
+"""`norm.batch_norm` compared with torch's: results, and the state that a layer keeps over several batches."""
 
 import numpy as np
 import pytest

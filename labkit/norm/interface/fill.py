@@ -1,4 +1,4 @@
-"""A value for each channel where a call gives none, as the factor 1 of a batch norm without weights."""
+"""Default operands: the weight 1 of a batch norm without weights, for example."""
 
 import numpy as np
 from jaxtyping import Float32
@@ -16,6 +16,6 @@ def fill(X, value):
         X[i] = value
 
 
-def filled(X: Float32[np.ndarray, " C"], value: float) -> Launch:
-    """The launch of X = value."""
+def fill_launch(X: Float32[np.ndarray, " C"], value: float) -> Launch:
+    """Return the launch that writes a value to all elements of X."""
     return Launch(fill, -(-X.shape[0] // THREADS), THREADS, (X, np.float32(value)))
