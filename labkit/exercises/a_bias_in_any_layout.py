@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import expect
 
 THREADS = 128
@@ -13,7 +11,7 @@ ALL = 33  # so many channels together and more stand for all of them, which is N
 SIZES = ((2, 5, 33, 1), (2, 6, 33, ALL), (2, 6, 21, 4))  # images, C, pixels, V
 
 
-def launch(rng, N, C, pixels, V):
+def make_launch(rng, N, C, pixels, V):
     V = C if V >= ALL else V
     groups = -(-C // V)
     channel = (np.arange(groups)[:, None] * V + np.arange(V))[:, None, :]  # C/V x 1 x V
@@ -24,7 +22,7 @@ def launch(rng, N, C, pixels, V):
     warps = -(-x.size // 32)
     return Launch(
         label=f"{N} images, {C} channels, {pixels} pixels, V = {V}",
-        args=(x.ravel(), bias, unwritten((x.size,)), V, pixels),
+        args=(x.ravel(), bias, unwritten_array((x.size,)), V, pixels),
         outputs={2: expect(y.ravel().astype(float))},
         grid=(-(-x.size // THREADS),),
         block=(THREADS,),
@@ -37,9 +35,11 @@ def launch(rng, N, C, pixels, V):
                 {"x": -(-x.size // 8), "bias": 6 * warps},
             ),
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, -(-(x.size - (x.size - 1) // THREADS * THREADS) // 4), "the elements for all threads"),),
+        duties=(
+            Duty(ACTIVE_THREADS, -(-(x.size - (x.size - 1) // THREADS * THREADS) // 4), "the elements for all threads"),
+        ),
     )
 
 
@@ -50,9 +50,9 @@ EXERCISE = Exercise(
     "Each thread takes the element that lies at its own place.",
     points=3,
     function="add_bias",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         ((1, 3), range(33, 60), range(5, 30), (4, 32)),
         ((2, 4), range(3, 40), range(17, 40), (ALL,)),
         ((2, 3), range(7, 13), (1, 2, 49), (1, ALL)),

@@ -2,20 +2,17 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
 SIZES = ((6, 96), (13, 77), (1, 33))  # rows, columns
 SCALES = -28, 34  # powers of ten
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, rows, columns):
+def make_launch(rng, rows, columns):
     X = matrix(rng, rows, columns) * 10 ** rng.uniform(*SCALES, (rows, 1))
     spread = rng.random((rows, 1)) < 0.4  # values of all sizes
     X = np.where(spread, X * 10 ** rng.uniform(-6, 0, X.shape), X)
@@ -27,7 +24,7 @@ def launch(rng, rows, columns):
     size = np.sqrt((X.astype(float) ** 2).sum(1))
     return Launch(
         label=f"X {rows} x {columns}, a warp a row",
-        args=(X, unwritten((rows,))),
+        args=(X, unwritten_array((rows,))),
         outputs={1: Expected(size, (columns / 4 + 32) * EPS * size)},
         grid=(rows,),
         block=(WARP,),
@@ -35,11 +32,11 @@ def launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element once"),
             Budget("global stores", rows, "a number for each row"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
-            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(columns, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "a warp for each row"),),
     )
 
 
@@ -51,7 +48,7 @@ EXERCISE = Exercise(
     "element once. A row may be all 0, and have any length.",
     points=4,
     function="length",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(5, 20, 2), range(101, 200, 2)), ((1, 2), Beyond(200)), (Beyond(20), (1, 2, 31, 64))),
+    random_sizes=((range(5, 20, 2), range(101, 200, 2)), ((1, 2), Beyond(200)), (Beyond(20), (1, 2, 31, 64))),
 )

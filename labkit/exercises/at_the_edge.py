@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.exercises.problems import grid_for
@@ -15,7 +13,7 @@ G = as_float32(transforms(2, 3).G)
 SIZES = ((8, 18, 0), (9, 7, 0), (5, 12, 1), (7, 5, 1), (1, 1, 1))  # rows and columns of the image, zeros around it
 
 
-def launch(rng, H, W, pad):
+def make_launch(rng, H, W, pad):
     pad = min(pad, 2)  # with more, a filter of three rows meets zeros alone
     problem = Forward2x2(1, 1, H, W, 1, 3, 3, top=pad, bottom=pad, left=pad, right=pad)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
@@ -27,7 +25,7 @@ def launch(rng, H, W, pad):
     numbers = 16 * int(np.prod(grid) * np.prod(BLOCK))
     return Launch(
         label=f"{H} x {W} pixels, {pad} row{'s'[pad == 1 :]} of zeros around them",
-        args=(x[0, 0], G @ w[0, 0] @ G.T, unwritten((P, Q)), pad),
+        args=(x[0, 0], G @ w[0, 0] @ G.T, unwritten_array((P, Q)), pad),
         outputs={2: Expected(expected.value[0, 0], expected.bound[0, 0])},
         grid=grid,
         block=BLOCK,
@@ -39,7 +37,7 @@ def launch(rng, H, W, pad):
                 {"x": pixels, "U": numbers},
             ),
             Budget("global stores", P * Q, "each output once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
@@ -56,9 +54,9 @@ EXERCISE = Exercise(
     "reach beyond the image on every side, and beyond the outputs below and to the right.",
     points=3,
     function="up_to_the_edge",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         ((9, 11, 13), (10, 12, 14), (0,)),
         ((3, 4, 6), Beyond(18), (0, 1)),
         (Beyond(9), (3, 5), (1, 2)),

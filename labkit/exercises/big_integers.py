@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import Duty, Reliance
-from labkit.checking.exercise import Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, unwritten_array
 from labkit.exercises.bit_reversal import roots_of
 from labkit.ladder import Expected
 
@@ -16,7 +13,7 @@ WHY = "multiply by transforms that take their roots from there"
 SIZES = ((5, 3, False), (40, 60, False), (1, 1, True), (33, 64, True))  # digits of both numbers; all of them nines
 
 
-def launch(rng, of_a, of_b, nines):
+def make_launch(rng, of_a, of_b, nines):
     a, b = (_digits(rng, count, nines) for count in (of_a, of_b))
     product = _number(a) * _number(b)
     value = np.array([int(digit) for digit in reversed(str(product).zfill(of_a + of_b))], float)
@@ -24,7 +21,7 @@ def launch(rng, of_a, of_b, nines):
     points = 2**bits
     return Launch(
         label=f"{of_a} digits times {of_b}{', all of them 9' if nines else ''}, {points} points",
-        args=(a, b, unwritten((of_a + of_b,), np.int32), roots_of(points)[: points // 2], bits),
+        args=(a, b, unwritten_array((of_a + of_b,), np.int32), roots_of(points)[: points // 2], bits),
         outputs={2: Expected(value, np.zeros(value.shape))},
         grid=(1,),
         block=(THREADS,),
@@ -37,10 +34,10 @@ def launch(rng, of_a, of_b, nines):
             ),
             Budget("global stores", of_a + of_b, "each digit once"),
             Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 for each point"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
         duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
-        dependences=(Reliance(3, in_another_order, TRIED, WHY),) if points >= LONG else (),
+        dependences=(InputDependence(3, in_another_order, TRIED, WHY),) if points >= LONG else (),
     )
 
 
@@ -68,9 +65,9 @@ EXERCISE = Exercise(
     "`roots`, and store each digit once.",
     points=4,
     function="big_product",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(100, 130), range(90, 126), (False,)),
         ((1, 2, 7), (200, 211), (False, True)),
         (range(500, 768), range(12, 257), (False,)),  # 1024 points: the cell has room for so many

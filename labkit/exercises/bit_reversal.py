@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
 THREADS = 64
@@ -18,18 +17,18 @@ def roots_of(points: int) -> np.ndarray:
     return np.stack((np.real(roots), np.imag(roots)), 1).astype(np.float32)
 
 
-def launch(rng, lines, most):
+def make_launch(rng, lines, most):
     digits = max(1, (most.bit_length() - 1) // 2)
     points = 4**digits
     x = rng.standard_normal((lines, points, 2), np.float32)
     spectra = np.fft.fft(x[..., 0] + 1j * x[..., 1].astype(np.float64))
     value = np.stack((spectra.real, spectra.imag), 2)
     norm = np.sqrt(points * (x.astype(np.float64) ** 2).sum((1, 2), keepdims=True))
-    bound = np.broadcast_to(OPERATIONS * digits * np.finfo(np.float32).eps * norm, value.shape)
+    bound = np.broadcast_to(OPERATIONS * digits * EPS * norm, value.shape)
     butterflies = points // 4 * digits
     return Launch(
         label=f"{lines} lines of {points} points",
-        args=(x, roots_of(points), unwritten(x.shape), digits),
+        args=(x, roots_of(points), unwritten_array(x.shape), digits),
         outputs={2: Expected(value, bound)},
         grid=(lines,),
         block=(THREADS,),
@@ -41,7 +40,7 @@ def launch(rng, lines, most):
             ),
             Budget("shared loads", lines * (16 * butterflies + 4 * points), "16 for a butterfly, and 4 for a point"),
             Budget("global stores", lines * 2 * points, "each point once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
@@ -53,7 +52,7 @@ EXERCISE = Exercise(
     "first pass expects it.",
     points=3,
     function="transform_lines",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(((1, 2), (64,)), ((2, 3, 4), (4, 16)), ((1,), (1024,))),
+    random_sizes=(((1, 2), (64,)), ((2, 3, 4), (4, 16)), ((1,), (1024,))),
 )

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 
 class Costs(NamedTuple):
@@ -37,12 +37,12 @@ CASES = (
 )
 
 
-def launch(rng, count):
+def make_launch(rng, count):
     """The cases above, or so many drawn ones."""
-    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+    calls = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
 
-    def wrong(answers):
-        for arguments, answer in zip(asked, answers, strict=True):
+    def find_mistake(answers):
+        for arguments, answer in zip(calls, answers, strict=True):
             times = times_ns(*arguments)
             if answer not in list(times) or times[answer] > NO_SLOWER * min(times.values()):
                 told = ", ".join(f"{name} {time:,.0f} ns" for name, time in sorted(times.items(), key=lambda t: t[1]))
@@ -51,7 +51,7 @@ def launch(rng, count):
                 return f"The answer for {what} is {answer!r}. What fits: {told}."
         return ""
 
-    return Questions(f"{count} choices" if count else "choices made for it", asked, wrong)
+    return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake)
 
 
 def times_ns(numbers, lowest, highest, free_bytes, costs):
@@ -91,8 +91,8 @@ EXERCISE = Exercise(
     "The table says how long each takes and what it needs.",
     points=3,
     function="sort_by",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(200, 300),), (range(200, 300),), (Beyond(400),)),
+    random_sizes=((range(200, 300),), (range(200, 300),), (Beyond(400),)),
     machine="python",
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 STEP, MOST = 16, 256  # of rows and of columns
 SIDES = np.arange(STEP, MOST + 1, STEP)
@@ -24,12 +24,12 @@ CASES = (  # queries, keys, head_dim, causal, shared_bytes, registers
 )
 
 
-def launch(rng, count):
+def make_launch(rng, count):
     """The cases above, or so many drawn ones."""
-    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+    calls = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
 
-    def wrong(answers):
-        for call, answer in zip(asked, answers, strict=True):
+    def find_mistake(answers):
+        for call, answer in zip(calls, answers, strict=True):
             if why := misfit(call, answer):
                 queries, keys, head_dim, causal, shared_bytes, registers = call
                 return (
@@ -38,7 +38,7 @@ def launch(rng, count):
                 )
         return ""
 
-    return Questions(f"{count} attentions" if count else "attentions made for it", asked, wrong)
+    return Questions(f"{count} attentions" if count else "attentions made for it", calls, find_mistake)
 
 
 def misfit(call: tuple, answer: Any) -> str:
@@ -99,8 +99,8 @@ EXERCISE = Exercise(
     "tiles of all blocks together; None if nothing fits.",
     points=3,
     function="best_tile",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(40, 60),), (range(40, 60),), (Beyond(60),)),
+    random_sizes=((range(40, 60),), (range(40, 60),), (Beyond(60),)),
     machine="python",
 )

@@ -1,7 +1,7 @@
 """Block's tile and thread's tile under three budgets at a time."""
 
-from labkit.checking.budget import KEPT, SHARED_BYTES, Budget
-from labkit.checking.exercise import Exercise
+from labkit.checking import Budget, Exercise
+from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
 SIZES = ((64, 128, 16, 1.5), (21, 58, 19, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads
@@ -9,7 +9,7 @@ AT_MOST_BYTES = 3072
 AT_MOST_KEPT = 32
 
 
-def launch(rng, M, N, K, alpha, BM, BN, TM, TN):
+def make_launch(rng, M, N, K, alpha, BM, BN, TM, TN):
     for part, whole, outputs, tile in (("TM", "BM", TM, BM), ("TN", "BN", TN, BN)):
         if tile % outputs:
             raise ValueError(
@@ -18,7 +18,7 @@ def launch(rng, M, N, K, alpha, BM, BN, TM, TN):
             )
     budgets = (
         Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM"),
-        Budget(KEPT, AT_MOST_KEPT, "32, so that many threads fit on an SM"),
+        Budget(LOCAL_NUMBERS, AT_MOST_KEPT, "32, so that many threads fit on an SM"),
     )
     if M % 64 == N % 64 == K % 8 == 0:
         budgets = (
@@ -40,8 +40,8 @@ EXERCISE = Exercise(
     "loads, with at most 3 KB of shared memory a block and 32 numbers in a thread's own arrays.",
     points=2,
     function="chosen_matmul",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=DRAWN_SCALED,
+    random_sizes=DRAWN_SCALED,
     constants=("BM", "BN", "TM", "TN"),
 )

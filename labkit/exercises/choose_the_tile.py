@@ -1,14 +1,14 @@
 """The tile that is large enough to save loads and small enough for shared memory."""
 
-from labkit.checking.budget import BARRIERS, SHARED_BYTES, Budget
-from labkit.checking.exercise import Exercise
+from labkit.checking import Budget, Exercise
+from labkit.checking.budget import BARRIERS, SHARED_BYTES
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, matmul_launch, scaled
 
 SIZES = ((48, 80, 64, 1.5), (21, 58, 35, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads
 AT_MOST_BYTES = 3072
 
 
-def launch(rng, M, N, K, alpha, TILE):
+def make_launch(rng, M, N, K, alpha, TILE):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
     shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
@@ -30,8 +30,8 @@ EXERCISE = Exercise(
     "in at most 3 KB of shared memory a block.",
     points=2,
     function="tuned_matmul",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=DRAWN_SCALED,
+    random_sizes=DRAWN_SCALED,
     constants=("TILE",),
 )

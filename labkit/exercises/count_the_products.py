@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (32,)
@@ -12,7 +10,7 @@ MOST = 6  # outputs of a tile in a row
 SIZES = ((7, 60), (40, 230), (1, 12))  # layers, and the most rows of outputs
 
 
-def launch(rng, layers, most):
+def make_launch(rng, layers, most):
     P, Q = (rng.integers(1, most + 1, layers).astype(np.int32) for _ in range(2))
     R = rng.geometric(1 / 4, layers).astype(np.int32)
     usual = slice(layers // 3)
@@ -28,7 +26,7 @@ def launch(rng, layers, most):
     counts = _counts(P, Q, R)
     return Launch(
         label=f"{layers} layer{'s'[: layers > 1]}",
-        args=(P, Q, R, unwritten((layers,), np.int32), unwritten((layers,), np.int32)),
+        args=(P, Q, R, unwritten_array((layers,), np.int32), unwritten_array((layers,), np.int32)),
         outputs={3: expect(counts.min(axis=0)), 4: expect(counts.argmin(axis=0) + 1)},
         grid=grid_for((layers,), BLOCK),
         block=BLOCK,
@@ -58,7 +56,7 @@ EXERCISE = Exercise(
     "in `best[i]`; where several m take as few, the smallest. Store each number once.",
     points=3,
     function="fewest",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((Beyond(40), Beyond(60)), (range(2, 32), (15, 100))),
+    random_sizes=((Beyond(40), Beyond(60)), (range(2, 32), (15, 100))),
 )

@@ -4,16 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import FLOAT64
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (64,)
 SIZES = ((100, 7, 1), (97, 1, 1), (130, 5, 2), (64, 2**31 - 1, 1))  # numbers, and a divisor as a fraction
 
 
-def launch(rng, count, over, under):
+def make_launch(rng, count, over, under):
     divisor = Fraction(over, under)
     shift = (-(-over // under) - 1).bit_length()
     multiplier = -(-(2 ** (32 + shift)) * under // over) - 2**32
@@ -26,7 +25,7 @@ def launch(rng, count, over, under):
     some = ", ".join(map(str, n[:4].tolist()))
     return Launch(
         label=f"{count} numbers ({some}, ...) divided by {divisor}",
-        args=(n.astype(np.uint32), unwritten((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
+        args=(n.astype(np.uint32), unwritten_array((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
         outputs={1: expect(quotients)},
         grid=grid_for((count,), BLOCK),
         block=BLOCK,
@@ -46,9 +45,9 @@ EXERCISE = Exercise(
     "which may be 2.5. Unlike `divided`, n may use all 32 bits, so do not double it.",
     points=3,
     function="divide",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         ((150, 200), range(3, 1000, 2), (1,)),
         ((77, 93), range(10**6, 2**31, 7919), (1,)),
         ((120, 131), range(106, 8001, 105), (3, 5, 7)),

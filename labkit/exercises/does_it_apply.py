@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 from labkit.conv import Forward, ladder
 from labkit.formats import format_named
 
@@ -48,14 +48,14 @@ MISFITS = (  # what is drawn to make a problem that does not fit
 )
 
 
-def launch(rng, count):
-    """As many problems as are asked for, or those of `CASES` if none are."""
-    asked = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
-    asked += [(PLAIN, "bfloat16"), (PLAIN, "float16")] if count == 0 else []
-    asked += [drawn(rng) for _ in range(count)]
+def make_launch(rng, count):
+    """As many problems as are calls for, or those of `CASES` if none are."""
+    calls = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
+    calls += [(PLAIN, "bfloat16"), (PLAIN, "float16")] if count == 0 else []
+    calls += [drawn(rng) for _ in range(count)]
 
-    def wrong(answers):
-        for (problem, format), answer in zip(asked, answers, strict=True):
+    def find_mistake(answers):
+        for (problem, format), answer in zip(calls, answers, strict=True):
             why = misfit(problem, format)
             if answer is not True and answer is not False:
                 return f"For {problem} in {format} the answer is {answer!r}: return True or False."
@@ -65,8 +65,8 @@ def launch(rng, count):
                 return f"For {problem} in {format} the answer is False, but it does apply: the step computes it."
         return ""
 
-    label = f"{len(asked)} problems" if count else "problems that differ in one thing each"
-    return Questions(label, tuple(asked), wrong)
+    label = f"{len(calls)} problems" if count else "problems that differ in one thing each"
+    return Questions(label, tuple(calls), find_mistake)
 
 
 def misfit(problem, format):
@@ -104,8 +104,8 @@ EXERCISE = Exercise(
     "The rule in the cell refuses what the kernel computes, and takes what it does not.",
     points=2,
     function="applies",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(300, 400),), (Beyond(400),)),
+    random_sizes=((range(300, 400),), (Beyond(400),)),
     machine="python",
 )

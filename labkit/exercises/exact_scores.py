@@ -5,8 +5,6 @@ from jaxtyping import Float32
 
 NUMBERS = 8  # of a row
 FAR = 100, 9  # a row's scores: a multiple of the first from zero, up to so many of it
-EPS = float(np.finfo(np.float32).eps)
-LEAST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 def queries_and_keys(

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 
@@ -14,7 +13,7 @@ B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.fl
 SIZES = ((5,), (33,), (1,))  # tiles
 
 
-def launch(rng, tiles):
+def make_launch(rng, tiles):
     line = Line.drawn(rng, A, G, B, channels=1, outputs=2 * tiles)
     x, U, V, y = line.arrays()
     return Launch(
@@ -25,7 +24,7 @@ def launch(rng, tiles):
         block=BLOCK,
         budgets=(
             Budget("global loads", 8 * tiles, "4 pixels and 4 numbers of U for each tile", {"x": 4 * tiles}),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
@@ -37,7 +36,7 @@ EXERCISE = Exercise(
     "there; write the one of the pixels, `v0` to `v3`.",
     points=3,
     function="other_points",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((Beyond(33),), (range(2, 33),)),
+    random_sizes=((Beyond(33),), (range(2, 33),)),
 )

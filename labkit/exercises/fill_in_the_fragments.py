@@ -1,13 +1,13 @@
 """Which word of A and of B each lane loads for an `mma`, and where its sums go."""
 
-from labkit.checking.budget import TENSOR_FLOPS, Budget
-from labkit.checking.exercise import Exercise
+from labkit.checking import Budget, Exercise
+from labkit.checking.budget import TENSOR_FLOPS
 from labkit.exercises.matmuls import DRAWN_WHOLE, half_launch, whole
 
 SIZES = ((32, 24, 32), (16, 16, 48))  # M, N, K, rounded up to multiples of 16, 8 and 16
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     M, N, K = whole(M, 16), whole(N, 8), whole(K, 16)
     once = Budget(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: each product once")
     return half_launch(rng, M, N, K, part=(16, 8), block=(32,), budgets=(once,))
@@ -19,7 +19,7 @@ EXERCISE = Exercise(
     task="Let each lane load its words of A and of B for the `mma`, and store its four sums where they belong.",
     points=3,
     function="one_product",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=DRAWN_WHOLE,
+    random_sizes=DRAWN_WHOLE,
 )

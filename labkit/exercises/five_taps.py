@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch
 from labkit.conv.winograd.transforms import transforms
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
@@ -12,7 +11,7 @@ BLOCK = (32,)
 SIZES = ((1, 12), (3, 75), (2, 1))  # channels, outputs
 
 
-def launch(rng, channels, outputs, off=0):
+def make_launch(rng, channels, outputs, off=0):
     matrices = (matrix.astype(np.float64) for matrix in transforms(2, 5))
     line = Line.drawn(rng, *matrices, channels=channels, outputs=outputs, off=off)
     x, U, V, y = line.arrays()
@@ -32,7 +31,7 @@ def launch(rng, channels, outputs, off=0):
                 {name: 6 * channels * tiles for name in "xUV"},
             ),
             Budget("global stores", V.size + outputs, "each element of V and y once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
@@ -46,7 +45,7 @@ EXERCISE = Exercise(
     "stand in place of pixels that are not there.",
     points=4,
     function="five_taps",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
+    random_sizes=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
 )

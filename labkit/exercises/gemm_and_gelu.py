@@ -4,11 +4,9 @@ from math import erf
 
 import numpy as np
 
-from labkit.checking.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
@@ -16,10 +14,9 @@ TILE, WARP = 16, 32
 STAGE_BYTES = 2 * TILE * TILE * 4
 PADDED_BYTES = 2 * TILE * (TILE + 1) * 4
 SIZES = ((37, 20, 64), (18, 35, 45), (1, 3, 5), (32, 32, 48))  # M, N, K
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     A, B = (rng.integers(-4, 5, shape) / np.float32(4) for shape in ((M, K), (K, N)))
     A, B = A.astype(np.float32), B.astype(np.float32)  # whose products add up exactly
     grid, tiles = grid_for((N, M), (TILE, TILE)), -(-K // TILE)
@@ -32,7 +29,7 @@ def launch(rng, M, N, K):
     copied = Dependence(COPIES, "bring both tiles by `ptx.cp_async`", disturbed)
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}",
-        args=(A, B, unwritten((M, N))),
+        args=(A, B, unwritten_array((M, N))),
         outputs={2: gelu(A.astype(float) @ B)},
         grid=grid,
         block=(TILE, TILE),
@@ -52,12 +49,12 @@ def launch(rng, M, N, K):
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),
             Budget(BARRIERS, blocks * tiles, "one for each step of each block"),
             Budget(
-                ALONE,
+                EXPOSED_LOADS,
                 -(-100 // tiles),
                 f"those of the last of {tiles} steps: before it the next tiles are on their way",
             ),
-            Budget(KEPT, 0, "none: a thread has one sum"),
-            FLOAT32_ALONE,
+            Budget(LOCAL_NUMBERS, 0, "none: a thread has one sum"),
+            NO_FLOAT64,
         ),
         dependences=(copied,) if K % (2 * TILE) == 0 else (),  # elsewhere zeros may fill up the last tiles
     )
@@ -84,9 +81,9 @@ EXERCISE = Exercise(
     "loaded once for each block.",
     points=4,
     function="gemm_gelu",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(33, 50, 2), range(17, 40, 2), range(49, 96, 2)),
         ((1,), Beyond(40), (1, 2, 17)),
         (Beyond(40), (2, 5, 7), Beyond(96)),

@@ -1,14 +1,14 @@
 """The one-dimensional register tile, with the tiles already in shared memory."""
 
-from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Exercise
+from labkit.checking import NO_FLOAT64, Budget, Exercise
+from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
 
 BM, BN, BK, TM = 32, 32, 8, 4
 SIZES = ((64, 96, 48, 1.5), (37, 43, 21, -41.0))  # M, N, K, alpha; the second is ragged
 
 
-def launch(rng, M, N, K, alpha):
+def make_launch(rng, M, N, K, alpha):
     blocks, rounds = -(-M // BM) * -(-N // BN), -(-K // BK)
     multiply_adds = blocks * rounds * BM * BN * BK
     of_tiles = {"A_tile": multiply_adds, "B_tile": multiply_adds // TM}
@@ -18,7 +18,7 @@ def launch(rng, M, N, K, alpha):
         Budget("global loads", sum(of_matrices.values()), "each element of a tile once", of_matrices),
         Budget("global stores", M * N, "each element of C once, when its sum is complete"),
         Budget(BARRIERS, 2 * blocks * rounds, "two in each round of each block, before its tiles are used and after"),
-        FLOAT32_ALONE,
+        NO_FLOAT64,
     )
     shape = (BM, BN), (BN, BM // TM)
     return scaled(alpha, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
@@ -31,7 +31,7 @@ EXERCISE = Exercise(
     "with TM + 1 shared loads for each k, and store alpha times each.",
     points=3,
     function="column_matmul",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=DRAWN_SCALED,
+    random_sizes=DRAWN_SCALED,
 )

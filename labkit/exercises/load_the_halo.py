@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
@@ -16,7 +13,7 @@ R, S = 3, 5
 SIZES = ((16, 64), (21, 35), (5, 18))  # rows and columns of y
 
 
-def launch(rng, P, Q):
+def make_launch(rng, P, Q):
     problem = Forward(1, 1, P + R - 1, Q + S - 1, 1, R, S)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
 
@@ -32,7 +29,7 @@ def launch(rng, P, Q):
     of_x, of_w = blocks * rows * (WIDE + S - 1), blocks * R * S
     return Launch(
         label=f"y {P} x {Q}, blocks of {WIDE} x {HIGH}",
-        args=(x[0, 0], w[0, 0], unwritten((P, Q))),
+        args=(x[0, 0], w[0, 0], unwritten_array((P, Q))),
         outputs={2: outputs(x, w)},
         grid=grid,
         block=(WIDE, HIGH),
@@ -53,7 +50,7 @@ def launch(rng, P, Q):
                 blocks * (8 * rows + 2 * R),
                 "8 for each row of a tile, whose pixels neighbours load together, and 2 for each row of taps",
             ),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
         dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", results),),
     )
@@ -66,9 +63,9 @@ EXERCISE = Exercise(
     "taps; the check counts all blocks). Load each pixel once, and let neighbouring threads load neighbouring pixels.",
     points=3,
     function="with_halo",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(33, 48, 2), range(33, 64, 2)),
         ((1,), Beyond(64)),
         (Beyond(48), (2, 7, 32)),

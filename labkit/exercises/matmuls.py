@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS, Budget
-from labkit.checking.duty import Dependence, Duty
-from labkit.checking.exercise import Beyond, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import expect_product, grid_for, matrix
+from labkit.checking import Beyond, Budget, Dependence, Duty, Launch, unwritten_array
+from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
+from labkit.exercises.problems import EPS, expect_product, grid_for, matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 
@@ -73,7 +71,7 @@ def matmul_loop(
     args = (np.ascontiguousarray(part.T) if name.endswith(".T") else part for name, part in ((left, A), (right, B)))
     return Launch(
         label=f"{left} {M} x {K} times {right} {K} x {N}",
-        args=(*args, unwritten((M, N))),
+        args=(*args, unwritten_array((M, N))),
         outputs={2: expect_product(A, B)},
         dependences=told(dependences, A, B),
         **limits,
@@ -97,7 +95,7 @@ def added(rng: np.random.Generator, launch: Launch) -> Launch:
     """The launch, with a C to which the product is added."""
     A, B, C = launch.args
     C, product = matrix(rng, *C.shape), launch.outputs[2]
-    rounding = np.finfo(np.float32).eps * (np.abs(C) + np.abs(product.value))
+    rounding = EPS * (np.abs(C) + np.abs(product.value))
     expected = Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)
     return replace(launch, args=(A, B, C), outputs={2: expected}, dependences=told(launch.dependences, A, B, kept=C))
 
@@ -120,7 +118,7 @@ def half_launch(
     exact = A.astype(np.float32), B.T.astype(np.float32)
     return Launch(
         label=f"A {M} x {K} times B.T {K} x {N}, {part[0]} x {part[1]} of C a block",
-        args=(A.view(np.uint32), B.view(np.uint32), unwritten((M, N))),
+        args=(A.view(np.uint32), B.view(np.uint32), unwritten_array((M, N))),
         outputs={2: expect_product(*exact)},
         grid=grid,
         block=block,
@@ -158,7 +156,7 @@ def told(
             ways = ((seen[0], right), (left, seen[1])) if disturbance.what == PRODUCTS else (seen,)
             for factors in ways:
                 product = expect_product(*(factor.astype(np.float32) for factor in factors))
-                bound = 4 * (abs(scale) * product.bound + A.shape[1] * np.finfo(np.float32).eps * np.abs(kept))
+                bound = 4 * (abs(scale) * product.bound + A.shape[1] * EPS * np.abs(kept))
                 padding = range(WIDEST if disturbance.what == SHARED_LOADS else 1)  # each zero counts as the shift
                 found += [Expected(scale * (product.value + n * disturbance.shift**2) + kept, bound) for n in padding]
         return found

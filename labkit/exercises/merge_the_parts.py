@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
@@ -14,10 +12,9 @@ SIZES = ((4, 70), (9, 33), (1, 5))  # parts, rows
 FAR = 1e4  # logits from zero
 MOST = 200.0  # of a sum
 EMPTY = 0.25  # of the parts
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, parts, rows):
+def make_launch(rng, parts, rows):
     maxima = rng.uniform(-FAR, FAR, rows) + 10 ** rng.uniform(-1, 1.5, rows) * rng.standard_normal((parts, rows))
     maxima = np.where(rng.random(rows) < 0.3, np.sort(maxima, 0), maxima).astype(np.float32)
     totals = np.exp(rng.uniform(0, np.log(MOST), (parts, rows))).astype(np.float32)
@@ -31,7 +28,7 @@ def launch(rng, parts, rows):
     off = EPS * ((4 * parts + 4) * moved.sum(0) + 2 * apart.sum(0))
     return Launch(
         label=f"{parts} part{'s' * (parts > 1)} of {rows} rows, a thread a row",
-        args=(maxima, totals, unwritten((rows,)), unwritten((rows,))),
+        args=(maxima, totals, unwritten_array((rows,)), unwritten_array((rows,))),
         outputs={2: Expected(maximum, np.zeros(rows)), 3: Expected(moved.sum(0), off)},
         grid=grid_for((rows,), BLOCK),
         block=BLOCK,
@@ -39,11 +36,11 @@ def launch(rng, parts, rows):
             Budget("global loads", 2 * parts * rows, "two numbers of each part, each once"),
             Budget("global stores", 2 * rows, "maximum and sum of each row"),
             Budget("load requests", 2 * parts * -(-rows // WARP), "2 for each part of 32 rows"),
-            Budget(KEPT, 8, "8: there may be any number of parts"),
+            Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: a thread has a row"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, rows - (rows - 1) // BLOCK[0] * BLOCK[0], "a thread for each row"),),
+        duties=(Duty(ACTIVE_THREADS, rows - (rows - 1) // BLOCK[0] * BLOCK[0], "a thread for each row"),),
     )
 
 
@@ -54,7 +51,7 @@ EXERCISE = Exercise(
     "each number once. A part may be empty: then its sum is 0, and whatever stands for its maximum means nothing.",
     points=3,
     function="merge",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(((2, 3, 5), range(11, 60, 2)), (Beyond(12), (1, 2, 31)), ((1, 2, 6), Beyond(80))),
+    random_sizes=(((2, 3, 5), range(11, 60, 2)), (Beyond(12), (1, 2, 31)), ((1, 2, 6), Beyond(80))),
 )

@@ -2,22 +2,19 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 SIZES = ((4, 70), (9, 33), (1, 5))  # parts, channels
 FAR = 2000, 4000  # spreads from zero, half of the channels
 MOST = 200  # values of a part
-EPS = float(np.finfo(np.float32).eps)
 EMPTY = 0.2  # of the parts
 
 
-def launch(rng, parts, channels):
+def make_launch(rng, parts, channels):
     count = np.exp(rng.uniform(0, np.log(MOST), (parts, channels))).astype(int)  # many of one value, and of few
     count[(rng.random(count.shape) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
     spread = 10 ** rng.uniform(-3, 3, channels)
@@ -37,7 +34,7 @@ def launch(rng, parts, channels):
     width = np.ptp(np.where(count, apart, 0), axis=0)  # no part is farther from another
     return Launch(
         label=f"{parts} part{'s' * (parts > 1)} of {channels} channels",
-        args=(count.astype(np.float32), means, squares, unwritten((channels,)), unwritten((channels,))),
+        args=(count.astype(np.float32), means, squares, unwritten_array((channels,)), unwritten_array((channels,))),
         outputs={
             3: Expected(mean, 2 * off),
             4: Expected(variance, 16 * parts * EPS * (variance + width**2 / 4) + 4 * off * (distances + off)),
@@ -52,11 +49,11 @@ def launch(rng, parts, channels):
                 6 * parts * -(-channels // WARP),
                 "6 for each part of 32 channels, which a warp loads together",
             ),
-            Budget(KEPT, 8, "8: there may be any number of parts"),
+            Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: a thread has a channel"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, channels - (channels - 1) // BLOCK[0] * BLOCK[0], "a thread for each channel"),),
+        duties=(Duty(ACTIVE_THREADS, channels - (channels - 1) // BLOCK[0] * BLOCK[0], "a thread for each channel"),),
     )
 
 
@@ -68,9 +65,9 @@ EXERCISE = Exercise(
     "spreads from zero.",
     points=3,
     function="merge",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         ((2, 3, 5), range(11, 60, 2)),
         (Beyond(12), (1, 2, 31)),
         ((1, 2, 6), Beyond(80)),

@@ -2,10 +2,7 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import COPY_ALONE, Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
@@ -14,7 +11,7 @@ WIDE, TAPS = 64, 8  # a tile: its columns, one for each thread, and its rows
 SIZES = ((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2))  # H, W, R, S, top, left
 
 
-def launch(rng, H, W, R, S, top, left):
+def make_launch(rng, H, W, R, S, top, left):
     H, W = max(H, R), max(W, S)  # so that there are outputs
     P, Q = H + 2 * top - R + 1, W + 2 * left - S + 1
     x = rng.standard_normal((H, W), np.float32)
@@ -31,7 +28,7 @@ def launch(rng, H, W, R, S, top, left):
     return Launch(
         label=f"an image of {H} x {W}, windows of {R} x {S}, zeros on each side: "
         f"{top} above and below, {left} left and right",
-        args=(x.ravel(), unwritten((R * S, P * Q)), H, W, R, S, P, Q, top, left),
+        args=(x.ravel(), unwritten_array((R * S, P * Q)), H, W, R, S, P, Q, top, left),
         outputs={1: lowered(lambda padded: padded)},
         grid=grid,
         block=(WIDE,),
@@ -42,9 +39,9 @@ def launch(rng, H, W, R, S, top, left):
                 "one copy of each warp for each row of a tile; an `if` with a copy on either side runs both",
             ),
             Budget("global stores", size, "each element once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(COPY_ALONE,),
+        duties=(NO_ARITHMETIC,),
         dependences=(
             Dependence(COPIES, why, lambda disturbance: [lowered(lambda padded: disturbance.scaled(COPIES, padded))]),
         ),
@@ -58,9 +55,9 @@ EXERCISE = Exercise(
     "by copies that read 0 bytes. An `if` runs both sides, so each warp copies twice: let `valid` decide.",
     points=3,
     function="fill",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(5, 12), range(6, 13), (2, 3, 4), (3, 5), (1, 2), (1, 2)),
         ((1, 2), Beyond(40), (3,), Beyond(5), (2,), Beyond(3)),
         (Beyond(30), (1, 3), Beyond(4), (3, 4), Beyond(3), (3,)),

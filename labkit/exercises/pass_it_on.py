@@ -4,9 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.checking.duty import Dependence, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Dependence, Duty, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect
 from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
 
@@ -15,11 +13,11 @@ SIZES = ((1,), (2,), (5,))  # rounds
 IN_THE_HANDS = "take a number from a neighbour's hand in each round"
 
 
-def launch(rng, rounds):
+def make_launch(rng, rounds):
     x = rng.standard_normal(THREADS, np.float32)
     return Launch(
         label=f"{THREADS} threads, {rounds} round{'s' if rounds > 1 else ''}",
-        args=(x, unwritten((THREADS,)), rounds),
+        args=(x, unwritten_array((THREADS,)), rounds),
         outputs={1: expect(np.roll(x, rounds).astype(np.float64))},
         grid=(1,),
         block=(THREADS,),
@@ -47,7 +45,7 @@ EXERCISE = Exercise(
     task="One barrier is missing. Put it back, so that nobody's number is overwritten before it was taken.",
     points=1,
     function="mended",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(7, 20),), (Beyond(64),), ((0,),)),
+    random_sizes=((range(7, 20),), (Beyond(64),), ((0,),)),
 )

@@ -3,10 +3,13 @@
 import numpy as np
 from jaxtyping import Float, Float32
 
-from labkit.checking.duty import Dependence
+from labkit.checking import Dependence
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
+
+EPS = float(np.finfo(np.float32).eps)
+MIN_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 def matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[np.ndarray, "rows columns"]:
@@ -21,7 +24,7 @@ def expect_product(A: Float32[np.ndarray, "M K"], B: Float32[np.ndarray, "K N"])
 
 def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
     """A value that float32 reaches in so many rounded operations (0: exactly)."""
-    return Expected(value, operations * np.finfo(np.float32).eps * np.abs(value))
+    return Expected(value, operations * EPS * np.abs(value))
 
 
 def from_tile(T: Float32[np.ndarray, "..."]) -> Dependence:

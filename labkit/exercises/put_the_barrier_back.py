@@ -1,8 +1,7 @@
 """A tiled matmul without the barrier that protects the tile still being read."""
 
-from labkit.checking.budget import BARRIERS, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Exercise
+from labkit.checking import Budget, Dependence, Exercise
+from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import DRAWN, FROM_TILES, added, matmul_launch
 from labkit.simulator import disturbance
 
@@ -10,7 +9,7 @@ TILE = 8
 SIZES = ((24, 40, 32), (19, 26, 37))  # M, N, K; the second is ragged
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budgets = (
         Budget("sectors loaded", 4 * TILE * tiles, "2 for each row of a tile, which 8 neighbours load together"),
@@ -28,7 +27,7 @@ EXERCISE = Exercise(
     "Add what is missing, one barrier in each round.",
     points=2,
     function="two_barriers",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=DRAWN,
+    random_sizes=DRAWN,
 )

@@ -1,7 +1,6 @@
 """A ring of asynchronous copies whose tiles are used before they have come."""
 
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Exercise
+from labkit.checking import Dependence, Exercise
 from labkit.exercises.matmuls import BY_TENSOR_CORES, DRAWN_WHOLE, half_launch, whole
 from labkit.simulator.disturbance import COPIES
 
@@ -9,7 +8,7 @@ SIZES = ((32, 16, 80), (16, 32, 16))  # M, N, K, rounded up to multiples of 16
 BY_COPIES = Dependence(COPIES, "bring both tiles by `ptx.cp_async`")
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     return half_launch(
         rng,
         whole(M, 16),
@@ -27,7 +26,7 @@ EXERCISE = Exercise(
     task="The warps multiply tiles that are still on their way. Add what is missing.",
     points=2,
     function="copied_ahead",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=DRAWN_WHOLE,
+    random_sizes=DRAWN_WHOLE,
 )

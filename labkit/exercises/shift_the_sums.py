@@ -2,26 +2,23 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
 SIZES = ((5, 96), (12, 77), (1, 33))  # rows, columns
 FAR = 20_000, 40_000  # spreads from zero
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, M, N):
+def make_launch(rng, M, N):
     X, Y = _far_away(rng, matrix(rng, M, N)), _far_away(rng, matrix(rng, M, N))
     x, y = (row - row.mean(1, keepdims=True) for row in (X.astype(float), Y.astype(float)))
     width = np.ptp(x, axis=1) * np.ptp(y, axis=1)  # no product of distances from a value of the row is larger
     return Launch(
         label=f"X and Y {M} x {N}, a warp a row",
-        args=(X, Y, unwritten((M,))),
+        args=(X, Y, unwritten_array((M,))),
         outputs={2: Expected((x * y).mean(1), (N // WARP + 16) * EPS * width)},
         grid=(M,),
         block=(WARP,),
@@ -31,11 +28,11 @@ def launch(rng, M, N):
             ),
             Budget("global stores", M, "a number for each row"),
             Budget("load requests", 2 * M * (-(-N // WARP) + 2), "2 for 32 columns of a row, and 4 for its shifts"),
-            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(N, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "a warp for each row"),),
     )
 
 
@@ -53,7 +50,7 @@ EXERCISE = Exercise(
     "each element once, and beside these one element of each row for each lane. A row may have any length.",
     points=3,
     function="covariance",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (2, 31, 32))),
+    random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (2, 31, 32))),
 )

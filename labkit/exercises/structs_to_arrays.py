@@ -2,24 +2,22 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, Budget
-from labkit.checking.duty import COPY_ALONE, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import expect, from_tile, matrix
 
 FIELDS, STRUCTS = 7, 128
 SIZES = ((256,), (300,), (50,))  # structs
 
 
-def launch(rng, structs):
+def make_launch(rng, structs):
     fields = matrix(rng, FIELDS, structs)
     blocks = -(-structs // STRUCTS)
     whole = structs % 8 == 0  # otherwise arrays begin within a sector
     sectors = -(-fields.size // 8)
     return Launch(
         label=f"{structs} structs of {FIELDS} fields, blocks of {STRUCTS}",
-        args=(np.ascontiguousarray(fields.T).ravel(), unwritten(fields.shape)),
+        args=(np.ascontiguousarray(fields.T).ravel(), unwritten_array(fields.shape)),
         outputs={1: expect(fields.astype(float))},
         grid=(blocks,),
         block=(STRUCTS,),
@@ -33,7 +31,10 @@ def launch(rng, structs):
             ),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(Duty(AT_WORK, -(-(structs - (blocks - 1) * STRUCTS) // 2), "the elements for all threads"), COPY_ALONE),
+        duties=(
+            Duty(ACTIVE_THREADS, -(-(structs - (blocks - 1) * STRUCTS) // 2), "the elements for all threads"),
+            NO_ARITHMETIC,
+        ),
         dependences=(from_tile(fields),),
     )
 
@@ -44,7 +45,7 @@ EXERCISE = Exercise(
     task="Turn an array of structs into a struct of arrays, and touch each sector once on both sides.",
     points=4,
     function="to_arrays",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(257, 400),), ((1, 2, 33, 127, 129),), (Beyond(400, 8),), (Beyond(300),)),
+    random_sizes=((range(257, 400),), ((1, 2, 33, 127, 129),), (Beyond(400, 8),), (Beyond(300),)),
 )

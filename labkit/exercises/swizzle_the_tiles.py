@@ -1,8 +1,7 @@
 """Tiles with rows of 128 bytes, whose `ldmatrix` meet in the same banks."""
 
-from labkit.checking.budget import SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise
+from labkit.checking import Beyond, Budget, Duty, Exercise
+from labkit.checking.budget import SHARED_BYTES
 from labkit.exercises.matmuls import BY_TENSOR_CORES, FROM_TILES, half_launch, whole
 
 SIZES = ((32, 8, 128), (16, 24, 64))  # M, N, K, rounded up to multiples of 16, 8 and 64
@@ -12,7 +11,7 @@ BUDGETS = (
 )
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     M, N, K = whole(M, 16), whole(N, 8), whole(K, 64)
     loads = 3 * (M // 16) * (N // 8) * (K // 16)
     return half_launch(
@@ -34,9 +33,9 @@ EXERCISE = Exercise(
     task="Choose the slot of each 16-byte piece in its row, so that no `ldmatrix` meets a bank twice.",
     points=2,
     function="no_conflicts",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(17, 49), range(33, 41), range(129, 257)),
         ((1,), Beyond(48, 8), (1,)),
         (Beyond(48, 16), (1,), Beyond(256, 64)),

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 
 class Call(NamedTuple):
@@ -49,7 +49,7 @@ NEIGHBOURS: dict[str, tuple[tuple[str, int], ...]] = {  # neither is a number th
 }
 
 
-def launch(rng, count):
+def make_launch(rng, count):
     """Calls that differ in little each, or drawn ones, some of which differ in nothing that counts."""
     if count == 0:
         calls = [BASE, *(BASE._replace(**change) for change in (*SAME, *OTHERS))]
@@ -64,7 +64,7 @@ def launch(rng, count):
             calls += [call, in_other_words(rng, call), changed(rng, sizes, call)]
             calls += run_together(call, where, at, int(2 ** rng.uniform(1, 21)))
 
-    def wrong(keys):
+    def find_mistake(keys):
         known = {}
         for call, key in zip(calls, keys, strict=True):
             try:
@@ -85,7 +85,7 @@ def launch(rng, count):
         return ""
 
     label = f"{len(calls)} calls" if count else "calls that differ in little each"
-    return Questions(label, tuple((call,) for call in calls), wrong)
+    return Questions(label, tuple((call,) for call in calls), find_mistake)
 
 
 def meaning(call: Call) -> tuple:
@@ -182,8 +182,8 @@ EXERCISE = Exercise(
     "the same problem must have the same key whenever and however it is called.",
     points=3,
     function="key",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(40, 80),), (range(40, 80),), (Beyond(90),)),
+    random_sizes=((range(40, 80),), (range(40, 80),), (Beyond(90),)),
     machine="python",
 )

@@ -2,19 +2,16 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for, matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for, matrix
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 SIZES = ((40, 70), (33, 9), (1, 5))  # rows, columns
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, rows, columns):
+def make_launch(rng, rows, columns):
     x = matrix(rng, rows, columns) * (10 ** rng.uniform(-1, 1.5, columns))
     x = np.where(rng.random(columns) < 0.3, np.sort(x, 0), x)  # a new maximum at each step
     x = (x + 10 ** rng.uniform(1, 4, columns) * rng.choice((-1, 1), columns)).astype(np.float32)
@@ -30,7 +27,7 @@ def launch(rng, rows, columns):
     result = np.where(nothing, -np.inf, maximum + np.log(np.maximum(total, 1)))
     return Launch(
         label=f"x {rows} x {columns}, a thread a column",
-        args=(x, unwritten((columns,))),
+        args=(x, unwritten_array((columns,))),
         outputs={1: Expected(result, off)},
         grid=grid_for((columns,), BLOCK),
         block=BLOCK,
@@ -38,11 +35,11 @@ def launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element of x once"),
             Budget("global stores", columns, "a number for each column"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
-            Budget(KEPT, 8, "8: a column may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a column may have any length"),
             Budget(SHARED_BYTES, 0, "none: a thread has a column"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, columns - (columns - 1) // BLOCK[0] * BLOCK[0], "a thread for each column"),),
+        duties=(Duty(ACTIVE_THREADS, columns - (columns - 1) // BLOCK[0] * BLOCK[0], "a thread for each column"),),
     )
 
 
@@ -53,7 +50,7 @@ EXERCISE = Exercise(
     "and 10,000, or are minus infinity; where all of a column are, so is the result. A column may have any length.",
     points=2,
     function="log_sum_exp",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(7, 50, 2), range(65, 140, 3)), (Beyond(60), (1, 2, 31)), ((1, 2, 3), Beyond(80))),
+    random_sizes=((range(7, 50, 2), range(65, 140, 3)), (Beyond(60), (1, 2, 31)), ((1, 2, 3), Beyond(80))),
 )

@@ -2,22 +2,18 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
 from labkit.ladder import Expected
 
 WARP = 32
 SIZES = ((40, 40), (9, 75), (37, 20), (1, 1))  # queries, keys
 FAR = 1e4
 NOTHING = 0.3  # of the logits are minus infinity
-EPS = float(np.finfo(np.float32).eps)
-LEAST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
-def launch(rng, queries, keys):
+def make_launch(rng, queries, keys):
     S = (5 * matrix(rng, queries, keys) + rng.uniform(-FAR, FAR, (queries, 1))).astype(np.float32)
     rows, columns = np.arange(queries)[:, None], np.arange(keys)
     count = np.clip(rows + keys - queries + 1, 0, None)  # of a row that are allowed
@@ -28,26 +24,26 @@ def launch(rng, queries, keys):
     seen = np.where(allowed, S.astype(float), -np.inf)
     maximum = np.where(count > 0, seen.max(1, keepdims=True), 0)
     shares = np.exp(seen - maximum)
-    P = shares / np.maximum(shares.sum(1, keepdims=True), LEAST_NORMAL)
+    P = shares / np.maximum(shares.sum(1, keepdims=True), MIN_NORMAL)
     apart = np.where(P > 0, maximum - np.where(P > 0, seen, maximum), 0)
     off = EPS * (4 * keys / WARP + 32 + 4 * apart + 4 * (P * apart).sum(1, keepdims=True)) * P
     many = int(allowed.sum())
     last = int(count[-1, 0])  # of the last row, whose block is the last
     return Launch(
         label=f"S {queries} x {keys}, a warp a row",
-        args=(S, unwritten(S.shape)),
-        outputs={1: Expected(P, off + LEAST_NORMAL * (P > 0))},
+        args=(S, unwritten_array(S.shape)),
+        outputs={1: Expected(P, off + MIN_NORMAL * (P > 0))},
         grid=(queries,),
         block=(WARP,),
         budgets=(
             Budget("global loads", 2 * many, "each logit that is allowed twice, and no other"),
             Budget("global stores", queries * keys, "each element of P once"),
             Budget("load requests", 2 * int((-(-count // WARP)).sum()), "2 for 32 neighbours, which a warp loads"),
-            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(last, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(last, WARP) // 2, "a warp for each row"),),
     )
 
 
@@ -60,7 +56,7 @@ EXERCISE = Exercise(
     "infinity, but never all of a row.",
     points=3,
     function="causal",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(5, 20, 3), range(33, 90, 2)), (Beyond(40), (1, 2, 31, 64)), ((1, 3), Beyond(75))),
+    random_sizes=((range(5, 20, 3), range(33, 90, 2)), (Beyond(40), (1, 2, 31, 64)), ((1, 3), Beyond(75))),
 )

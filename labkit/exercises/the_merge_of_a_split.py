@@ -2,20 +2,18 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
 HEAD, ROWS = 32, 4  # numbers of a row, rows of a block
 SIZES = ((5, 11), (9, 6), (1, 3))  # parts, rows
 FAR = 700.0  # log-sum-exp from zero
 EMPTY = 0.3  # of the parts
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, parts, rows):
+def make_launch(rng, parts, rows):
     far = FAR * np.where(rng.random(rows) < 0.2, 10, 1)
     lse = rng.uniform(-far, far) + 10 ** rng.uniform(-1, 2, rows) * rng.standard_normal((parts, rows))
     lse = np.where(rng.random(rows) < 0.3, np.sort(lse, 0), lse)
@@ -39,7 +37,7 @@ def launch(rng, parts, rows):
     off = EPS * (parts * (4 + 2 * farthest) + 4)  # of weights relative to a running log-sum-exp
     return Launch(
         label=f"{parts} part{'s' * (parts > 1)} of {rows} rows",
-        args=(O, lse, unwritten((rows, HEAD)), unwritten((rows,))),
+        args=(O, lse, unwritten_array((rows, HEAD)), unwritten_array((rows,))),
         outputs={
             2: Expected(
                 (weights[:, :, None] * values).sum(0), off[:, None] * (weights[:, :, None] * np.abs(values)).sum(0)
@@ -61,11 +59,11 @@ def launch(rng, parts, rows):
                 "32 numbers and a log-sum-exp for each row",
                 {"O": rows * HEAD, "lse": rows},
             ),
-            Budget(KEPT, 0, "none: there may be any number of parts"),
+            Budget(LOCAL_NUMBERS, 0, "none: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: there may be any number of parts"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, HEAD * ((rows - 1) % ROWS + 1), "a thread for each number of a row"),),
+        duties=(Duty(ACTIVE_THREADS, HEAD * ((rows - 1) % ROWS + 1), "a thread for each number of a row"),),
     )
 
 
@@ -88,7 +86,7 @@ EXERCISE = Exercise(
     "-inf.",
     points=3,
     function="merge_split",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(((2, 3, 7), range(5, 14, 2)), (Beyond(12), (1, 2, 9)), ((1, 2, 6), Beyond(14))),
+    random_sizes=(((2, 3, 7), range(5, 14, 2)), (Beyond(12), (1, 2, 9)), ((1, 2, 6), Beyond(14))),
 )

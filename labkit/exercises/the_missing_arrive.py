@@ -2,23 +2,20 @@
 
 import numpy as np
 
-from labkit.checking.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Dependence, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.exact_scores import NUMBERS as HEAD
-from labkit.exercises.exact_scores import queries_and_keys
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.exact_scores import HEAD_DIM, queries_and_keys
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
 TILE, CONSUMERS, WARP = 16, 2, 32  # keys of a tile, warps, threads of one
-TILE_BYTES, BARRIER_BYTES = 4 * TILE * HEAD, 8
+TILE_BYTES, BARRIER_BYTES = 4 * TILE * HEAD_DIM, 8
 MOST_STAGES = 4
 FARTHER = 64  # times as far from zero: no first maximum but minus infinity will do
 SIZES = ((70, 90), (33, 37), (1, 1))  # queries, keys
 
 
-def launch(rng, queries, keys):
+def make_launch(rng, queries, keys):
     Q, K = queries_and_keys(rng, queries, keys)
     K[:, 1] *= FARTHER
     rows = CONSUMERS * WARP
@@ -32,26 +29,26 @@ def launch(rng, queries, keys):
 
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",
-        args=(Q.T.copy(), K, unwritten((queries,))),
+        args=(Q.T.copy(), K, unwritten_array((queries,))),
         outputs={2: largest(K)},
         grid=(blocks,),
         block=(WARP, 1 + CONSUMERS),
         budgets=(
-            Budget("global loads", (queries + blocks * keys) * HEAD, "a query once, and a key once for each block"),
+            Budget("global loads", (queries + blocks * keys) * HEAD_DIM, "a query once, and a key once for each block"),
             Budget("global stores", queries, "one for each query"),
-            Budget(KEPT, HEAD, "those of a query"),
+            Budget(LOCAL_NUMBERS, HEAD_DIM, "those of a query"),
             Budget(
                 SHARED_BYTES,
                 MOST_STAGES * (TILE_BYTES + 2 * BARRIER_BYTES),
                 "a ring of 4 stages, with two barriers each, at most",
             ),
             Budget(
-                ALONE,
+                EXPOSED_LOADS,
                 min(100, -(-100 * MOST_STAGES // tiles)),
                 f"those of as many tiles as a ring has stages, of {tiles}: before them the next copy is on its way",
             ),
             Budget(BARRIERS, blocks, "one for each block, after its mbarriers are set up"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
         duties=(
             Duty(SHARED_BYTES, 2 * (TILE_BYTES + 2 * BARRIER_BYTES), "a ring of 2 stages, with two barriers each"),
@@ -74,7 +71,7 @@ EXERCISE = Exercise(
     "Repair both; keep the ring, and the one `cuda.syncthreads()`.",
     points=3,
     function="largest_scores",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=((range(5, 99, 3), range(33, 120, 2)), ((1, 2, 65), Beyond(120)), (Beyond(90), (1, 2, 16, 17, 31))),
+    random_sizes=((range(5, 99, 3), range(33, 120, 2)), ((1, 2, 65), Beyond(120)), (Beyond(90), (1, 2, 16, 17, 31))),
 )

@@ -1,12 +1,12 @@
 """A triple loop that runs one of its loops over the wrong side."""
 
-from labkit.checking.exercise import Beyond, Exercise
+from labkit.checking import Beyond, Exercise
 from labkit.exercises.matmuls import matmul_loop
 
 SIZES = ((5, 9, 7), (12, 3, 8))  # M, N, K
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     return matmul_loop(rng, M, N, K, "A @ B.T")
 
 
@@ -17,9 +17,9 @@ EXERCISE = Exercise(
     "One of its loops has the wrong length: find it and set it right.",
     points=2,
     function="product",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(13, 30, 2), range(11, 30, 2), range(11, 30, 2)),
         ((1,), Beyond(30), (1, 2, 3)),
         (Beyond(30), (2, 5, 7), Beyond(30)),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import unwritten_array
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 
@@ -44,14 +44,14 @@ class Line:
     def arrays(self):
         """x, U, V and y of a launch."""
         U = (self.G @ self.g.T.astype(float) + self.off).astype(np.float32)
-        return self.x, U, unwritten((len(U), *self.tiles().shape[:2])), unwritten((self.count,))
+        return self.x, U, unwritten_array((len(U), *self.tiles().shape[:2])), unwritten_array((self.count,))
 
     def transformed(self, *channel: int) -> Expected:
         """V, of all channels or of one."""
         B, d = self.B.T, self.tiles()
         value, size = np.einsum("ik,ctk->ict", B, d), np.einsum("ik,ctk->ict", np.abs(B), np.abs(d))
         at = slice(None), *channel
-        return Expected(value[at], len(B) * np.finfo(np.float32).eps * size[at])
+        return Expected(value[at], len(B) * EPS * size[at])
 
     def outputs(self) -> Expected:
         """y, within what the roundings of transforms, products and the sum over channels can add up to."""
@@ -61,4 +61,4 @@ class Line:
         A, G, B, g, d, off = (np.abs(one) for one in (self.A, self.G, self.B, self.g, self.tiles(), self.off))
         size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + off.T, d, B).ravel()[: self.count]
         roundings = len(self.x) + 3 * len(A) + 2
-        return Expected(value, roundings * np.finfo(np.float32).eps * size)
+        return Expected(value, roundings * EPS * size)

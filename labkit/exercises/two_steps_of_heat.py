@@ -5,11 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for, matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS, grid_for, matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS, Disturbance
 
@@ -20,7 +17,7 @@ EDGE = 2  # so far from the border two steps reach
 UNDISTURBED = (Disturbance(),) * 4
 
 
-def launch(rng, H, W):
+def make_launch(rng, H, W):
     t = matrix(rng, H, W)
     rate = np.float32(rng.uniform(0.05, 0.3) * rng.choice((-1, 1)))
 
@@ -44,14 +41,14 @@ def launch(rng, H, W):
     of_tiles = Dependence(SHARED_LOADS, "take the neighbours from the tile in shared memory", results)
     return Launch(
         label=f"t {H} x {W}, blocks of {WIDE} x {HIGH}",
-        args=(t, unwritten((H, W)), rate),
+        args=(t, unwritten_array((H, W)), rate),
         outputs={1: _heated(t, rate, (UNDISTURBED, UNDISTURBED))},
         grid=grid,
         block=(WIDE, HIGH),
         budgets=(
             Budget("global loads", loads, "(HIGH + 4) * (WIDE + 4) for each block"),
             Budget("global stores", H * W, "each element once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
         dependences=(of_tiles,) * (min(H, W) > 2 * HIGH),
     )
@@ -68,7 +65,7 @@ def _heated(t, rate, steps):
         size = np.abs(middle) + abs(rate) * (4 * np.abs(off) + _beside(np.abs(column), np.abs(row)))
         carried = max(one.factor for one in step) * bound
         bound = (1 + 4 * abs(rate)) * carried + abs(rate) * _beside(carried, carried)
-        bound += ROUNDINGS * np.finfo(np.float32).eps * size
+        bound += ROUNDINGS * EPS * size
         value = middle + rate * (_beside(column, row) - 4 * off)
     return Expected(value, bound)
 
@@ -87,9 +84,9 @@ EXERCISE = Exercise(
     "steps into `later`, in one launch, and load each tile once, with a halo.",
     points=4,
     function="two_steps",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(33, 48, 2), range(33, 64, 2)),
         ((1, 2), Beyond(64)),
         (Beyond(48), (5, 8, 32)),

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 MB = 2**20
 
@@ -49,12 +49,12 @@ CASES = (
 )
 
 
-def launch(rng, count):
+def make_launch(rng, count):
     """The cases above, or so many drawn ones."""
-    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+    calls = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
 
-    def wrong(answers):
-        for (rows, limit_bytes), answer in zip(asked, answers, strict=True):
+    def find_mistake(answers):
+        for (rows, limit_bytes), answer in zip(calls, answers, strict=True):
             expected = best(rows, limit_bytes)
             if answer != expected or type(answer) is not type(expected):
                 told = "; ".join(
@@ -65,7 +65,7 @@ def launch(rng, count):
                 return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {told or 'no rows'}."
         return ""
 
-    return Questions(f"{count} rankings" if count else "rankings made for it", asked, wrong)
+    return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake)
 
 
 def best(rows, limit_bytes):
@@ -97,8 +97,8 @@ EXERCISE = Exercise(
     "none. Of two that are as fast take the one that needs less, and of two alike the one that stands first.",
     points=2,
     function="fitting",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(60, 100),), (range(60, 100),), (Beyond(150),)),
+    random_sizes=((range(60, 100),), (range(60, 100),), (Beyond(150),)),
     machine="python",
 )

@@ -1,13 +1,12 @@
 """A small product on tensor cores, from a blank kernel, with ragged edges."""
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise
+from labkit.checking import Beyond, Budget, Exercise
 from labkit.exercises.matmuls import half_launch, whole
 
 SIZES = ((32, 64, 48), (21, 37, 80))  # M, N and K, which is rounded up to a multiple of 16
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     K = whole(K, 16)
     steps = -(-M // 16) * -(-N // 32) * (K // 16)
     loads = Budget("global loads", 384 * steps, "12 words a lane, block and step of k: each word of A once, of B once")
@@ -21,9 +20,9 @@ EXERCISE = Exercise(
     "M and N need not be multiples of that, K is a multiple of 16.",
     points=4,
     function="small_gemm",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         ((1, *range(17, 24)), range(33, 64, 2), range(81, 129)),
         ((9, 25, 31), Beyond(64), (1,)),  # the lower half of a block is ragged
         (Beyond(32), (1, 57, 63), Beyond(128, 16)),

@@ -1,13 +1,12 @@
 """Cache blocking, for sides that are no multiples of the block."""
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise
+from labkit.checking import Beyond, Budget, Exercise
 from labkit.exercises.matmuls import added, matmul_loop
 
 SIZES = ((70, 150, 170),)  # M, N, K: B is three times as large as L1
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     budget = Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64")
     return added(rng, matmul_loop(rng, M, N, K, budgets=(budget,) * (min(M, N, K) >= 10)))
 
@@ -18,9 +17,9 @@ EXERCISE = Exercise(
     task="Add A @ B to C in blocks that fit into the cache, so that L1 misses at most once in 64 multiply-adds.",
     points=3,
     function="blocked",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         (range(71, 90, 2), range(97, 120, 2), range(21, 40, 2)),
         (range(11, 20, 2), range(151, 165, 2), range(193, 205, 2)),
         ((1,), Beyond(170), (1, 2, 3)),

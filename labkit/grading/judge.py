@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from labkit import cuda, simulate
-from labkit.checking.as_text import Texts
+from labkit.checking.as_text import AnswerReader
 from labkit.checking.check import judge
 from labkit.exercises import exercise
 from labkit.grading.picture import picture_of
@@ -50,7 +50,7 @@ class Judge:
 
     def __init__(self, setups: Sequence[str], seed: int, draws: int = DRAWS):
         self.seed, self.draws = seed, draws
-        self.texts = Texts(setups)
+        self.texts = AnswerReader(setups)
 
     def read(self, id: str, text: str) -> Judgement | None:
         """Take up what an answer defines; says what keeps it from being read."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from labkit.exercises import chapter_of, place
+from labkit.exercises import chapter_of, position
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, printable
@@ -103,14 +103,14 @@ class Ledger:
         rows += self._absent(rows)
         if self.assessment.by_hand:
             rows = policy.by_hand(rows, self.assessment.by_hand)
-        return sorted(rows, key=lambda row: (row.student, place(row.exercise), row.submission))
+        return sorted(rows, key=lambda row: (row.student, position(row.exercise), row.submission))
 
     def _absent(self, rows):
         """Rows for what a student of the roster did not hand in."""
         wanted = (
             self.assessment.exercises
             if self.assessment.points
-            else sorted({row.exercise for row in rows} - {""}, key=place)
+            else sorted({row.exercise for row in rows} - {""}, key=position)
         )
         there = {(row.student, row.exercise) for row in rows}
         present = {row.student for row in rows} if self.assessment.points else set()

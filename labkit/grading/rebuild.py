@@ -7,7 +7,7 @@ import nbformat
 
 from labkit import places
 from labkit.book.chapter import exercise_cell_id
-from labkit.checking.given import is_setup
+from labkit.checking.setup_cells import is_setup_cell
 from labkit.exercises import exercise_ids
 from labkit.exercises.contents import NOTEBOOKS, slug_of
 
@@ -29,14 +29,14 @@ def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbfor
     answer_of = {exercise_cell_id(exercise): answer for exercise, answer in answers.items()}
     cells = []
     for cell in chapter.cells:
-        if cell.id in answer_of or is_setup(cell):
+        if cell.id in answer_of or is_setup_cell(cell):
             cells.append(nbformat.from_dict({**cell, "source": answer_of.get(cell.id, cell.source)}))
     return nbformat.v4.new_notebook(cells=cells, metadata=chapter.metadata)
 
 
 def setups(chapter: nbformat.NotebookNode) -> list[str]:
     """The text of the chapter's setup cells."""
-    return [cell.source for cell in chapter.cells if is_setup(cell)]
+    return [cell.source for cell in chapter.cells if is_setup_cell(cell)]
 
 
 def _read(folder):

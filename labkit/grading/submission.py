@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit.checking.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.exercises import chapter_of, exercise, exercise_ids
 from labkit.exercises.contents import current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
 MOST_CELLS = 5000
-MOST_OF_A_CELL = MOST_CHARACTERS + 1  # which is judged to be too long
+MOST_OF_A_CELL = MAX_CHARACTERS + 1  # which is judged to be too long
 _BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # how an edition before ends the ids of cells
 MOST_OF_ALL_CELLS = 1 << 20  # what they put out is not kept
 

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from labkit.book.chapter import exercise_cell_id
-from labkit.checking.as_text import MOST_CHARACTERS, names_given
+from labkit.checking.as_text import MAX_CHARACTERS, bound_names
 from labkit.exercises import chapter_of, exercise
 from labkit.grading.rebuild import chapters, solved_chapters
 from labkit.rebinding import named
@@ -41,13 +41,13 @@ def _of(id, notebooks):
 
 def _statements(id, text):
     """What the exercise's function is made of: itself, and what gives values to the names that it reads, in order."""
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         return []
     try:
         statements = ast.parse(text).body
         givers: dict[str, list[ast.stmt]] = {}
         for statement in statements:
-            for name in names_given(statement):
+            for name in bound_names(statement):
                 givers.setdefault(name, []).append(statement)
         found, waiting = set(), [exercise(id).function, *exercise(id).constants]
         for name in waiting:  # which grows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from exercise_cells import cells_of
 
 from labkit import places
-from labkit.checking.definitions import definitions
+from labkit.checking.definitions import read_definitions
 
 ROOMS = (
     "loops",
@@ -45,7 +45,7 @@ class BookKernel:
     def named(self, name: str) -> dict:
         """What the text defines, with the function under another name."""
         text = re.sub(rf"\b{self.name}\b", name, self.text)
-        return definitions(text, f"<{self.origin} {self.name} as {name}>", {})
+        return read_definitions(text, f"<{self.origin} {self.name} as {name}>", {})
 
 
 def kernels() -> Iterator[BookKernel]:

@@ -8,7 +8,7 @@ import numpy as np
 from labkit import cuda, places, ptx
 from labkit.book.chapter import exercise_cell_id, read_chapter
 from labkit.book.contents import source
-from labkit.checking.definitions import definitions
+from labkit.checking.definitions import read_definitions
 from labkit.checking.source import run_cell
 from labkit.exercises import chapter_of, exercise
 
@@ -36,7 +36,7 @@ def function(id, text, name="<answer>"):
 
 def defined(id, text, name="<answer>"):
     """All that the text defines, read as the grader reads it, where the chapter's imports have been."""
-    return definitions(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})
+    return read_definitions(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})
 
 
 def prose(chapter):

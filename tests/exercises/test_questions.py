@@ -12,7 +12,7 @@ from labkit.formats import format_named
 
 
 def asked(id, seeds=range(4)):
-    return [call for seed in seeds for questions in exercise(id).launches(seed) for call in questions.calls]
+    return [call for seed in seeds for questions in exercise(id).make_launches(seed) for call in questions.calls]
 
 
 def test_what_applies_is_what_the_library_takes_whatever_is_drawn():

@@ -8,7 +8,7 @@ import pytest
 from handed_in import SAXPY, setup_texts, solutions
 from sampling import sampled
 
-from labkit.checking.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.grading import picture, plugin
 from labkit.grading.judge import Judge
 
@@ -161,7 +161,7 @@ def test_a_name_that_nothing_defines_is_told_of_a_helper_too(judged):
         ("def saxpy(", "syntax"),
         ("\0", "syntax"),
         ("(" * 5000, "syntax"),
-        ("# " + "x" * MOST_CHARACTERS, "too long"),
+        ("# " + "x" * MAX_CHARACTERS, "too long"),
         ("", "not a kernel"),
     ],
 )

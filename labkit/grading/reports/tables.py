@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from labkit.exercises import place
+from labkit.exercises import position
 from labkit.grading.grades import Grade, totals
 
 # At the beginning of a cell, or behind what another spreadsheet takes for its end.
@@ -20,7 +20,7 @@ def rows(grades: list[Grade]) -> str:
 
 def gradebook(grades: list[Grade], roster: Mapping[str, Mapping[str, str]]) -> str:
     """A line for each student: the roster's columns, points, those of each exercise; empty where one is not graded."""
-    exercises = sorted({row.exercise for row in grades} - {""}, key=place)
+    exercises = sorted({row.exercise for row in grades} - {""}, key=position)
     lines = []
     for student, (points, out_of) in totals(grades).items():
         own = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
