@@ -36,24 +36,12 @@ SITE_COUNTERS = {  # name: memory space, kind of access, and what is added up ov
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper limit of a counter over the whole launch.
+    """Upper limit of a counter over the whole launch."""
 
-    Attributes
-    ----------
-    counter
-        A key of `SITE_COUNTERS`, or one of the constants above it.
-    at_most
-        The greatest count that passes.
-    formula
-        Where the limit comes from, as the verdict gives it: "each element once".
-    shares
-        Array -> its part of the limit, where several arrays use it. The verdict names the array that exceeds its part.
-    """
-
-    counter: str
+    counter: str  # a key of `SITE_COUNTERS`, or one of the constants above it
     at_most: int
-    formula: str
-    shares: Mapping[str, int] = field(default_factory=dict)
+    formula: str  # where the limit comes from, as the verdict gives it: "each element once"
+    shares: Mapping[str, int] = field(default_factory=dict)  # array -> its part of the limit, if several arrays use it
 
 
 NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")

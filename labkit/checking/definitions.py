@@ -15,6 +15,7 @@ import numpy as np
 from IPython.core.inputtransformer2 import TransformerManager
 
 from labkit import cuda, ptx
+from labkit.rebinding import named
 from labkit.simulator.limits import MAX_ENTRIES
 
 MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "labkit.ptx": ptx, "numba.cuda": cuda}
@@ -70,7 +71,7 @@ def read_definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict
             case ast.AugAssign(ast.Name(variable) as target, sign, value):
                 _assign(target, ast.BinOp(ast.Name(variable), sign, value), scope)
             case _:  # a loop, a condition: its results are not known
-                scope |= dict.fromkeys(_bound_names(statement))
+                scope |= dict.fromkeys(named(statement, ast.Store))
     return scope
 
 
@@ -79,11 +80,6 @@ def convert_to_python(text: str) -> str:
     text = _RUNS_ITS_CELL.sub(lambda magic: f"{magic[1]}#", text)
     empty = takewhile(lambda line: not line.strip(), text.splitlines())  # which IPython removes
     return "\n" * len(list(empty)) + TransformerManager().transform_cell(text)
-
-
-def _bound_names(statement):
-    """Return the names to which a statement gives a value."""
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def _define(function, filename, scope):
@@ -169,8 +165,8 @@ def _evaluate(node, scope):
             return getattr(limits(_check_scalar_type(_evaluate(type_, scope))), name)
         case ast.Attribute(ast.Name(module), name) if scope.get(module) in (np, numba):
             return _check_scalar_type(getattr(scope[module], name, None))
-        case ast.Attribute(ast.Name(module), name) if scope.get(module) is ptx:
-            return _read_format(name)
+        case ast.Attribute(ast.Name(module), name) if scope.get(module) is ptx and type(getattr(ptx, name, 0.0)) is int:
+            return getattr(ptx, name)  # a tensor core format, such as `ptx.BF16`
         case ast.Call(ast.Name("len"), [argument], []) if "len" not in scope:
             return len(_evaluate(argument, scope))
         case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []) if "float" not in scope:
@@ -248,11 +244,3 @@ def _check_scalar_type(value) -> Any:
     if isinstance(value, numba.types.Number) or (isinstance(value, type) and issubclass(value, np.number)):
         return value
     raise _NotConstant
-
-
-def _read_format(name):
-    """Return the number of a tensor core format, such as `ptx.BF16`."""
-    value = getattr(ptx, name, None)
-    if type(value) is not int:
-        raise _NotConstant
-    return value

@@ -20,21 +20,11 @@ RunDisturbed = Callable[[tuple, Disturbance], Trace | None]  # runs the kernel w
 
 @dataclass(frozen=True)
 class Duty:
-    """Lower limit of a counter, so that an answer cannot avoid what the exercise is about.
+    """Lower limit of a counter, so that an answer cannot avoid what the exercise is about."""
 
-    Attributes
-    ----------
-    counter
-        As in `Budget`.
-    at_least, at_most
-        The count must lie between these, both included.
-    why
-        The reason for the limit, as the verdict gives it.
-    """
-
-    counter: str
+    counter: str  # as in `Budget`
     at_least: int
-    why: str
+    why: str  # the reason for the limit, as the verdict gives it
     at_most: float = inf
 
 
@@ -43,24 +33,12 @@ NO_ARITHMETIC = Duty(PLAIN_FLOPS, 0, "a copy computes nothing", 0)
 
 @dataclass(frozen=True)
 class InputDependence:
-    """An input that must influence the result: a second run with another value for it must not give the same result.
+    """An input that must influence the result: a second run with another value for it must not give the same result."""
 
-    Attributes
-    ----------
-    argument
-        Position of the input.
-    make_other
-        Makes the other value from a random generator and the input.
-    tried
-        The other value in a few words, which follow "In a second run, with".
-    why
-        Advice to the learner.
-    """
-
-    argument: int
-    make_other: Callable[[np.random.Generator, np.ndarray], np.ndarray]
-    tried: str
-    why: str
+    argument: int  # position of the input
+    make_other: Callable[[np.random.Generator, np.ndarray], np.ndarray]  # from the input to the other value
+    tried: str  # the other value in words that follow "In a second run, with"
+    why: str  # advice to the learner
 
     def find_shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: RunDisturbed) -> str:
         """Return what the second run shows to be missing as a sentence, "" if the result depends on the input."""
@@ -77,19 +55,12 @@ class InputDependence:
 class Dependence:
     """An operation that must influence the result: a second run, in which it is disturbed, must show it.
 
-    Attributes
-    ----------
-    disturbed
-        The operation that the second run disturbs, such as all loads from shared memory.
-    why
-        Advice to the learner.
-    expected_results
-        Makes the results that right answers have under a disturbance: one per right way to compute. None where the
-        operation is left out (barriers, fences), and the second run must have an error.
+    `expected_results` makes the results of right answers under a disturbance, one per right way to compute. It is None
+    if the disturbance leaves out barriers or fences: then the second run must have an error.
     """
 
-    disturbed: Disturbed
-    why: str
+    disturbed: Disturbed  # such as all loads from shared memory
+    why: str  # advice to the learner
     expected_results: Callable[[Disturbance], Sequence[Expected]] | None = None
 
     def find_shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: RunDisturbed) -> str:

@@ -13,68 +13,34 @@ from labkit.ladder import Expected
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of the learner's code: its arguments, its geometry, and the results and counts it must have.
+    """One run of the learner's code: its arguments, its geometry, the results and counts that it must have."""
 
-    Attributes
-    ----------
-    label
-        The run in a few words, as the verdict names it.
-    args
-        All arguments in order. Arrays that are not in `outputs` must come back unchanged.
-    outputs
-        Position of an argument -> the values it must hold after the run.
-    grid, block
-        Launch shape; empty for a compiled loop.
-    shared_bytes
-        Dynamic shared memory in bytes per block.
-    budgets, duties, dependences
-        Upper limits of counters, lower limits of counters, and what the result must depend on.
-    """
-
-    label: str
-    args: tuple[Any, ...]
-    outputs: Mapping[int, Expected]
-    grid: tuple[int, ...] = ()
+    label: str  # names the run in the verdict
+    args: tuple[Any, ...]  # arrays that are not in `outputs` must come back unchanged
+    outputs: Mapping[int, Expected]  # position of an argument -> its values after the run
+    grid: tuple[int, ...] = ()  # none for a compiled loop
     block: tuple[int, ...] = ()
-    shared_bytes: int = 0
-    budgets: tuple[Budget, ...] = ()
-    duties: tuple[Duty, ...] = ()
-    dependences: tuple[Dependence | InputDependence, ...] = ()
+    shared_bytes: int = 0  # dynamic shared memory per block
+    budgets: tuple[Budget, ...] = ()  # upper limits of counters
+    duties: tuple[Duty, ...] = ()  # lower limits of counters
+    dependences: tuple[Dependence | InputDependence, ...] = ()  # what the result must depend on
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Calls of a learner's plain function, with the judgement on its answers.
+    """Calls of a learner's plain function, with the judgement on its answers."""
 
-    Attributes
-    ----------
-    label
-        The calls in a few words, as the verdict names them.
-    calls
-        The arguments of each call.
-    find_mistake
-        Takes the answers in the order of the calls; returns the first mistake as a sentence, "" if all are right.
-    """
-
-    label: str
-    calls: tuple[tuple[Any, ...], ...]
-    find_mistake: Callable[[Sequence[Any]], str]
+    label: str  # names the calls in the verdict
+    calls: tuple[tuple[Any, ...], ...]  # arguments of each call
+    find_mistake: Callable[[Sequence[Any]], str]  # from all answers in order to a sentence; "" if all are right
 
 
 @dataclass(frozen=True)
 class Beyond:
-    """Random size above the published range, unbounded.
+    """Random size above the published range, unbounded."""
 
-    Attributes
-    ----------
-    largest
-        Greatest published size.
-    step
-        Draws exceed `largest` by a multiple of this.
-    """
-
-    largest: int
-    step: int = 1
+    largest: int  # greatest published size
+    step: int = 1  # draws exceed `largest` by a multiple of this
 
     def draw(self, rng: np.random.Generator) -> int:
         """Draw a size: at least 1.25 times `largest`, about twice as large on average."""
@@ -88,8 +54,6 @@ class Exercise:
 
     Attributes
     ----------
-    id
-        The exercise's slug, which is the name of its file: "pad-the-tile".
     function
         The name that the learner's cell defines.
     make_launch
@@ -103,11 +67,11 @@ class Exercise:
     machine
         "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches; "python": a plain
         function, for which `make_launch` makes `Questions`.
-    number
-        The number shown to learners, "03.2". It follows from the table of contents; no file states it.
+    id, number
+        The slug, "pad-the-tile", which is the name of the exercise's file; and the number shown to learners, "03.2",
+        which follows from the table of contents. No file states them: `labkit.exercises.exercise` sets both.
     """
 
-    id: str
     title: str
     task: str
     points: int
@@ -117,6 +81,7 @@ class Exercise:
     random_sizes: tuple[tuple[Sequence[float] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
+    id: str = ""
     number: str = ""
 
     @property

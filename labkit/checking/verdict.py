@@ -12,36 +12,21 @@ from labkit.trace import Trace
 class Verdict:
     """The outcome of one check.
 
-    Attributes
-    ----------
-    exercise, title, number
-        The exercise's id, its title, and the number shown of it.
-    out_of
-        The points of a right answer.
-    reason
-        "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten", "input changed", "budget",
-        "duty", "gpu", or the kind of the finding that decided ("race", "bounds", ...).
-    message, line
-        What is wrong and what to do, and the line of the learner's code that it is about.
-    launch, trace
-        The label and the trace of the run that the message is about.
-    grading_problem
-        Why an answer that is right in the notebook earns nothing when its text is graded; "" if it earns its points.
-    seed
-        Seed of the random sizes: `check(..., seed=...)` makes the same runs.
+    `reason` is "solved", "unfinished", "not a kernel", "refused", "launch", "result", "unwritten", "input changed",
+    "budget", "duty", "gpu", or the kind of the finding that decided ("race", "bounds", ...).
     """
 
     exercise: str
     title: str
-    out_of: int
+    out_of: int  # points of a right answer
     reason: str
-    message: str
-    line: int | None = None
-    launch: str = ""
-    grading_problem: str = ""
-    seed: int | None = None
-    number: str = ""
-    trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)
+    message: str  # what is wrong, and what to do
+    line: int | None = None  # of the learner's code
+    launch: str = ""  # label of the run that the message is about
+    grading_problem: str = ""  # why an answer that is right here earns nothing when its text is graded; "" if it earns
+    seed: int | None = None  # of the random sizes: `check(..., seed=...)` makes the same runs
+    number: str = ""  # as shown, "03.2"
+    trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)  # of the run, for the views
 
     @property
     def passed(self) -> bool:

@@ -61,7 +61,7 @@ def exercise(id: str) -> Exercise:
     if module is None or not hasattr(module, "EXERCISE") or "_" in slug:
         close = get_close_matches(id, exercise_ids(), 1) or ["pad-the-tile"]
         raise ValueError(f"there is no exercise {id!r}; exercises have names such as {close[0]!r}.")
-    return replace(module.EXERCISE, number=book_contents().number(slug))
+    return replace(module.EXERCISE, id=slug, number=book_contents().number(slug))
 
 
 def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:

@@ -1,4 +1,4 @@
-"""The length of vectors whose squares overflow or vanish, in one pass."""
+"""The length of vectors whose squares overflow or underflow, in one pass."""
 
 import numpy as np
 
@@ -8,24 +8,23 @@ from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
-SIZES = ((6, 96), (13, 77), (1, 33))  # rows, columns
 SCALES = -28, 34  # powers of ten
 
 
 def make_launch(rng, rows, columns):
     X = matrix(rng, rows, columns) * 10 ** rng.uniform(*SCALES, (rows, 1))
-    spread = rng.random((rows, 1)) < 0.4  # values of all sizes
+    spread = rng.random((rows, 1)) < 0.4  # values of all magnitudes
     X = np.where(spread, X * 10 ** rng.uniform(-6, 0, X.shape), X)
     order = np.argsort(np.abs(X), 1)
     X = np.where(rng.random((rows, 1)) < 0.3, np.take_along_axis(X, order, 1), X)  # each larger than the last
     X[rng.random(X.shape) < 0.1] = 0
     X[rng.random(rows) < 0.2] = 0
     X = X.astype(np.float32)
-    size = np.sqrt((X.astype(float) ** 2).sum(1))
+    length = np.sqrt((X.astype(float) ** 2).sum(1))
     return Launch(
         label=f"X {rows} x {columns}, a warp a row",
         args=(X, unwritten_array((rows,))),
-        outputs={1: Expected(size, (columns / 4 + 32) * EPS * size)},
+        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},
         grid=(rows,),
         block=(WARP,),
         budgets=(
@@ -41,7 +40,6 @@ def make_launch(rng, rows, columns):
 
 
 EXERCISE = Exercise(
-    id="a-length-without-overflow",
     title="A length without overflow",
     task="The length of a vector is the root of the sum of its squares. In float32 the square of 1e20 is infinite, and "
     "that of 1e-25 is 0, though both are lengths that float32 holds. Write the length of each row, and load each "
@@ -49,6 +47,6 @@ EXERCISE = Exercise(
     points=4,
     function="length",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((6, 96), (13, 77), (1, 33)),  # rows, columns
     random_sizes=((range(5, 20, 2), range(101, 200, 2)), ((1, 2), Beyond(200)), (Beyond(20), (1, 2, 31, 64))),
 )

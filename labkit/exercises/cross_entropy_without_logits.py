@@ -1,35 +1,34 @@
-"""The loss of a language model, of logits that are nowhere stored."""
+"""The loss of a language model from logits that are not stored."""
 
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.exact_scores import HEAD_DIM, queries_and_keys
+from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
-ROWS = 32  # threads of a block
-SIZES = ((40, 70), (33, 41), (3, 9), (1, 1))  # rows, words
-IGNORED = 0.2  # of the rows
-SECTOR = 8  # numbers
+ROWS = 32  # threads per block
+IGNORED = 0.2  # share of the rows
+SECTOR = 8  # numbers per sector
 
 
 def make_launch(rng, rows, words):
-    X, W = queries_and_keys(rng, rows, words)
+    X, W = random_queries_and_keys(rng, rows, words)
     targets = np.where(rng.random(rows) < IGNORED, -1, rng.integers(words, size=rows)).astype(np.int32)
     targets[rng.integers(rows)] = rng.integers(words)
     logits = X.astype(float) @ W.T
-    most = logits.max(1)
-    apart = most[:, None] - logits
-    weights = np.exp(-apart)
-    total = weights.sum(1)
-    loss = np.where(targets < 0, 0, most + np.log(total) - logits[np.arange(rows), targets])
-    off = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * apart).sum(1) / total + loss
+    row_max = logits.max(1)
+    distances = row_max[:, None] - logits
+    weights = np.exp(-distances)
+    row_sum = weights.sum(1)
+    loss = np.where(targets < 0, 0, row_max + np.log(row_sum) - logits[np.arange(rows), targets])
+    roundings = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * distances).sum(1) / row_sum + loss
     blocks = -(-rows // ROWS)
     return Launch(
         label=f"{rows} row{'s' * (rows > 1)} and {words} word{'s' * (words > 1)}",
         args=(X.T.copy(), W, targets, unwritten_array((rows,))),
-        outputs={3: Expected(loss, np.where(targets < 0, 0, EPS * off))},
+        outputs={3: Expected(loss, np.where(targets < 0, 0, EPS * roundings))},
         grid=(blocks,),
         block=(ROWS,),
         budgets=(
@@ -58,7 +57,6 @@ def make_launch(rng, rows, words):
 
 
 EXERCISE = Exercise(
-    id="cross-entropy-without-logits",
     title="Cross-entropy without logits",
     task="The last layer of a language model gives each word of its vocabulary a logit: the product of what it has "
     "found for a place, a column of X, with the word's row of W. The loss of the place is the logarithm of the sum of "
@@ -67,6 +65,6 @@ EXERCISE = Exercise(
     points=4,
     function="cross_entropy",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((40, 70), (33, 41), (3, 9), (1, 1)),  # rows, words
     random_sizes=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(60), (1, 2, 8, 31))),
 )

@@ -1,4 +1,4 @@
-"""The transform of pixels that belongs to given transforms of the filter and of the products."""
+"""The pixel transform that matches given transforms of the filter and of the products."""
 
 import numpy as np
 
@@ -10,7 +10,6 @@ BLOCK = (32,)
 A = np.array([[1, 0], [1, 1], [1, 2], [0, 1]], np.float64)
 G = np.array([[1 / 2, 0, 0], [-1, -1, -1], [1 / 2, 1, 2], [0, 0, 1]])
 B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.float64).T
-SIZES = ((5,), (33,), (1,))  # tiles
 
 
 def make_launch(rng, tiles):
@@ -30,13 +29,12 @@ def make_launch(rng, tiles):
 
 
 EXERCISE = Exercise(
-    id="fill-in-b-transposed",
     title="Fill in B transposed",
     task="The points of this F(2, 3) are 0, 1, 2 and infinity. The transforms of the filter and of the products stand "
     "there; write the one of the pixels, `v0` to `v3`.",
     points=3,
     function="other_points",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((5,), (33,), (1,)),  # tiles
     random_sizes=((Beyond(33),), (range(2, 33),)),
 )

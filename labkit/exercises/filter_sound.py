@@ -1,14 +1,13 @@
-"""Filters of sound in several channels, by a tiled product of which one matrix is never stored."""
+"""Audio filters over several channels as a tiled matmul, one matrix of which is not stored."""
 
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS
-from labkit.exercises.matmuls import FROM_TILES, told
+from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, matrix
 
 TILE = 16
-SIZES = ((20, 2, 24, 70, 1), (5, 3, 9, 37, 2), (33, 1, 16, 18, 3))  # filters, channels, taps, outputs, hop
 
 
 def make_launch(rng, K, C, L, T, hop):
@@ -28,12 +27,11 @@ def make_launch(rng, K, C, L, T, hop):
             Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
             NO_FLOAT64,
         ),
-        dependences=told((FROM_TILES,), w, lowered),
+        dependences=add_expected_results((USES_TILES,), w, lowered),
     )
 
 
 EXERCISE = Exercise(
-    id="filter-sound",
     title="Filter sound",
     task="Sound x has C channels of samples in a row, and each of the K filters in w has L taps for each channel. "
     "Write y[k, t], the sum over all c and l of w[k, c, l] * x[c, t * hop + l], as a tiled product with TILE x TILE "
@@ -41,7 +39,7 @@ EXERCISE = Exercise(
     points=4,
     function="filter_sound",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((20, 2, 24, 70, 1), (5, 3, 9, 37, 2), (33, 1, 16, 18, 3)),  # filters, channels, taps, outputs, hop
     random_sizes=(
         (range(17, 40), (2, 4), (8, 16, 24), range(33, 60), (1, 2)),
         ((1,), Beyond(3), (5, 16), Beyond(70), (1,)),

@@ -8,7 +8,6 @@ from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
-SIZES = ((1, 12), (3, 75), (2, 1))  # channels, outputs
 
 
 def make_launch(rng, channels, outputs, off=0):
@@ -37,7 +36,6 @@ def make_launch(rng, channels, outputs, off=0):
 
 
 EXERCISE = Exercise(
-    id="five-taps",
     title="Five taps",
     task="A line x of C channels meets a filter of five taps in each, and the sum over channels is y, by F(2, 5) with "
     "the points 0, 1, -1, 2, -2 and infinity, in this order. U, 6 x C, is the transformed filter. Store transformed "
@@ -46,6 +44,6 @@ EXERCISE = Exercise(
     points=4,
     function="five_taps",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((1, 12), (3, 75), (2, 1)),  # channels, outputs
     random_sizes=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
 )

@@ -8,8 +8,7 @@ from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 BLOCK = 32, 4  # channels and rows
-ROWS = 3  # blocks that share the rows, at most
-SIZES = ((37, 40), (9, 64), (3, 5))  # rows, channels
+MAX_ROW_BLOCKS = 3  # blocks that share the rows
 
 
 def make_launch(rng, rows, channels):
@@ -20,9 +19,9 @@ def make_launch(rng, rows, channels):
     eps = np.float32(10 ** rng.uniform(-5, 0))
     scale = weight / np.sqrt(variance.astype(float) + eps)
     size = (np.abs(x) + np.abs(mean)) * np.abs(scale) + np.abs(bias) + np.abs(z)
-    grid = -(-channels // BLOCK[0]), 1 + (rows + channels) % ROWS
+    grid = -(-channels // BLOCK[0]), 1 + (rows + channels) % MAX_ROW_BLOCKS
     threads = BLOCK[1] * grid[1]  # of a column
-    last = channels - (grid[0] - 1) * BLOCK[0]  # channels of the last block
+    last_channels = channels - (grid[0] - 1) * BLOCK[0]  # channels of the last block
     return Launch(
         label=f"x and z {rows} x {channels}",
         args=(x, z, mean, variance, weight, bias, unwritten_array((rows, channels)), eps),
@@ -40,12 +39,11 @@ def make_launch(rng, rows, channels):
             Budget("global stores", rows * channels, "each element of y once"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, 2 * last, "the rows for all threads"),) if rows >= 4 * threads else (),
+        duties=(Duty(ACTIVE_THREADS, 2 * last_channels, "the rows for all threads"),) if rows >= 4 * threads else (),
     )
 
 
 EXERCISE = Exercise(
-    id="fuse-what-follows",
     title="Fuse what follows",
     task="After many a batch norm a *residual* is added, an earlier tensor `z`, and then comes ReLU. This kernel goes "
     "through memory seven times. Make it three: load each element of x and of z once, and the four numbers of a "
@@ -53,7 +51,7 @@ EXERCISE = Exercise(
     points=2,
     function="end_of_block",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((37, 40), (9, 64), (3, 5)),  # rows, channels
     random_sizes=(
         (range(11, 40, 2), range(33, 80, 3)),
         (Beyond(150), (1, 2, 31)),

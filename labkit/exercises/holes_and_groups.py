@@ -7,7 +7,6 @@ from labkit.ladder import Expected
 
 BLOCK = 16, 4, 2
 # groups, channels and filters of each, P, Q, R, S, dilation
-SIZES = ((1, 3, 16, 5, 8, 3, 2, 1), (2, 3, 8, 6, 5, 2, 3, 2), (6, 1, 1, 3, 7, 3, 3, 3), (3, 2, 5, 1, 2, 1, 4, 2))
 
 
 def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
@@ -34,7 +33,6 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
 
 
 EXERCISE = Exercise(
-    id="holes-and-groups",
     title="Holes and groups",
     task="Write the convolution y of x with filters w, with a dilation and with groups: the filter turned, as "
     "mathematics has it, no padding, a stride of 1. Channels come last: x is H x W x C, w is R x S x (C / groups) x K, "
@@ -42,7 +40,7 @@ EXERCISE = Exercise(
     points=4,
     function="holes_and_groups",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((1, 3, 16, 5, 8, 3, 2, 1), (2, 3, 8, 6, 5, 2, 3, 2), (6, 1, 1, 3, 7, 3, 3, 3), (3, 2, 5, 1, 2, 1, 4, 2)),
     random_sizes=(
         ((1, 2), (2, 3), (16, 32), range(3, 8), range(4, 10), Beyond(5), (1, 2, 4), (2, 3)),
         ((3, 5), Beyond(4), (1, 2), (1,), Beyond(12), (1, 3), (2, 5), Beyond(5)),

@@ -1,4 +1,4 @@
-"""Threads that each take four neighbours of their own, and so scatter a warp's accesses."""
+"""Four neighbours per thread, which scatter the accesses of a warp."""
 
 import numpy as np
 
@@ -6,7 +6,6 @@ from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 PER_THREAD = 4
-SIZES = ((1024, 64), (1000, 64))  # elements, threads a block
 
 
 def make_launch(rng, size, threads):
@@ -26,12 +25,11 @@ def make_launch(rng, size, threads):
 
 
 EXERCISE = Exercise(
-    id="neighbours-together",
     title="Neighbours together",
     task="Each thread doubles four elements. Change which four, so that a warp touches every sector only once.",
     points=2,
     function="double",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((1024, 64), (1000, 64)),  # elements, threads a block
     random_sizes=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Beyond(2000), (32, 128))),
 )

@@ -6,8 +6,6 @@ from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwrit
 from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
-SIZES = ((5, 96), (12, 77))  # rows, columns
-
 
 def make_launch(rng, M, N):
     X, Y = matrix(rng, M, N), matrix(rng, M, N)
@@ -24,13 +22,12 @@ def make_launch(rng, M, N):
 
 
 EXERCISE = Exercise(
-    id="once-through-memory",
     title="Once through memory",
     task="This kernel goes through its rows three times. "
     "Make it go through them once, so that it loads each element of X and of Y a single time.",
     points=2,
     function="three_sums",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((5, 96), (12, 77)),  # rows, columns
     random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (1, 2, 31))),
 )

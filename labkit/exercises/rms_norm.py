@@ -1,4 +1,4 @@
-"""Each row divided by its root mean square, and read once."""
+"""RMSNorm that reads each row once."""
 
 import numpy as np
 
@@ -8,7 +8,6 @@ from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 THREADS, WARP = 128, 32
-SIZES = ((3, 300), (7, 50), (2, 129))  # rows, columns
 
 
 def make_launch(rng, rows, columns):
@@ -18,7 +17,7 @@ def make_launch(rng, rows, columns):
     (weight,) = matrix(rng, 1, columns)
     mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
     y = x / np.sqrt(mean_square + eps) * weight
-    memory = 4 * (columns + WARP)
+    shared_bytes = 4 * (columns + WARP)
     warps = rows * THREADS // WARP
     return Launch(
         label=f"x {rows} x {columns}, a block of {THREADS} threads a row",
@@ -26,7 +25,7 @@ def make_launch(rng, rows, columns):
         outputs={2: Expected(y, (columns + 16) * EPS * np.abs(y))},
         grid=(rows,),
         block=(THREADS,),
-        shared_bytes=memory,
+        shared_bytes=shared_bytes,
         budgets=(
             Budget(
                 "global loads",
@@ -36,7 +35,7 @@ def make_launch(rng, rows, columns):
             ),
             Budget("global stores", rows * columns, "each element of y once"),
             Budget("load requests", 2 * warps * -(-columns // THREADS), "2 of each warp for 128 columns of its row"),
-            Budget(SHARED_BYTES, memory + 1024, "what the launch gives, and 1 KB: a row may have any length"),
+            Budget(SHARED_BYTES, shared_bytes + 1024, "what the launch gives, and 1 KB: a row may have any length"),
             Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             NO_FLOAT64,
         ),
@@ -45,14 +44,13 @@ def make_launch(rng, rows, columns):
 
 
 EXERCISE = Exercise(
-    id="rms-norm",
     title="RMSNorm",
     task="Language models normalise rows, and often leave the mean out: y = x / sqrt(mean of the row's x * x, plus "
     "eps) * weight, with a weight for each column. Write it, and load each element of x once.",
     points=4,
     function="rms_norm",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((3, 300), (7, 50), (2, 129)),  # rows, columns
     random_sizes=(
         ((2, 5), range(131, 260, 2)),
         ((1, 3), Beyond(300)),

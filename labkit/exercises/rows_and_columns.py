@@ -7,8 +7,6 @@ import numpy as np
 from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for, matrix
 
-SIZES = ((16, 96, 16, 8), (70, 45, 16, 8))  # rows, columns, threads a block along x and along y
-
 
 def make_launch(rng, rows, columns, *block):
     A, B = matrix(rng, rows, columns), matrix(rng, rows, columns)
@@ -25,13 +23,12 @@ def make_launch(rng, rows, columns, *block):
 
 
 EXERCISE = Exercise(
-    id="rows-and-columns",
     title="Rows and columns",
-    task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and mend it.",
+    task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and fix it.",
     points=2,
     function="add",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((16, 96, 16, 8), (70, 45, 16, 8)),  # rows, columns, threads a block along x and along y
     random_sizes=(
         (range(75, 120, 2), range(101, 140, 2), range(8, 33, 8), range(4, 9)),
         ((1,), Beyond(140), (32,), (4, 5)),

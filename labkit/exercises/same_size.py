@@ -1,4 +1,4 @@
-"""Where an image begins with padding "same", whatever the filter and the stride."""
+"""Padding "same" for any filter and stride."""
 
 from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward, pads
@@ -35,7 +35,6 @@ def make_launch(rng, C, H, W, K, R, S, stride):
 
 
 EXERCISE = Exercise(
-    id="same-size",
     title="Same size",
     task="With padding `same`, y has ceil(H / stride) rows and ceil(W / stride) columns. The zeros that this needs are "
     "split between both ends, the odd one below and to the right. Correct what the kernel takes for P, Q, `top` and "

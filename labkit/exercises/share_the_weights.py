@@ -1,4 +1,4 @@
-"""How many inputs share what is loaded of a matrix, under two budgets."""
+"""The number of inputs that share each load of a matrix, under two budgets."""
 
 import numpy as np
 
@@ -6,14 +6,13 @@ from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import expect_product, matrix
 
-SIZES = ((9, 64, 24), (7, 75, 48))  # M, K, inputs
-AT_MOST_KEPT = 16
+MAX_NUMBERS = 16
 
 
 def make_launch(rng, M, K, inputs, BATCH):
     A, X = matrix(rng, M, K), matrix(rng, inputs, K)
     allowed = 8 * M * K * inputs // 7
-    of_arrays = {"A": allowed - M * K * inputs, "X": M * K * inputs}
+    shares = {"A": allowed - M * K * inputs, "X": M * K * inputs}
     return Launch(
         label=f"A {M} x {K}, {inputs} inputs, a warp a row",
         args=(A, X, unwritten_array((inputs, M))),
@@ -21,22 +20,21 @@ def make_launch(rng, M, K, inputs, BATCH):
         grid=(M,),
         block=(32,),
         budgets=(
-            Budget("global loads", allowed, "one for each 1.75 of 2 * M * K * inputs FLOPs", of_arrays),
+            Budget("global loads", allowed, "one for each 1.75 of 2 * M * K * inputs FLOPs", shares),
             Budget(SHARED_BYTES, 0, "none: each thread keeps its own sums"),
-            Budget(LOCAL_NUMBERS, AT_MOST_KEPT, "16, so that many threads fit on an SM"),
+            Budget(LOCAL_NUMBERS, MAX_NUMBERS, "16, so that many threads fit on an SM"),
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="share-the-weights",
     title="Share the weights",
     task="Choose BATCH so that the kernel makes at least 1.75 FLOPs for each global load, "
     "and keeps at most 16 numbers in a thread's own array.",
     points=2,
     function="many_inputs",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((9, 64, 24), (7, 75, 48)),  # M, K, inputs
     random_sizes=(
         (range(11, 16), range(81, 120, 2), (24, 48)),
         ((1,), Beyond(120), (72,)),

@@ -1,4 +1,4 @@
-"""A covariance in one pass, of rows that are tens of thousands of spreads from zero."""
+"""A covariance in one pass, of rows tens of thousands of spreads from zero."""
 
 import numpy as np
 
@@ -8,12 +8,11 @@ from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
-SIZES = ((5, 96), (12, 77), (1, 33))  # rows, columns
-FAR = 20_000, 40_000  # spreads from zero
+OFFSETS = 20_000, 40_000  # in spreads
 
 
 def make_launch(rng, M, N):
-    X, Y = _far_away(rng, matrix(rng, M, N)), _far_away(rng, matrix(rng, M, N))
+    X, Y = _move_rows(rng, matrix(rng, M, N)), _move_rows(rng, matrix(rng, M, N))
     x, y = (row - row.mean(1, keepdims=True) for row in (X.astype(float), Y.astype(float)))
     width = np.ptp(x, axis=1) * np.ptp(y, axis=1)  # no product of distances from a value of the row is larger
     return Launch(
@@ -36,14 +35,15 @@ def make_launch(rng, M, N):
     )
 
 
-def _far_away(rng, rows):
-    """Rows with a spread and a place of their own, some of them below zero."""
+def _move_rows(rng, rows):
+    """Give each row a spread and an offset of its own, some below zero."""
     spread = 10 ** rng.uniform(-3, 3, (len(rows), 1))
-    return (spread * (rows + rng.uniform(*FAR, spread.shape) * rng.choice((-1, 1), spread.shape))).astype(np.float32)
+    return (spread * (rows + rng.uniform(*OFFSETS, spread.shape) * rng.choice((-1, 1), spread.shape))).astype(
+        np.float32
+    )
 
 
 EXERCISE = Exercise(
-    id="shift-the-sums",
     title="Shift the sums",
     task="The **covariance** of two rows is the mean of all (x - mean of X) times (y - mean of Y). This kernel finds "
     "it in one pass, by mean(x y) - mean(x) mean(y), and all digits are lost. Put it right, still in one pass: load "
@@ -51,6 +51,6 @@ EXERCISE = Exercise(
     points=3,
     function="covariance",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((5, 96), (12, 77), (1, 33)),  # rows, columns
     random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (2, 31, 32))),
 )

@@ -6,7 +6,6 @@ from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwrit
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = 32, 4
-SIZES = ((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3))  # N, C, P, Q, R, S, stride
 
 
 def make_launch(rng, N, C, P, Q, R, S, stride):
@@ -30,14 +29,13 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
 
 
 EXERCISE = Exercise(
-    id="unflatten-an-index",
     title="Unflatten an index",
     task="The channels come last here: x is N x H x W x C. So rows of the matrix are counted over R, S and C, the last "
     "one fastest, and columns over N, P and Q. Take both numbers apart.",
     points=2,
     function="lower",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3)),  # N, C, P, Q, R, S, stride
     random_sizes=(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),
         (Beyond(4), (2, 3), (1, 2, 3), Beyond(7), (1, 2), Beyond(4), (1,)),

@@ -1,10 +1,8 @@
-"""A matrix times a vector, a warp a row."""
+"""A matrix times a vector, one warp per row."""
 
 from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect_product, matrix
 from labkit.ladder import Expected
-
-SIZES = ((11, 96), (20, 45))  # M, N
 
 
 def make_launch(rng, M, N):
@@ -30,12 +28,11 @@ def make_launch(rng, M, N):
 
 
 EXERCISE = Exercise(
-    id="write-gemv",
     title="Write gemv",
     task="Write y = A @ x in float32, a warp a row, so that the lanes of a warp read neighbours.",
     points=3,
     function="my_gemv",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((11, 96), (20, 45)),  # M, N
     random_sizes=((range(13, 40, 2), range(97, 200, 2)), ((1,), Beyond(200)), (Beyond(40), (1, 2, 31))),
 )

@@ -1,12 +1,10 @@
-"""The first kernel of one's own, out = a * x + y."""
+"""The learner's first kernel, out = a * x + y."""
 
 import numpy as np
 
 from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
-
-SIZES = ((512, 128, 2.5), (1000, 128, -41.0))  # elements, threads a block, a; threads are left over
 
 
 def make_launch(rng, size, threads, a):
@@ -28,13 +26,12 @@ def make_launch(rng, size, threads, a):
 
 
 EXERCISE = Exercise(
-    id="write-saxpy",
     title="Write saxpy",
     task="Write out[i] = a * x[i] + y[i], one thread an element. There may be more threads than elements.",
     points=2,
     function="saxpy",
     make_launch=make_launch,
-    sizes=SIZES,
+    sizes=((512, 128, 2.5), (1000, 128, -41.0)),  # elements, threads a block, a; threads are left over
     random_sizes=(
         (range(1101, 2000, 2), range(160, 257, 32), (0.1, -0.001)),
         ((1, 2, 3, 31), (32, 96), (0.0,)),

@@ -2,10 +2,9 @@
 
 from labkit.checking import NO_FLOAT64, Budget, Exercise
 from labkit.checking.budget import BARRIERS
-from labkit.exercises.matmuls import DRAWN, FROM_TILES, matmul_launch
+from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, make_matmul_launch
 
 TILE = 16
-SIZES = ((48, 80, 64), (37, 43, 70), (9, 33, 5))  # M, N, K; two are ragged
 
 
 def make_launch(rng, M, N, K):
@@ -17,17 +16,16 @@ def make_launch(rng, M, N, K):
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
         NO_FLOAT64,
     )
-    return matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(FROM_TILES,))
+    return make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(USES_TILES,))
 
 
 EXERCISE = Exercise(
-    id="write-the-tiled-matmul",
     title="Write the tiled matmul",
     task="Write C = A.T @ B in float32, with tiles in shared memory and loads that coalesce. "
     "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
     points=4,
     function="tiled_matmul",
     make_launch=make_launch,
-    sizes=SIZES,
-    random_sizes=DRAWN,
+    sizes=((48, 80, 64), (37, 43, 70), (9, 33, 5)),  # M, N, K; two are ragged
+    random_sizes=RANDOM_SIZES,
 )
