@@ -33,9 +33,7 @@ def make_launch(rng, lines, max_points):
         block=(THREADS,),
         budgets=(
             Budget(
-                "global loads",
-                lines * 2 * (points + 3 * butterflies),
-                "each point once, and three roots a butterfly",
+                "global loads", lines * 2 * (points + 3 * butterflies), "each point once, and three roots a butterfly"
             ),
             Budget("shared loads", lines * (16 * butterflies + 4 * points), "16 for a butterfly, and 4 for a point"),
             Budget("global stores", lines * 2 * points, "each point once"),

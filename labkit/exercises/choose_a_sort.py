@@ -45,9 +45,8 @@ def make_launch(rng, count):
         for arguments, answer in zip(calls, answers, strict=True):
             times = times_ns(*arguments)
             if answer not in list(times) or times[answer] > NO_SLOWER * min(times.values()):
-                options = ", ".join(
-                    f"{name} {time:,.0f} ns" for name, time in sorted(times.items(), key=lambda t: t[1])
-                )
+                by_time = sorted(times.items(), key=lambda item: item[1])
+                options = ", ".join(f"{name} {time:,.0f} ns" for name, time in by_time)
                 numbers, lowest, highest, free_bytes, costs = arguments
                 problem = f"{numbers:,} numbers from {lowest:,} to {highest:,}, {free_bytes:,} bytes free, {costs}"
                 return f"The answer for {problem} is {answer!r}. What fits: {options}."

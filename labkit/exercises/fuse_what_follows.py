@@ -52,9 +52,5 @@ EXERCISE = Exercise(
     function="end_of_block",
     make_launch=make_launch,
     sizes=((37, 40), (9, 64), (3, 5)),  # rows, channels
-    random_sizes=(
-        (range(11, 40, 2), range(33, 80, 3)),
-        (Beyond(150), (1, 2, 31)),
-        ((1, 2), Beyond(64)),
-    ),
+    random_sizes=((range(11, 40, 2), range(33, 80, 3)), (Beyond(150), (1, 2, 31)), ((1, 2), Beyond(64))),
 )

@@ -63,9 +63,5 @@ EXERCISE = Exercise(
     function="with_halo",
     make_launch=make_launch,
     sizes=((16, 64), (21, 35), (5, 18)),  # rows and columns of y
-    random_sizes=(
-        (range(33, 48, 2), range(33, 64, 2)),
-        ((1,), Beyond(64)),
-        (Beyond(48), (2, 7, 32)),
-    ),
+    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1,), Beyond(64)), (Beyond(48), (2, 7, 32))),
 )

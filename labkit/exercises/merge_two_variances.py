@@ -67,9 +67,5 @@ EXERCISE = Exercise(
     function="merge",
     make_launch=make_launch,
     sizes=((4, 70), (9, 33), (1, 5)),  # parts, channels
-    random_sizes=(
-        ((2, 3, 5), range(11, 60, 2)),
-        (Beyond(12), (1, 2, 31)),
-        ((1, 2, 6), Beyond(80)),
-    ),
+    random_sizes=(((2, 3, 5), range(11, 60, 2)), (Beyond(12), (1, 2, 31)), ((1, 2, 6), Beyond(80))),
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import depends_on_tile, expect, matrix
+from labkit.exercises.problems import depends_on_tile, expect, last_block, matrix
 
 FIELDS, STRUCTS = 7, 128
 

@@ -46,9 +46,5 @@ EXERCISE = Exercise(
     function="whole_spectrum",
     make_launch=make_launch,
     sizes=((5, 16, 0), (9, 5, 1), (2, 70, 1), (4, 2, 0)),  # lines, their points, turned or not
-    random_sizes=(
-        ((1, 3, 6), (8, 32, 100), (0, 1)),
-        ((2, 5), (1, 3, 15, 33), (1,)),
-        (Beyond(9), Beyond(70), (0,)),
-    ),
+    random_sizes=(((1, 3, 6), (8, 32, 100), (0, 1)), ((2, 5), (1, 3, 15, 33), (1,)), (Beyond(9), Beyond(70), (0,))),
 )

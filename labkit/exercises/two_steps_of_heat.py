@@ -84,9 +84,5 @@ EXERCISE = Exercise(
     function="two_steps",
     make_launch=make_launch,
     sizes=((16, 64), (21, 37), (3, 20)),  # rows, columns
-    random_sizes=(
-        (range(33, 48, 2), range(33, 64, 2)),
-        ((1, 2), Beyond(64)),
-        (Beyond(48), (5, 8, 32)),
-    ),
+    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1, 2), Beyond(64)), (Beyond(48), (5, 8, 32))),
 )

@@ -93,7 +93,10 @@ def test_what_an_earlier_answer_defines_counts():
     assert "ZERO" in add
     assert not check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).grading_problem
     del names["saxpy"]
-    assert "`ZERO` is not defined" in check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).grading_problem
+    assert (
+        "`ZERO` is not defined"
+        in check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).grading_problem
+    )
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"cells": [1]}', '{"cells": [{"metadata": {}}, {}]}', None])
