@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST_BYTES = 16 << 20  # of a notebook
-MOST_NOTEBOOKS = 1000  # of a student
-MOST_DEEP = 32
+MAX_BYTES = 16 << 20  # of a notebook
+MAX_NOTEBOOKS = 1000  # of a student
+MAX_DEPTH = 32
 
 
 class Unreadable(Exception):
@@ -35,18 +35,18 @@ def find(root: Path) -> Iterator[Found]:
         yield Found(root, root)
         return
     counts = Counter()
-    for found in _below(root, root, 0):
+    for found in _scan(root, root, 0):
         folder, *inside = found.path.relative_to(root).parts or [""]
         place = folder if inside else ""
         counts[place] += 1
-        if counts[place] <= MOST_NOTEBOOKS:
+        if counts[place] <= MAX_NOTEBOOKS:
             yield found
-        elif counts[place] == MOST_NOTEBOOKS + 1:
-            complaint = f"More than {MOST_NOTEBOOKS:,} notebooks are here: the rest was left out."
+        elif counts[place] == MAX_NOTEBOOKS + 1:
+            complaint = f"More than {MAX_NOTEBOOKS:,} notebooks are here: the rest was left out."
             yield Found(found.path, root, complaint)
 
 
-def _below(folder, root, depth):
+def _scan(folder, root, depth):
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
     except OSError as error:
@@ -59,10 +59,10 @@ def _below(folder, root, depth):
             continue
         if entry.name.lower().endswith(".ipynb"):
             yield Found(path, root, "This is a folder: hand in a notebook." if is_folder else "")
-        elif is_folder and depth == MOST_DEEP:
-            yield Found(path, root, f"More than {MOST_DEEP} folders stand in one another here: the rest was left out.")
+        elif is_folder and depth == MAX_DEPTH:
+            yield Found(path, root, f"More than {MAX_DEPTH} folders stand in one another here: the rest was left out.")
         elif is_folder:
-            yield from _below(path, root, depth + 1)
+            yield from _scan(path, root, depth + 1)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -71,7 +71,9 @@ def read_bytes(path: Path) -> bytes:
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY"):
         flags |= getattr(os, name, 0)
     try:
-        if why := _not_plain(os.lstat(path).st_mode):  # before it is opened, for that does something to some devices
+        if why := _explain_irregular(
+            os.lstat(path).st_mode
+        ):  # before it is opened, for that does something to some devices
             raise Unreadable(why)
         handle = os.open(path, flags)
     except FileNotFoundError:
@@ -79,15 +81,15 @@ def read_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         raise Unreadable(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     with open(handle, "rb") as file:
-        if why := _not_plain(os.fstat(handle).st_mode):
+        if why := _explain_irregular(os.fstat(handle).st_mode):
             raise Unreadable(why)
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise Unreadable(f"The file has more than {MOST_BYTES >> 20} MB: clear its outputs and hand it in again.")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise Unreadable(f"The file has more than {MAX_BYTES >> 20} MB: clear its outputs and hand it in again.")
     return content
 
 
-def _not_plain(mode):
+def _explain_irregular(mode):
     if stat.S_ISREG(mode):
         return ""
     if stat.S_ISLNK(mode):
@@ -95,7 +97,7 @@ def _not_plain(mode):
     return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is no file: hand in a notebook."
 
 
-def shown(path: Path | str) -> str:
+def printable_path(path: Path | str) -> str:
     """A path as text that can be printed and told from any other: odd characters are escaped."""
     text = path.as_posix() if isinstance(path, Path) else path
     return "".join(c if c.isprintable() and c != "\\" else ascii(c)[1:-1] for c in text)

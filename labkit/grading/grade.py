@@ -8,31 +8,31 @@ from pathlib import Path
 from labkit.exercises import chapter_of, exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
-from labkit.grading.files import Found, shown
+from labkit.grading.files import Found, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
 from labkit.grading.ledger import HandedIn, Ledger
-from labkit.grading.rebuild import chapters, setups
+from labkit.grading.rebuild import read_chapters, read_setups
 from labkit.grading.reports import write_reports
-from labkit.grading.roster import student_of
-from labkit.grading.sandbox import missing
-from labkit.grading.second_pass import second_pass
+from labkit.grading.roster import identify_student
+from labkit.grading.sandbox import explain_missing
+from labkit.grading.second_pass import run_as_programs
 from labkit.grading.submission import Submission, find_submissions, read_submission
 from labkit.grading.trusted import Task
-from labkit.grading.workers import workers_of
+from labkit.grading.workers import start_workers
 
 REPORT_EVERY_S = 5
 
 
-def handed_in(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
+def read_files(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
     """Every file that was found at the paths, read."""
     known = list(dict.fromkeys([*assessment.students, *assessment.collected]))
     files = []
     for entry in found:
-        student = student_of(entry.path, entry.root, paths, known)
+        student = identify_student(entry.path, entry.root, paths, known)
         submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
-        files.append(HandedIn(shown(entry.path), student, submission or read_submission(entry.path)))
+        files.append(HandedIn(printable_path(entry.path), student, submission or read_submission(entry.path)))
     return files
 
 
@@ -70,17 +70,17 @@ def grade(
     journal = Journal(out, seed, paths)
     found, solutions_found = find_submissions(paths)
     for folder in dict.fromkeys(path.parent for path in solutions_found):
-        tell(f"Left out: the book's own solutions in {shown(folder)}")
-    files = handed_in(found, paths, assessment)
+        tell(f"Left out: the book's own solutions in {printable_path(folder)}")
+    files = read_files(found, paths, assessment)
     strays = sorted({file.student for file in files} - assessment.students.keys())
     if assessment.students and strays:
         tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
     ledger = Ledger(files, assessment, journal.seed)
-    solutions = chapters()
-    texts = {chapter: setups(solutions[chapter]) for chapter in solutions}
+    solutions = read_chapters()
+    texts = {chapter: read_setups(solutions[chapter]) for chapter in solutions}
     tasks, digests = [], {}
     for file in files:
-        for task in _tasks(file):
+        for task in _make_tasks(file):
             read = set()
             for id in task.answers:
                 digests[task.key[0], id] = digest = journal.digest(texts[task.key[1]], task.answers, id)
@@ -89,9 +89,9 @@ def grade(
                 if judgement or id not in assessment.exercises:
                     read.add(id)
             tasks.append(replace(task, read=frozenset(read)))
-    reporting = _Reporting(ledger, out, files)
+    reporting = _Reporter(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
-    with workers_of(scheduler) as (executor, workers):
+    with start_workers(scheduler) as (executor, workers):
         limits = Limits(journal.seed, cell_timeout_s)
         progress(*ledger.progress)
         for task, id, judgement in judge_tasks(waiting, texts, limits, executor, workers):
@@ -100,9 +100,9 @@ def grade(
                 journal.add(digests[task.key[0], id], judgement)
             progress(*ledger.progress)
             reporting.now_and_then()
-        reporting.remark = missing() if run else ""
+        reporting.remark = explain_missing() if run else ""
         if run and not reporting.remark:
-            for name, id, ran in second_pass(tasks, solutions, executor):
+            for name, id, ran in run_as_programs(tasks, solutions, executor):
                 ledger.ran(name, id, ran)
                 reporting.now_and_then()
     grades = reporting.write()
@@ -110,7 +110,7 @@ def grade(
     return grades
 
 
-def _tasks(file: HandedIn) -> Iterator[Task]:
+def _make_tasks(file: HandedIn) -> Iterator[Task]:
     """The answers to the book's exercises, by chapter and in the book's order."""
     known = [id for id in exercise_ids() if id in file.submission.answers]
     for chapter in dict.fromkeys(map(chapter_of, known)):
@@ -118,7 +118,7 @@ def _tasks(file: HandedIn) -> Iterator[Task]:
         yield Task((file.name, chapter), answers)
 
 
-class _Reporting:
+class _Reporter:
     """Writes the reports again and again, and not too often."""
 
     def __init__(self, ledger: Ledger, out: Path, files: list[HandedIn]):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MOST_SAID = 2000
+MAX_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Grade:
         return "\n".join(filter(None, [self.by_hand, self.message, self.note, self.late]))
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """A text without characters that a terminal, XML or a reader's eye would take for something else."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:MOST_SAID])
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:MAX_CHARACTERS])
 
 
-def totals(grades: Iterable[Grade]) -> dict[str, tuple[float, float]]:
+def sum_points(grades: Iterable[Grade]) -> dict[str, tuple[float, float]]:
     """Points and points to be had, by student."""
     sums: dict[str, tuple[float, float]] = {}
     for row in grades:

@@ -11,7 +11,7 @@ from secrets import randbits
 from typing import Any
 
 from labkit import places
-from labkit.grading.files import shown
+from labkit.grading.files import printable_path
 from labkit.grading.judge import Judgement
 from labkit.grading.roster import RosterError
 
@@ -42,7 +42,7 @@ class Journal:
             self.seed = randbits(32)
         if before not in (None, work):
             raise RosterError(
-                f"{folder} has the grades of {', '.join(map(shown, before))}: grade the same again, where what was "
+                f"{folder} has the grades of {', '.join(map(printable_path, before))}: grade the same again, where what was "
                 "judged stays judged, or give another folder with --out"
             )
         self._append({"seed": self.seed, "of": work})
@@ -62,7 +62,7 @@ class Journal:
         """Stands for an answer with all that decides on it: seed, rules, and what the cells before it define."""
         ids = list(answers)
         read = [[other, answers[other]] for other in ids[: ids.index(id) + 1]]
-        return hashlib.sha256(json.dumps([self.seed, _rules(), list(setups), read]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([self.seed, _hash_package(), list(setups), read]).encode()).hexdigest()
 
     def _lines(self):
         """The whole lines; the last may have been cut off."""
@@ -90,7 +90,7 @@ class Journal:
 
 
 @cache
-def _rules() -> str:
+def _hash_package() -> str:
     """Changes with whatever could change a judgement: all of this package."""
     digest = hashlib.sha256()
     for path in sorted(places.PACKAGE.rglob("*.py")):

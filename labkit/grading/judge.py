@@ -13,13 +13,13 @@ from labkit import cuda, simulate
 from labkit.checking.as_text import AnswerReader
 from labkit.checking.check import judge
 from labkit.exercises import exercise
-from labkit.grading.picture import picture_of
+from labkit.grading.picture import draw_picture
 from labkit.trace import Trace
 
 DRAWS = 3  # so many times are the drawn sizes of an answer drawn
 SOLVED = "solved"
 NOT_SOLVED = "not solved"
-MOST_SAID = 4000
+MAX_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Judge:
         picture, pictured = "", ""
         if isinstance(trace, Trace) and not judgement.hidden:
             with _silence():
-                picture, pictured = picture_of(trace, judgement.line)
-        message, pictured = judgement.message[:MOST_SAID], pictured[:MOST_SAID]
+                picture, pictured = draw_picture(trace, judgement.line)
+        message, pictured = judgement.message[:MAX_CHARACTERS], pictured[:MAX_CHARACTERS]
         said = replace(judgement, message=message, picture=picture, pictured=pictured)
         print(NOT_SOLVED, json.dumps(asdict(said)), sep="\n")
 
@@ -90,7 +90,7 @@ class Judge:
 
 
 @cuda.jit
-def _at_odds(x, count):
+def _racing_kernel(x, count):
     kept = cuda.shared.array(64, np.float32)
     t = cuda.threadIdx.x
     kept[t] = x[t]
@@ -102,7 +102,7 @@ def _at_odds(x, count):
 
 def compile_checks() -> None:
     """Compile what counts and checks a kernel's accesses, which no answer should wait for: half a minute, once."""
-    simulate(_at_odds, 2, 64, np.zeros(64, np.float32), np.zeros(1, np.float32))
+    simulate(_racing_kernel, 2, 64, np.zeros(64, np.float32), np.zeros(1, np.float32))
 
 
 @contextlib.contextmanager

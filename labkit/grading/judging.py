@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 
-from labkit.grading.grades import printable
+from labkit.grading.grades import make_printable
 from labkit.grading.judge import NOT_SOLVED, SOLVED, Judgement
 from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import START, Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
-MOST_TASKS = 48  # in a batch: a kernel takes some seconds to start, which they share
+MAX_TASKS = 48  # in a batch: a kernel takes some seconds to start, which they share
 TRIES = 3
 
 
@@ -41,7 +41,7 @@ class Batch:
         if not self.lost:
             return self.tasks
         (task,) = self.tasks
-        return (replace(task, answers=_up_to(task.answers, task.pending[0])),)
+        return (replace(task, answers=_take_until(task.answers, task.pending[0])),)
 
 
 def judge_tasks(
@@ -52,7 +52,7 @@ def judge_tasks(
     An answer loses by a hang alone: in a kernel of its own. One whose kernel dies again and again has no judgement.
     Where the judge would not start without any answer either, none is to blame: that raises CannotJudge.
     """
-    waiting = deque(_batches(list(tasks), workers))
+    waiting = deque(_make_batches(list(tasks), workers))
     running: dict[Future, Batch] = {}
     while waiting or running:
         while waiting:
@@ -63,8 +63,8 @@ def judge_tasks(
             batch = running.pop(future)
             results = {} if future.exception() else future.result()
             if START not in results or not results[START].passed:
-                _require_a_start(setups, limits, executor)
-            yield from _judged(batch, results, limits, waiting)
+                _require_start(setups, limits, executor)
+            yield from _read_results(batch, results, limits, waiting)
 
 
 def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits) -> dict[str, CellResult]:
@@ -72,7 +72,7 @@ def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits)
     return run_notebook(trusted_notebook(batch.now, setups, limits.seed), limits.cell_timeout_s)
 
 
-def _require_a_start(setups, limits, executor):
+def _require_start(setups, limits, executor):
     """Raise CannotJudge where a notebook without answers does not start."""
     for _ in range(TRIES):
         try:
@@ -84,21 +84,21 @@ def _require_a_start(setups, limits, executor):
     said = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
     raise CannotJudge(
         "The judge does not start on this machine, which is no fault of the answers: install labkit and the packages "
-        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{printable(said)}"
+        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{make_printable(said)}"
     )
 
 
-def _batches(tasks, workers):
+def _make_batches(tasks, workers):
     """Tasks of the same chapter stand together, which spares a kernel the preparations for another."""
     tasks = sorted(tasks, key=lambda task: task.key[1])
-    size = max(1, min(MOST_TASKS, -(-len(tasks) // workers)))
+    size = max(1, min(MAX_TASKS, -(-len(tasks) // workers)))
     return [Batch(tuple(tasks[first : first + size])) for first in range(0, len(tasks), size)]
 
 
-def _judged(batch, results, limits, waiting):
+def _read_results(batch, results, limits, waiting):
     """The judgements in the results; what is left is put among the waiting, a task whose kernel broke by itself."""
     cells = answer_cells(batch.now)
-    judged = {cell: found for cell in cells if (found := _judgement(results.get(cell))) is not None}
+    judged = {cell: found for cell in cells if (found := _read_judgement(results.get(cell))) is not None}
     for cell, judgement in judged.items():
         yield *cells[cell], judgement
     done = {(cells[cell][0].key, cells[cell][1]) for cell in judged}
@@ -114,24 +114,24 @@ def _judged(batch, results, limits, waiting):
         if not hung and batch.lost + 1 < TRIES:
             waiting.append(Batch((task,), batch.lost + 1))
             return
-        yield task, id, _too_slow(limits) if hung else None
+        yield task, id, _make_timeout_judgement(limits) if hung else None
         left = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
     left = [task for task in left if task.pending]
     if left:
         waiting.append(Batch(tuple(left)))
 
 
-def _up_to(answers, last):
+def _take_until(answers, last):
     ids = list(answers)
     return {id: answers[id] for id in ids[: ids.index(last) + 1]}
 
 
-def _too_slow(limits):
+def _make_timeout_judgement(limits):
     message = f"The judge took longer than {limits.cell_timeout_s:g} s over this answer: make it smaller or simpler."
     return Judgement("too slow", message)
 
 
-def _judgement(result: CellResult | None) -> Judgement | None:
+def _read_judgement(result: CellResult | None) -> Judgement | None:
     """What a cell says, where nbval's comparison and the words of the judge agree; points are nbval's alone."""
     if result is None or result.hung or result.dead:
         return None

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from labkit.exercises import chapter_of, position
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
-from labkit.grading.grades import Grade, printable
+from labkit.grading.grades import Grade, make_printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
 from labkit.grading.reports.page import Picture
 from labkit.grading.submission import Submission
-from labkit.grading.verbatim import stands_in_the_book
+from labkit.grading.verbatim import is_book_solution
 
 PENDING = "pending"
 MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
@@ -62,9 +62,9 @@ class Ledger:
                 yield self._row(file, id, 0, worth, MISSING, "missing")
 
     def _row(self, file, id, points, out_of, message, reason, **more):
-        row = Grade(file.student, file.name, id, points, out_of, printable(message), self.seed, reason, **more)
+        row = Grade(file.student, file.name, id, points, out_of, make_printable(message), self.seed, reason, **more)
         if id in file.submission.recovered:
-            row = policy.noted(row, "The cell had lost its id and was found by its function.")
+            row = policy.add_note(row, "The cell had lost its id and was found by its function.")
         return row
 
     def judged(self, name: str, id: str, judgement: Judgement | None) -> None:
@@ -80,18 +80,18 @@ class Ledger:
         points = most if solved else 0
         more = {
             "line": judgement.line,
-            "launch": printable(judgement.launch),
+            "launch": make_printable(judgement.launch),
             "hidden": judgement.hidden,
-            "verbatim": solved and stands_in_the_book(id, file.submission.answers[id]),
+            "verbatim": solved and is_book_solution(id, file.submission.answers[id]),
         }
         self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
         if judgement.picture and not judgement.hidden:
-            self.pictures[name, id] = Picture(judgement.picture, printable(judgement.pictured))
+            self.pictures[name, id] = Picture(judgement.picture, make_printable(judgement.pictured))
 
     def ran(self, name: str, id: str, ran: str) -> None:
         """Note what became of an answer that was run."""
         if (name, id) in self.rows:
-            self.rows[name, id] = replace(self.rows[name, id], ran=printable(ran))
+            self.rows[name, id] = replace(self.rows[name, id], ran=make_printable(ran))
 
     def grades(self) -> list[Grade]:
         """The rows as they stand: one for each student and exercise, missing ones too, by the teacher's rules."""
@@ -99,10 +99,10 @@ class Ledger:
         if self.assessment.deadline:
             collected = self.assessment.collected
             rows = [self.assessment.deadline.applied(row, collected.get(row.student)) for row in rows]
-        rows = policy.best(rows)
+        rows = policy.choose_best(rows)
         rows += self._absent(rows)
         if self.assessment.by_hand:
-            rows = policy.by_hand(rows, self.assessment.by_hand)
+            rows = policy.apply_points_by_hand(rows, self.assessment.by_hand)
         return sorted(rows, key=lambda row: (row.student, position(row.exercise), row.submission))
 
     def _absent(self, rows):
@@ -116,6 +116,6 @@ class Ledger:
         present = {row.student for row in rows} if self.assessment.points else set()
         for student in dict.fromkeys([*self.assessment.students, *sorted(present)]):
             collected = self.assessment.collected.get(student)
-            why = printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
+            why = make_printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
             for id in [id for id in wanted if (student, id) not in there] if wanted else []:
                 yield Grade(student, "", id, 0, self.assessment.worth(id), why, self.seed, "missing")

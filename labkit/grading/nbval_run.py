@@ -13,7 +13,7 @@ from labkit.grading.process import Limits, run
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # a kernel a core
 START_S = 120  # at most, for pytest and a kernel, and for what the first cell imports
-MOST_LINES = 5  # of what pytest printed
+MAX_LINES = 5  # of what pytest printed
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         lines = Path(folder) / "cells.jsonl"
         lines.touch()
         limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
-        _, printed = run(nbval_command(str(lines), cell_timeout_s), Path(folder), _environment(folder), limits)
+        _, printed = run(nbval_command(str(lines), cell_timeout_s), Path(folder), _make_environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     found = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
     results = {line.pop("cell"): CellResult(**line) for line in found}
     first = results.setdefault(notebook.cells[0].id, CellResult(False, False, True, ""))
     if not (first.passed or first.said or first.hung):
-        results[notebook.cells[0].id] = replace(first, said="\n".join(printed.strip().splitlines()[-MOST_LINES:]))
+        results[notebook.cells[0].id] = replace(first, said="\n".join(printed.strip().splitlines()[-MAX_LINES:]))
     return results
 
 
@@ -54,7 +54,7 @@ def nbval_command(lines: str, cell_timeout_s: float) -> list[str]:
     return [*command, f"--cell-results={lines}", "notebook.ipynb"]
 
 
-def _environment(folder):
+def _make_environment(folder):
     """Nothing of the user's Jupyter, IPython and pytest has a part in it."""
     own = {name: folder for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
     alone = {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}

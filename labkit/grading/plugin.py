@@ -11,7 +11,7 @@ from nbval.kernel import RunningKernel
 
 from labkit.grading.process import tie_to_parent
 
-MOST_CHARACTERS = 300_000  # more than any judgement has as JSON, of which a part is none
+MAX_CHARACTERS = 300_000  # more than any judgement has as JSON, of which a part is none
 POLL_S = 1
 
 
@@ -59,7 +59,7 @@ def pytest_runtest_makereport(item, call):
             "passed": call.when == "call" and report.outcome == "passed",
             "hung": hung,
             "dead": dead and not hung,
-            "said": _said(item.test_outputs or ()),
+            "said": _last_output(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps(line)}\n")  # a line of its own, whatever stands before it
@@ -68,13 +68,13 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-def _said(outputs):
+def _last_output(outputs):
     """The cell's last error or displayed text, cut where it is endless."""
     for output in reversed(outputs):
         if output.output_type == "error":
-            return f"{output.ename}: {output.evalue}"[:MOST_CHARACTERS]
+            return f"{output.ename}: {output.evalue}"[:MAX_CHARACTERS]
         if output.output_type == "stream":
-            return output.text[:MOST_CHARACTERS]
+            return output.text[:MAX_CHARACTERS]
         if "data" in output:
-            return str(output.data.get("text/plain", ""))[:MOST_CHARACTERS]
+            return str(output.data.get("text/plain", ""))[:MAX_CHARACTERS]
     return ""

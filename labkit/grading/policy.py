@@ -8,13 +8,13 @@ from pathlib import Path
 
 from labkit.exercises.contents import current_id
 from labkit.grading.collected import Collected
-from labkit.grading.grades import Grade, printable
+from labkit.grading.grades import Grade, make_printable
 from labkit.grading.roster import RosterError, read_table
 
 DAY_S = 24 * 60 * 60
 
 
-def time_of(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """A time in ISO 8601, by this machine's clock where it names no zone; a day alone means its end.
 
     Raises
@@ -54,7 +54,7 @@ class Deadline:
         return replace(row, points=points, late=f"Late by {days} {unit}: {share:.0%} of the points count.")
 
 
-def best(rows: Iterable[Grade]) -> list[Grade]:
+def choose_best(rows: Iterable[Grade]) -> list[Grade]:
     """One row for each student and exercise: of several answers the one with the most points counts.
 
     One that could not be graded counts before one without full points, so that somebody looks at it. Rows without an
@@ -64,10 +64,10 @@ def best(rows: Iterable[Grade]) -> list[Grade]:
     for row in rows:
         key = (row.student, row.exercise) if row.exercise else (row.student, f" {row.submission}")
         groups.setdefault(key, []).append(row)
-    return [_best(group) for group in groups.values()]
+    return [_choose_best_row(group) for group in groups.values()]
 
 
-def _best(rows):
+def _choose_best_row(rows):
     def rank(row):
         if row.points is None:
             return row.out_of - 0.001, True
@@ -75,10 +75,10 @@ def _best(rows):
 
     answered = [row for row in rows if row.reason != "missing"]
     chosen = max(rows, key=rank)
-    return noted(chosen, f"The best of {len(answered)} answers.") if len(answered) > 1 else chosen
+    return add_note(chosen, f"The best of {len(answered)} answers.") if len(answered) > 1 else chosen
 
 
-def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
+def apply_points_by_hand(rows: list[Grade], table: Path) -> list[Grade]:
     """The rows with the points of a CSV: student, exercise, points, and if need be comment and extra.
 
     Points below 0 or above the exercise's need a word in the column `extra`. Lateness takes nothing from them.
@@ -86,7 +86,7 @@ def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
     given = {}
     worth = {(row.student, row.exercise): row.out_of for row in rows}
     for line in read_table(table, "student", "exercise", "points"):
-        points = _points(line["points"], table)
+        points = _parse_points(line["points"], table)
         student, id = key = line["student"].strip(), current_id(line["exercise"].strip())
         if key not in worth:
             raise RosterError(f"{table}: {student} has no exercise {id}; there is no such row in the grades")
@@ -95,7 +95,7 @@ def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
                 f"{table}: {student} gets {points:g} of {worth[key]:g} points for {id}; give 0 to {worth[key]:g}, or "
                 "write `yes` into a column `extra`"
             )
-        given[key] = points, printable(f"Points given by hand. {line.get('comment', '')}".strip())
+        given[key] = points, make_printable(f"Points given by hand. {line.get('comment', '')}".strip())
     return [
         replace(row, points=given[key][0], by_hand=given[key][1], late="")
         if (key := (row.student, row.exercise)) in given
@@ -104,7 +104,7 @@ def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
     ]
 
 
-def _points(written, table):
+def _parse_points(written, table):
     try:
         points = float(written)
     except ValueError:
@@ -114,6 +114,6 @@ def _points(written, table):
     return points
 
 
-def noted(row: Grade, note: str) -> Grade:
+def add_note(row: Grade, note: str) -> Grade:
     """The row with one more note."""
-    return replace(row, note=f"{row.note} {printable(note)}".strip())
+    return replace(row, note=f"{row.note} {make_printable(note)}".strip())

@@ -15,7 +15,7 @@ import psutil
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 KERNEL_BYTES = 6 << 30
-MACHINE_KEEPS = 0.04  # of its memory, whoever takes the rest
+MIN_FREE_SHARE = 0.04  # of its memory, whoever takes the rest
 POLL_S = 0.1
 _running: set[subprocess.Popen] = set()
 
@@ -39,8 +39,8 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], li
         )
         _running.add(child)
         try:
-            while (status := _status(child)) is None:
-                if time.monotonic() > end_s or _takes_too_much(child, limits):
+            while (status := _poll(child)) is None:
+                if time.monotonic() > end_s or _breaks_limit(child, limits):
                     break
         finally:
             end(child)
@@ -49,35 +49,35 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], li
         return status, printed.read().decode(errors="replace")
 
 
-def _status(child):
+def _poll(child):
     try:
         return child.wait(POLL_S)
     except subprocess.TimeoutExpired:
         return None
 
 
-def _takes_too_much(child, limits):
+def _breaks_limit(child, limits):
     if limits.processes is None and limits.memory_bytes is None:
         return False
-    family = _family(child)
+    family = _process_tree(child)
     if limits.processes is not None and len(family) > limits.processes:
         return True
     taken = 0
     for process in family:
         with contextlib.suppress(psutil.Error):
             taken += process.memory_info().rss
-    return limits.memory_bytes is not None and (taken > limits.memory_bytes or _machine_is_full())
+    return limits.memory_bytes is not None and (taken > limits.memory_bytes or _is_memory_full())
 
 
-def _machine_is_full():
+def _is_memory_full():
     """Whether memory runs out; what is shared and not mapped, no process is charged with."""
     memory = psutil.virtual_memory()
-    return memory.available < MACHINE_KEEPS * memory.total
+    return memory.available < MIN_FREE_SHARE * memory.total
 
 
 def end(child: subprocess.Popen) -> None:
     """Kill a process and all that it started, in whatever session they are."""
-    for process in _family(child):
+    for process in _process_tree(child):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     child.wait()
@@ -89,7 +89,7 @@ def end_all() -> None:
         end(child)
 
 
-def _family(child):
+def _process_tree(child):
     try:
         parent = psutil.Process(child.pid)
         return [parent, *parent.children(recursive=True)]

@@ -13,13 +13,13 @@ from labkit.exercises.contents import NOTEBOOKS, slug_of
 
 
 @cache
-def chapters() -> dict[str, nbformat.NotebookNode]:
+def read_chapters() -> dict[str, nbformat.NotebookNode]:
     """The blank notebook of each chapter that has exercises, by its slug."""
     return _read(places.folder("notebooks"))
 
 
 @cache
-def solved_chapters() -> dict[str, nbformat.NotebookNode]:
+def read_solved_chapters() -> dict[str, nbformat.NotebookNode]:
     """The solved ones, as far as this copy of the book has them."""
     return _read(places.folder("notebooks") / "solutions")
 
@@ -34,7 +34,7 @@ def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbfor
     return nbformat.v4.new_notebook(cells=cells, metadata=chapter.metadata)
 
 
-def setups(chapter: nbformat.NotebookNode) -> list[str]:
+def read_setups(chapter: nbformat.NotebookNode) -> list[str]:
     """The text of the chapter's setup cells."""
     return [cell.source for cell in chapter.cells if is_setup_cell(cell)]
 

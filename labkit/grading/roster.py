@@ -4,7 +4,7 @@ import csv
 from io import StringIO
 from pathlib import Path
 
-from labkit.grading.files import shown
+from labkit.grading.files import printable_path
 
 
 class RosterError(Exception):
@@ -41,7 +41,7 @@ def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
     return [{name: line[n] if n < len(line) else "" for n, name in enumerate(names) if name} for line in lines if line]
 
 
-def student_of(path: Path, root: Path, roots: list[Path], known: list[str]) -> str:
+def identify_student(path: Path, root: Path, roots: list[Path], known: list[str]) -> str:
     """Whose a file is: a folder on its path, or itself, that bears a known student's name.
 
     Where there is none: the first folder below a single root, or else the root that it was found under.
@@ -53,4 +53,4 @@ def student_of(path: Path, root: Path, roots: list[Path], known: list[str]) -> s
             return names[part.casefold()]
     first = inside[0] if len(roots) == 1 and inside else root.name
     alike = [other for other in roots if other.name == root.name]
-    return shown((root.as_posix() if len(alike) > 1 else first).removesuffix(".ipynb"))
+    return printable_path((root.as_posix() if len(alike) > 1 else first).removesuffix(".ipynb"))

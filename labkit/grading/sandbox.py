@@ -21,7 +21,7 @@ from labkit.grading.process import Limits, run
 HOME = "/home/student"
 LIMITS = Limits(seconds=150, processes=100, memory_bytes=3 << 30, printed_bytes=4 << 20)
 DISK_BYTES = 64 << 20
-_LIMITED = """
+_SET_LIMITS = """
 import os, resource, sys
 for name, most in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
     resource.setrlimit(getattr(resource, "RLIMIT_" + name), (most, most))
@@ -30,7 +30,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @cache
-def missing() -> str:
+def explain_missing() -> str:
     """Why there is no sandbox on this machine, in a sentence; "" where there is one."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return "Answers were not run as programs: that needs Linux with bubblewrap (apt install bubblewrap)."
@@ -51,15 +51,15 @@ def run_inside(
 
     `files` are those that it finds in its home, by name; `folder` is where its output is kept meanwhile.
     """
-    limited = _LIMITED.format(disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes)
+    limited = _SET_LIMITS.format(disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes)
     inside = [sys.executable, "-I", "-S", "-c", limited, *command]
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
-    return run([*_bwrap(files), "--", *inside], folder, environment, limits)
+    return run([*_bwrap_command(files), "--", *inside], folder, environment, limits)
 
 
-def _bwrap(files):
+def _bwrap_command(files):
     args = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    if _closes_user_namespaces():  # in one of its own a program could mount what it likes
+    if _can_disable_user_namespaces():  # in one of its own a program could mount what it likes
         args += ["--unshare-user", "--disable-userns"]
     args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     own = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -74,12 +74,12 @@ def _bwrap(files):
         elif os.path.isdir(path):
             args += ["--ro-bind", path, path]
     args += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
-    args += _in_memory("/tmp") + _in_memory("/dev/shm") + _in_memory(HOME)
+    args += _tmpfs("/tmp") + _tmpfs("/dev/shm") + _tmpfs(HOME)
     for path in dict.fromkeys(os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, places.PACKAGE)):
         if not path.startswith("/usr/"):
             args += ["--ro-bind", path, path]
     if (places.PACKAGE / "notebooks").is_dir():  # of an installed labkit: the solutions are in it
-        args += _in_memory(os.path.realpath(places.PACKAGE / "notebooks"))
+        args += _tmpfs(os.path.realpath(places.PACKAGE / "notebooks"))
     for name, path in files.items():
         args += ["--ro-bind", str(path), f"{HOME}/{name}"]
     for path in ("/dev", "/"):  # in memory too, and of no size
@@ -88,11 +88,11 @@ def _bwrap(files):
 
 
 @cache
-def _closes_user_namespaces():
+def _can_disable_user_namespaces():
     """Whether this bubblewrap can keep programs from making user namespaces, as it can since 0.8."""
     told = subprocess.run(["bwrap", "--help"], capture_output=True, text=True)
     return "--disable-userns" in told.stdout + told.stderr
 
 
-def _in_memory(path):
+def _tmpfs(path):
     return ["--size", str(DISK_BYTES), "--tmpfs", path]

@@ -11,16 +11,16 @@ import nbformat
 from labkit.book.chapter import exercise_cell_id
 from labkit.grading.nbval_run import nbval_command
 from labkit.grading.rebuild import rebuild
-from labkit.grading.sandbox import missing, run_inside
+from labkit.grading.sandbox import explain_missing, run_inside
 from labkit.grading.trusted import Task
 
 CELL_TIMEOUT_S = 30
-MOST_SAID = 300
+MAX_CHARACTERS = 300
 RUNS = "It runs."
 NOT_REACHED = "It was not reached: the program ended before, or broke a limit."
 
 
-def second_pass(
+def run_as_programs(
     tasks: Iterable[Task], chapters: Mapping[str, nbformat.NotebookNode], executor: Executor
 ) -> Iterator[tuple[str, str, str]]:
     """File, exercise and what became of the answer, as they come: one sandbox for the answers of a file's chapter."""
@@ -34,7 +34,7 @@ def second_pass(
 
 def run_answers(notebook: nbformat.NotebookNode, ids: list[str]) -> dict[str, str]:
     """What became of each exercise's cell; all that is read of the sandbox is text of limited length."""
-    if why := missing():
+    if why := explain_missing():
         return dict.fromkeys(ids, why)
     with TemporaryDirectory(prefix="labkit-run-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "notebook.ipynb"
@@ -44,17 +44,17 @@ def run_answers(notebook: nbformat.NotebookNode, ids: list[str]) -> dict[str, st
     cells = {exercise_cell_id(id): id for id in ids}
     said = {}
     for line in printed.splitlines():
-        match _parsed(line):
+        match _parse(line):
             case {"cell": str(cell), "passed": True} if cell in cells:
                 said[cells[cell]] = RUNS
             case {"cell": str(cell), "hung": True} if cell in cells:
                 said[cells[cell]] = f"It runs longer than {CELL_TIMEOUT_S} s."
             case {"cell": str(cell), "said": str(error)} if cell in cells:
-                said[cells[cell]] = f"It fails: {error[:MOST_SAID]}"
+                said[cells[cell]] = f"It fails: {error[:MAX_CHARACTERS]}"
     return said
 
 
-def _parsed(line):
+def _parse(line):
     try:
         return json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):

@@ -12,10 +12,10 @@ from labkit.exercises import chapter_of, exercise, exercise_ids
 from labkit.exercises.contents import current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
-MOST_CELLS = 5000
-MOST_OF_A_CELL = MAX_CHARACTERS + 1  # which is judged to be too long
+MAX_CELLS = 5000
+MAX_CELL_CHARACTERS = MAX_CHARACTERS + 1  # which is judged to be too long
 _BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # how an edition before ends the ids of cells
-MOST_OF_ALL_CELLS = 1 << 20  # what they put out is not kept
+MAX_ALL_CHARACTERS = 1 << 20  # what they put out is not kept
 
 
 @dataclass(frozen=True)
@@ -67,38 +67,36 @@ def read_submission(path: Path) -> Submission:
         return Submission(path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again.")
     except (KeyError, TypeError):
         return Submission(path, complaint="The file is not a notebook: it has no list of cells.")
-    if len(cells) > MOST_CELLS:
-        return Submission(
-            path, complaint=f"The notebook has more than {MOST_CELLS:,} cells: hand in the chapter alone."
-        )
+    if len(cells) > MAX_CELLS:
+        return Submission(path, complaint=f"The notebook has more than {MAX_CELLS:,} cells: hand in the chapter alone.")
     kinds = ("code", "markdown")
-    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _text(cell, kind)) is not None)
-    if sum(len(text) for _, text in all_cells) > MOST_OF_ALL_CELLS:
+    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _read_text(cell, kind)) is not None)
+    if sum(len(text) for _, text in all_cells) > MAX_ALL_CHARACTERS:
         return Submission(
-            path, complaint=f"The cells hold more than {MOST_OF_ALL_CELLS:,} characters: hand in the chapter alone."
+            path, complaint=f"The cells hold more than {MAX_ALL_CHARACTERS:,} characters: hand in the chapter alone."
         )
-    chapter = slug_of(str(_mapping(_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
-    texts = [(_exercise_of(cell), text) for cell in cells if (text := _text(cell)) is not None]
+    chapter = slug_of(str(_as_mapping(_as_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
+    texts = [(_identify_exercise(cell), text) for cell in cells if (text := _read_text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
     for id, text in texts:
         if id:
             found.setdefault(id, {})[text] = None
     strays = [text for id, text in texts if id is None]
-    recovered = _by_function(strays, _lost(found, chapter))
+    recovered = _match_by_function(strays, _find_unmarked(found, chapter))
     found |= recovered
     twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
     answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
     return Submission(path, answers, twice, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
-def _lost(found, chapter):
+def _find_unmarked(found, chapter):
     """The exercises of the file's chapters that no cell is marked with; of all chapters where nothing tells which."""
     chapters = {chapter_of(id) for id in found} | {chapter}
     known = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
     return [id for id in known if id not in found]
 
 
-def _by_function(texts, lost):
+def _match_by_function(texts, lost):
     """The exercises whose function exactly these texts define, where one name means one exercise."""
     names: dict[str, list[str]] = {}
     for id in lost:
@@ -111,19 +109,19 @@ def _by_function(texts, lost):
     return found
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     """The value, or an empty mapping where a broken file holds something else."""
     return value if isinstance(value, dict) else {}
 
 
-def _exercise_of(cell: Any) -> str | None:
+def _identify_exercise(cell: Any) -> str | None:
     """The exercise that a cell answers, by its id, or that in the metadata of Colab or nbgrader, or the book's own.
 
     Cells of an edition before name it by its number then. "" is another cell of the book, None one of which nothing is
     known.
     """
-    metadata = _mapping(_mapping(cell).get("metadata"))
-    for name in (cell.get("id"), metadata.get("id"), _mapping(metadata.get("nbgrader")).get("grade_id")):
+    metadata = _as_mapping(_as_mapping(cell).get("metadata"))
+    for name in (cell.get("id"), metadata.get("id"), _as_mapping(metadata.get("nbgrader")).get("grade_id")):
         kind, _, rest = str(name).partition("-")
         numbered = _BY_NUMBER.fullmatch(rest)
         id = current_id(".".join(numbered.groups())) if numbered else rest
@@ -135,13 +133,13 @@ def _exercise_of(cell: Any) -> str | None:
     return id if isinstance(tags, list) and "exercise" in tags and id in exercise_ids() else None
 
 
-def _text(cell: Any, kind: str = "code") -> str | None:
+def _read_text(cell: Any, kind: str = "code") -> str | None:
     """The text of a cell of this kind, cut where it is endless, or None where it is none or has none."""
-    if _mapping(cell).get("cell_type") != kind:
+    if _as_mapping(cell).get("cell_type") != kind:
         return None
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]
     if not all(isinstance(line, str) for line in lines):
         return None
-    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")[:MOST_OF_A_CELL]
+    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")[:MAX_CELL_CHARACTERS]
     return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written again

@@ -35,7 +35,7 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
     chapters = sorted({task.key[1] for task in tasks})
     texts = {chapter: list(setups[chapter]) for chapter in chapters}
     cells = [
-        _silent(
+        _make_silent_cell(
             "from labkit.grading.judge import Judge, compile_checks\n"
             "from labkit.grading.process import limit_memory, tie_to_parent\n\n"
             "tie_to_parent()\nlimit_memory()\ncompile_checks()\n"
@@ -44,26 +44,26 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
         )
     ]
     for number, task in enumerate(tasks):
-        cells.append(_silent(f"judge = Judge(setups[{task.key[1]!r}], seed={seed})", id=f"task-{number}"))
+        cells.append(_make_silent_cell(f"judge = Judge(setups[{task.key[1]!r}], seed={seed})", id=f"task-{number}"))
         for id, text in task.answers.items():
             if id in task.read:
-                cells.append(_silent(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell(number, id)}"))
+                cells.append(_make_silent_cell(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell_id(number, id)}"))
             else:
                 verdict = new_output("stream", name="stdout", text=f"{SOLVED}\n")
                 source = f"judge({id!r}, {text!a})"
-                cells.append(new_code_cell(source, id=_cell(number, id), execution_count=1, outputs=[verdict]))
+                cells.append(new_code_cell(source, id=_cell_id(number, id), execution_count=1, outputs=[verdict]))
     return new_notebook(cells=cells, metadata=METADATA)
 
 
 def answer_cells(tasks: Iterable[Task]) -> dict[str, tuple[Task, str]]:
     """Task and exercise of each cell that judges an answer, by the cell's id, in order."""
-    return {_cell(number, id): (task, id) for number, task in enumerate(tasks) for id in task.pending}
+    return {_cell_id(number, id): (task, id) for number, task in enumerate(tasks) for id in task.pending}
 
 
-def _cell(number, id):
+def _cell_id(number, id):
     return f"answer-{number}-{id}"
 
 
-def _silent(source, id):
+def _make_silent_cell(source, id):
     """A cell that only has to run: what it warns of is compared with nothing."""
     return new_code_cell(source, id=id, execution_count=1, metadata={"tags": ["nbval-ignore-output"]})

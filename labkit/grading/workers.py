@@ -13,7 +13,7 @@ class SchedulerError(Exception):
 
 
 @contextmanager
-def workers_of(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
+def start_workers(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
     """An executor, and how many batches it judges at a time.
 
     The workers of a cluster need this version of labkit (distributed.dask.org, "Client").

@@ -9,7 +9,7 @@ from answers import variants
 from exercise_cells import cell, function
 
 from labkit import check, cuda
-from labkit.checking.check import judge, add_line
+from labkit.checking.check import add_line, judge
 from labkit.checking.source import run_cell
 from labkit.exercises import exercise
 

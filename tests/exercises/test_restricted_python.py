@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from labkit.checking.restricted_python import run_calls, readable_attributes
+from labkit.checking.restricted_python import readable_attributes, run_calls
 from labkit.checking.source import run_cell
 from labkit.simulator.errors import KernelError
 

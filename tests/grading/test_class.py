@@ -90,7 +90,7 @@ def kill_a_worker(stop):
 def test_a_class_is_graded_whole_with_a_worker_killed_and_the_run_cut_off(students, tmp_path, monkeypatch):
     assessment = Assessment(students={name: {} for name in students})
     arguments = ([tmp_path / "class"], tmp_path / "grades", assessment)
-    monkeypatch.setattr(judging, "MOST_TASKS", max(3, STUDENTS // 12))
+    monkeypatch.setattr(judging, "MAX_TASKS", max(3, STUDENTS // 12))
     stop = threading.Event()
     killer = threading.Thread(target=kill_a_worker, args=[stop])
     killer.start()

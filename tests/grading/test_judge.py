@@ -174,11 +174,11 @@ def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
 def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
     """Or a student could choose not to be graded."""
     name = "\U00020000" * 20_000
-    drawn = '"' * picture.MOST_CHARACTERS, "\U00020000" * 20_000
-    monkeypatch.setattr("labkit.grading.judge.picture_of", lambda trace, line: drawn)
+    drawn = '"' * picture.MAX_CHARACTERS, "\U00020000" * 20_000
+    monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda trace, line: drawn)
     said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["write-saxpy"][1]
     assert json.loads(said)["reason"] == "input changed"
-    assert len(said) < plugin.MOST_CHARACTERS - 100
+    assert len(said) < plugin.MAX_CHARACTERS - 100
 
 
 def test_what_is_too_much_for_ipython_is_told_so(judged, monkeypatch):

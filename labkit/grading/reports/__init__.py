@@ -8,16 +8,16 @@ from pathlib import Path
 
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
-from labkit.grading.reports.data import data
-from labkit.grading.reports.junit import junit
-from labkit.grading.reports.page import Picture, file_name, page
-from labkit.grading.reports.platforms import canvas, moodle
-from labkit.grading.reports.summary import summary
-from labkit.grading.reports.tables import gradebook, rows
+from labkit.grading.reports.data import make_json
+from labkit.grading.reports.junit import make_junit
+from labkit.grading.reports.page import Picture, file_name, make_page
+from labkit.grading.reports.platforms import make_canvas_csv, make_moodle_csv
+from labkit.grading.reports.summary import make_summary
+from labkit.grading.reports.tables import make_gradebook_csv, make_rows_csv
 
 PAGES = "students"
 DATA = "grades.json"
-PLATFORMS = {"canvas.csv": canvas, "moodle.csv": moodle}
+PLATFORMS = {"canvas.csv": make_canvas_csv, "moodle.csv": make_moodle_csv}
 
 
 def write_reports(
@@ -36,18 +36,20 @@ def write_reports(
     """
     assessment = assessment or Assessment()
     written = {
-        folder / "grades.xml": junit(grades),
-        folder / "grades.csv": rows(grades),
-        folder / "gradebook.csv": gradebook(grades, assessment.students),
-        folder / DATA: data(grades, remark, assessment.assignment),
-        folder / "summary.md": summary(grades, remark),
+        folder / "grades.xml": make_junit(grades),
+        folder / "grades.csv": make_rows_csv(grades),
+        folder / "gradebook.csv": make_gradebook_csv(grades, assessment.students),
+        folder / DATA: make_json(grades, remark, assessment.assignment),
+        folder / "summary.md": make_summary(grades, remark),
     }
     if assessment.assignment:
         written |= {folder / name: made(grades, assessment.assignment) for name, made in PLATFORMS.items()}
     for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {}, assessment)
+        written[folder / PAGES / file_name(student)] = make_page(
+            student, list(own), texts or {}, pictures or {}, assessment
+        )
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
-    for path in _of_run_before(folder):
+    for path in _find_old_reports(folder):
         if path not in written:
             path.unlink(missing_ok=True)
     for path, text in written.items():
@@ -55,7 +57,7 @@ def write_reports(
     return list(written)
 
 
-def _of_run_before(folder: Path) -> Iterable[Path]:
+def _find_old_reports(folder: Path) -> Iterable[Path]:
     """The files that not every run writes, and that the one before wrote, as its data tell: no others are ours."""
     try:
         before = json.loads((folder / DATA).read_text(encoding="utf-8"))

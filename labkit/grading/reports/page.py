@@ -13,8 +13,8 @@ from labkit.exercises import exercise
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
 
-MOST_DRAWN = 160_000  # characters of pictures on a page
-AROUND = 2  # lines of the answer that are shown before and after the one that is meant
+MAX_PICTURE_CHARACTERS = 160_000  # characters of pictures on a page
+CONTEXT_LINES = 2  # lines of the answer that are shown before and after the one that is meant
 HIDDEN = {  # what is said where the run itself is not to be known
     "result": "The result is wrong on sizes that are drawn anew for each grading.",
     "unwritten": "Part of the result is never written, on sizes that are drawn anew for each grading.",
@@ -58,7 +58,7 @@ class Picture:
         )
 
 
-def page(
+def make_page(
     student: str,
     rows: list[Grade],
     texts: Mapping[tuple[str, str], str],
@@ -68,30 +68,30 @@ def page(
     """The page of a student. It names no seed and no drawn size, and of others nothing."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
-    for _, group in groupby(rows, key=_section):
+    for _, group in groupby(rows, key=_section_key):
         section = list(group)
         row = section[0]
         key = row.submission, row.exercise
         picture = pictures[key].html if key in pictures and not row.hidden else ""
-        if drawn + len(picture) > MOST_DRAWN:
+        if drawn + len(picture) > MAX_PICTURE_CHARACTERS:
             picture = "<p>There is a picture of this run too, for which the page has no room: run the check.</p>"
         drawn += len(picture)
-        parts.append(_part(section, texts.get(key, ""), picture))
+        parts.append(_make_section(section, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
         f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n"
-        f"<p>{escape(_circumstances(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
 def file_name(student: str) -> str:
     """A name for the page of a student."""
-    return f"{plain_name(student)}.html"
+    return f"{make_safe_name(student)}.html"
 
 
-def plain_name(text: str) -> str:
+def make_safe_name(text: str) -> str:
     """A name that every file system takes, and no two texts share."""
     plain = re.sub(r"[^\w-]", "-", text, flags=re.ASCII)[:40]
     digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
@@ -109,7 +109,7 @@ def headline(*rows: Grade) -> str:
     return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
 
-def told(row: Grade) -> list[str]:
+def explain(row: Grade) -> list[str]:
     """The lines that a student is told: of a run on sizes that nobody is to know, only what kind of fault it is."""
     said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     said = said if row.hidden and row.reason != "solved" else row.message
@@ -117,7 +117,7 @@ def told(row: Grade) -> list[str]:
     return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
 
 
-def _circumstances(student, assessment):
+def _describe_assignment(student, assessment):
     """Which work was graded and when it was due, as far as that is known, and how."""
     collected, deadline = assessment.collected.get(student), assessment.deadline
     known = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
@@ -129,26 +129,26 @@ def _circumstances(student, assessment):
     return " ".join([*known, DRAWN_ANEW])
 
 
-def _section(row):
+def _section_key(row):
     """Equal for rows that make one section: missing ones of which the same is told."""
-    return (row.points, told(row)) if row.reason == "missing" else (row.submission, row.exercise)
+    return (row.points, explain(row)) if row.reason == "missing" else (row.submission, row.exercise)
 
 
-def _part(rows, text, picture):
+def _make_section(rows, text, picture):
     row = rows[0]
     kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in told(row))
-    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in explain(row))
+    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_quote_line(row, text)}{picture}"
     return f'<section class="{kind}">{content}</section>'
 
 
-def _excerpt(row, text):
+def _quote_line(row, text):
     lines = text.split("\n")
     if row.line is None or not 1 <= row.line <= len(lines):
         return ""
-    first = max(1, row.line - AROUND)
+    first = max(1, row.line - CONTEXT_LINES)
     shown = []
-    for number, line in enumerate(lines[first - 1 : row.line + AROUND], first):
+    for number, line in enumerate(lines[first - 1 : row.line + CONTEXT_LINES], first):
         line = escape(f"{number:4} {''.join(c if c.isprintable() else ' ' for c in line[:200])}")
         shown.append(f"<mark>{line}</mark>" if number == row.line else line)
     return f"<pre>{chr(10).join(shown)}</pre>"
