@@ -1,4 +1,4 @@
-"""Feedback notebooks: a student's own cells without their outputs, and the verdict under each exercise."""
+"""Feedback notebooks: a student's own cells without outputs, with the verdict below each exercise."""
 
 import json
 from collections.abc import Iterable
@@ -18,9 +18,9 @@ FILE = "feedback.zip"
 
 
 def write_feedback(files: Iterable[HandedIn], grades: Iterable[Grade], out: Path) -> None:
-    """Write `feedback.zip`: a notebook for each file that could be read, in a folder for each student.
+    """Write `feedback.zip`: one notebook per file that could be read, one folder per student.
 
-    They are in an archive, where no later run takes them for work that was handed in.
+    It is an archive, so that no later run takes the notebooks for work that was handed in.
     """
     rows: dict[str, list[Grade]] = {}
     for row in grades:
@@ -35,7 +35,7 @@ def write_feedback(files: Iterable[HandedIn], grades: Iterable[Grade], out: Path
 
 
 def make_feedback(file: HandedIn, rows: list[Grade]) -> str:
-    """The text of a file's notebook; verdicts on what no cell answers stand at its end."""
+    """Return the text of a file's feedback notebook; verdicts on what no cell answers come last."""
     waiting = list(rows)
     cells = []
     for kind, text in file.submission.cells:
@@ -50,10 +50,10 @@ def make_feedback(file: HandedIn, rows: list[Grade]) -> str:
     return json.dumps(notebook, indent=1) + "\n"
 
 
-def _choose_path(file, taken):
-    """The place of a file's notebook; equal names are numbered."""
+def _choose_path(file, used):
+    """Choose the path of a file's notebook; equal names are numbered."""
     stem = f"{make_safe_name(file.student)}/{make_safe_name(file.submission.path.stem)}"
-    return next(name for number in count() if (name := f"{stem}{number or ''}.ipynb") not in taken)
+    return next(name for number in count() if (name := f"{stem}{number or ''}.ipynb") not in used)
 
 
 def _make_cell(kind, text):
@@ -62,5 +62,5 @@ def _make_cell(kind, text):
 
 
 def _format_verdict(row):
-    """A cell's Markdown, in which nothing of a student's is Markdown."""
+    """Return the Markdown of a verdict, in which nothing of a student's is Markdown."""
     return "\n\n".join([f"**{escape_markdown(headline(row))}**", *(escape_markdown(line) for line in explain(row))])

@@ -1,4 +1,4 @@
-"""Finds and reads what strangers hand in: links, devices, folders and endless files give a reason, never a surprise."""
+"""Safe search and reading of files that strangers hand in: odd ones (links, devices, endless files) give a reason."""
 
 import os
 import stat
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_BYTES = 16 << 20  # of a notebook
-MAX_NOTEBOOKS = 1000  # of a student
+MAX_BYTES = 16 << 20  # per notebook
+MAX_NOTEBOOKS = 1000  # per student
 MAX_DEPTH = 32
 
 
 class Unreadable(Exception):
-    """A file that is not read; the message says why in a sentence."""
+    """A file cannot be read; the message says why in a sentence."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file to grade, or why it is none; `root` is the path under which it was found."""
+    """A file to grade, or the reason why it cannot be graded; `root` is the path under which it was found."""
 
     path: Path
     root: Path
@@ -26,10 +26,10 @@ class Found:
 
 
 def find(root: Path) -> Iterator[Found]:
-    """The notebooks at a path, sorted; what bears a notebook's name and is none has a complaint.
+    """Yield the notebooks at a path, sorted; what only has a notebook's name gets a complaint.
 
-    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are passed over. Each folder that
-    stands right at the path may hold so many notebooks, for it may be a student's.
+    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are skipped. Each folder directly at
+    the path may be a student's, so the limit of notebooks holds for it.
     """
     if root.is_symlink() or not root.is_dir():
         yield Found(root, root)
@@ -37,11 +37,11 @@ def find(root: Path) -> Iterator[Found]:
     counts = Counter()
     for found in _scan(root, root, 0):
         folder, *inside = found.path.relative_to(root).parts or [""]
-        place = folder if inside else ""
-        counts[place] += 1
-        if counts[place] <= MAX_NOTEBOOKS:
+        owner = folder if inside else ""
+        counts[owner] += 1
+        if counts[owner] <= MAX_NOTEBOOKS:
             yield found
-        elif counts[place] == MAX_NOTEBOOKS + 1:
+        elif counts[owner] == MAX_NOTEBOOKS + 1:
             complaint = f"More than {MAX_NOTEBOOKS:,} notebooks are here: the rest was left out."
             yield Found(found.path, root, complaint)
 
@@ -66,7 +66,7 @@ def _scan(folder, root, depth):
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a plain file of moderate size; opening it waits for nobody and follows no link."""
+    """Return the content of a regular file of moderate size; opening it never blocks and follows no link."""
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY"):
         flags |= getattr(os, name, 0)
@@ -98,6 +98,6 @@ def _explain_irregular(mode):
 
 
 def printable_path(path: Path | str) -> str:
-    """A path as text that can be printed and told from any other: odd characters are escaped."""
+    """Return a path as text that can be printed and is unique: odd characters are escaped."""
     text = path.as_posix() if isinstance(path, Path) else path
     return "".join(c if c.isprintable() and c != "\\" else ascii(c)[1:-1] for c in text)

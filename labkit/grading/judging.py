@@ -1,4 +1,4 @@
-"""Judges the answers of a class: in batches, each under nbval in a fresh kernel, resumed where one hangs or dies."""
+"""The judging of a class: batches of answers, each under nbval in a fresh kernel, resumed if one hangs or dies."""
 
 import json
 from collections import deque
@@ -12,7 +12,7 @@ from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import START, Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
-MAX_TASKS = 48  # in a batch: a kernel takes some seconds to start, which they share
+MAX_TASKS = 48  # per batch, which shares the seconds that a kernel takes to start
 TRIES = 3
 
 
@@ -22,7 +22,7 @@ class CannotJudge(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What the answers of one run are judged with."""
+    """The seed and the time limit of one run."""
 
     seed: int
     cell_timeout_s: float = CELL_TIMEOUT_S
@@ -30,14 +30,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Batch:
-    """Tasks for one kernel; `lost` kernels in a row ended on the first answer of a lone task."""
+    """Tasks for one kernel; the last `lost` kernels all ended on the first answer of a single task."""
 
     tasks: tuple[Task, ...]
     lost: int = 0
 
     @property
-    def now(self) -> tuple[Task, ...]:
-        """What its kernel is given: after a loss the first answer alone, so that no other is blamed."""
+    def current(self) -> tuple[Task, ...]:
+        """The tasks of its kernel: after a loss only the first answer, so that no other is blamed."""
         if not self.lost:
             return self.tasks
         (task,) = self.tasks
@@ -47,10 +47,14 @@ class Batch:
 def judge_tasks(
     tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], limits: Limits, executor: Executor, workers: int
 ) -> Iterator[tuple[Task, str, Judgement | None]]:
-    """Task, exercise and judgement of every answer, as they come; no judgement where none could be had in three tries.
+    """Yield the task, exercise and judgement of every answer, as they come.
 
-    An answer loses by a hang alone: in a kernel of its own. One whose kernel dies again and again has no judgement.
-    Where the judge would not start without any answer either, none is to blame: that raises CannotJudge.
+    Only an answer that hangs in a kernel of its own fails for that. One whose kernel dies three times has no judgement.
+
+    Raises
+    ------
+    CannotJudge
+        The judge does not start without any answer either.
     """
     waiting = deque(_make_batches(list(tasks), workers))
     running: dict[Future, Batch] = {}
@@ -68,12 +72,12 @@ def judge_tasks(
 
 
 def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits) -> dict[str, CellResult]:
-    """The results of a batch by cell; runs in a worker, which may be on another machine."""
-    return run_notebook(trusted_notebook(batch.now, setups, limits.seed), limits.cell_timeout_s)
+    """Return the results of a batch by cell; runs in a worker, which may be on another machine."""
+    return run_notebook(trusted_notebook(batch.current, setups, limits.seed), limits.cell_timeout_s)
 
 
 def _require_start(setups, limits, executor):
-    """Raise CannotJudge where a notebook without answers does not start."""
+    """Raise CannotJudge if a notebook without answers does not start."""
     for _ in range(TRIES):
         try:
             start = executor.submit(run_batch, Batch(()), setups, limits).result()[START]
@@ -81,28 +85,29 @@ def _require_start(setups, limits, executor):
             start = CellResult(False, False, True, f"{type(error).__name__}: {error}")
         if start.passed:
             return
-    said = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
+    output = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
     raise CannotJudge(
         "The judge does not start on this machine, which is no fault of the answers: install labkit and the packages "
-        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{make_printable(said)}"
+        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{make_printable(output)}"
     )
 
 
 def _make_batches(tasks, workers):
-    """Tasks of the same chapter stand together, which spares a kernel the preparations for another."""
+    """Group tasks by chapter, which saves a kernel the setup of others."""
     tasks = sorted(tasks, key=lambda task: task.key[1])
     size = max(1, min(MAX_TASKS, -(-len(tasks) // workers)))
     return [Batch(tuple(tasks[first : first + size])) for first in range(0, len(tasks), size)]
 
 
 def _read_results(batch, results, limits, waiting):
-    """The judgements in the results; what is left is put among the waiting, a task whose kernel broke by itself."""
-    cells = answer_cells(batch.now)
-    judged = {cell: found for cell in cells if (found := _read_judgement(results.get(cell))) is not None}
+    """Yield the judgements in the results; queue the tasks that are left, alone the one whose kernel broke."""
+    cells = answer_cells(batch.current)
+    judgements = {cell: _read_judgement(results.get(cell)) for cell in cells}
+    judged = {cell: judgement for cell, judgement in judgements.items() if judgement is not None}
     for cell, judgement in judged.items():
         yield *cells[cell], judgement
     done = {(cells[cell][0].key, cells[cell][1]) for cell in judged}
-    left = [replace(task, read=task.read | {id for key, id in done if key == task.key}) for task in batch.tasks]
+    left = [replace(task, done=task.done | {id for key, id in done if key == task.key}) for task in batch.tasks]
     left = [task for task in left if task.pending]
     broken = next((cell for cell in cells if cell not in judged), None)
     if len(batch.tasks) > 1 and broken is not None:
@@ -132,13 +137,13 @@ def _make_timeout_judgement(limits):
 
 
 def _read_judgement(result: CellResult | None) -> Judgement | None:
-    """What a cell says, where nbval's comparison and the words of the judge agree; points are nbval's alone."""
+    """Read a cell's judgement if nbval's comparison and the judge's words agree; points are only nbval's."""
     if result is None or result.hung or result.dead:
         return None
     if result.passed:
         return Judgement(SOLVED, "Solved.")
-    said, _, rest = result.said.partition("\n")
+    outcome, _, details = result.said.partition("\n")
     try:
-        return Judgement(**json.loads(rest)) if said == NOT_SOLVED else None
+        return Judgement(**json.loads(details)) if outcome == NOT_SOLVED else None
     except ValueError:
         return None

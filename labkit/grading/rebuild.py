@@ -1,4 +1,4 @@
-"""The book's chapters, and a learner's answers put into one of them."""
+"""The book's chapters, and chapters rebuilt with a learner's answers."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,18 +14,18 @@ from labkit.exercises.contents import NOTEBOOKS, slug_of
 
 @cache
 def read_chapters() -> dict[str, nbformat.NotebookNode]:
-    """The blank notebook of each chapter that has exercises, by its slug."""
+    """Read the blank notebook of each chapter that has exercises, by its slug."""
     return _read(places.folder("notebooks"))
 
 
 @cache
 def read_solved_chapters() -> dict[str, nbformat.NotebookNode]:
-    """The solved ones, as far as this copy of the book has them."""
+    """Read the solved notebooks, as far as this copy of the book has them."""
     return _read(places.folder("notebooks") / "solutions")
 
 
 def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbformat.NotebookNode:
-    """The part of a chapter that runs these answers: setup cells and answers."""
+    """Make the part of a chapter that runs these answers: setup cells and answers."""
     answer_of = {exercise_cell_id(exercise): answer for exercise, answer in answers.items()}
     cells = []
     for cell in chapter.cells:
@@ -35,7 +35,7 @@ def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbfor
 
 
 def read_setups(chapter: nbformat.NotebookNode) -> list[str]:
-    """The text of the chapter's setup cells."""
+    """Return the text of the chapter's setup cells."""
     return [cell.source for cell in chapter.cells if is_setup_cell(cell)]
 
 

@@ -1,4 +1,4 @@
-"""Reads what learners hand in: the exercise cells' text, and nothing else of the file."""
+"""The reader of submissions: it takes the text of exercise cells, and nothing else of the file."""
 
 import json
 import re
@@ -13,33 +13,28 @@ from labkit.exercises.contents import current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
 MAX_CELLS = 5000
-MAX_CELL_CHARACTERS = MAX_CHARACTERS + 1  # which is judged to be too long
-_BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # how an edition before ends the ids of cells
-MAX_ALL_CHARACTERS = 1 << 20  # what they put out is not kept
+MAX_CELL_CHARACTERS = MAX_CHARACTERS + 1  # one more, so that it is judged to be too long
+_BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # the end of cell ids in an earlier edition
+MAX_ALL_CHARACTERS = 1 << 20  # without outputs
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One notebook as handed in.
-
-    `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
-    taken, `recovered` the ids of those that were found by the name of their function, `chapter` the slug of the
-    chapter that the file says it is, `complaint` why it could not be read. `cells` are all of them, as kind and text.
-    """
+    """One notebook as handed in."""
 
     path: Path
-    answers: Mapping[str, str] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    chapter: str = ""
-    complaint: str = ""
-    recovered: frozenset[str] = frozenset()
-    cells: tuple[tuple[str, str], ...] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)  # text by exercise id
+    refused: Mapping[str, str] = field(default_factory=dict)  # reason by exercise id, if an answer cannot be taken
+    chapter: str = ""  # slug of the chapter that the file says it is
+    complaint: str = ""  # the reason why it could not be read
+    recovered: frozenset[str] = frozenset()  # ids of answers that were found by the name of their function
+    cells: tuple[tuple[str, str], ...] = ()  # kind and text of all cells
 
 
 def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
-    """The files to grade, which are those named and the notebooks in the folders named, and those left out of them.
+    """Find the files to grade: the named files and the notebooks in the named folders; and the files left out.
 
-    The book's own solutions are left out, unless they are named: a fork of the book holds them, whoever wrote the rest.
+    The book's own solutions are left out unless they are named, because every fork of the book holds them.
     """
     found = {entry.path: entry for path in paths for entry in find(path)}
     named = {path.absolute() for path in paths}
@@ -53,7 +48,7 @@ def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
 
 
 def read_submission(path: Path) -> Submission:
-    """The answers in a notebook; a file that is none gives a complaint instead of an error."""
+    """Read the answers in a notebook; a file that is not a notebook gives a complaint instead of an error."""
     try:
         notebook = json.loads(read_bytes(path).decode("utf-8-sig"))
         cells = notebook["cells"]
@@ -72,9 +67,8 @@ def read_submission(path: Path) -> Submission:
     kinds = ("code", "markdown")
     all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _read_text(cell, kind)) is not None)
     if sum(len(text) for _, text in all_cells) > MAX_ALL_CHARACTERS:
-        return Submission(
-            path, complaint=f"The cells hold more than {MAX_ALL_CHARACTERS:,} characters: hand in the chapter alone."
-        )
+        complaint = f"The cells hold more than {MAX_ALL_CHARACTERS:,} characters: hand in the chapter alone."
+        return Submission(path, complaint=complaint)
     chapter = slug_of(str(_as_mapping(_as_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
     texts = [(_identify_exercise(cell), text) for cell in cells if (text := _read_text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
@@ -84,22 +78,23 @@ def read_submission(path: Path) -> Submission:
     strays = [text for id, text in texts if id is None]
     recovered = _match_by_function(strays, _find_unmarked(found, chapter))
     found |= recovered
-    twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
-    answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
-    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered), cells=all_cells)
+    counts = {id: len(versions) for id, versions in found.items() if len(versions) > 1}
+    refused = {id: f"{count} cells claim to be the answer: keep one." for id, count in counts.items()}
+    answers = {id: next(iter(versions)) for id, versions in found.items() if id not in refused}
+    return Submission(path, answers, refused, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
 def _find_unmarked(found, chapter):
-    """The exercises of the file's chapters that no cell is marked with; of all chapters where nothing tells which."""
+    """Return the exercises of the file's chapters that mark no cell; of all chapters if its chapters are unknown."""
     chapters = {chapter_of(id) for id in found} | {chapter}
-    known = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
-    return [id for id in known if id not in found]
+    ids = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
+    return [id for id in ids if id not in found]
 
 
-def _match_by_function(texts, lost):
-    """The exercises whose function exactly these texts define, where one name means one exercise."""
+def _match_by_function(texts, ids):
+    """Match texts to exercises by the function that they define, if its name belongs to only one exercise."""
     names: dict[str, list[str]] = {}
-    for id in lost:
+    for id in ids:
         names.setdefault(exercise(id).function, []).append(id)
     found: dict[str, dict[str, None]] = {}
     for text in texts:
@@ -110,15 +105,14 @@ def _match_by_function(texts, lost):
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
-    """The value, or an empty mapping where a broken file holds something else."""
+    """Return the value, or an empty mapping if a broken file holds something else."""
     return value if isinstance(value, dict) else {}
 
 
 def _identify_exercise(cell: Any) -> str | None:
-    """The exercise that a cell answers, by its id, or that in the metadata of Colab or nbgrader, or the book's own.
+    """Return the exercise that a cell answers, by its id or its metadata from Colab, nbgrader or the book.
 
-    Cells of an edition before name it by its number then. "" is another cell of the book, None one of which nothing is
-    known.
+    Cells of an earlier edition name it by its number then. "" means another cell of the book, None an unknown cell.
     """
     metadata = _as_mapping(_as_mapping(cell).get("metadata"))
     for name in (cell.get("id"), metadata.get("id"), _as_mapping(metadata.get("nbgrader")).get("grade_id")):
@@ -134,7 +128,7 @@ def _identify_exercise(cell: Any) -> str | None:
 
 
 def _read_text(cell: Any, kind: str = "code") -> str | None:
-    """The text of a cell of this kind, cut where it is endless, or None where it is none or has none."""
+    """Return the text of a cell, cut if it is too long; None if it is of another kind or has no text."""
     if _as_mapping(cell).get("cell_type") != kind:
         return None
     source = cell.get("source")

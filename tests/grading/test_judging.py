@@ -38,7 +38,7 @@ class Worker:
     def __call__(self, batch: Batch, setups, limits):
         self.batches.append([task.key[0] for task in batch.tasks])
         results = {START: CellResult(True, False, False, "")}
-        for cell, (task, id) in answer_cells(batch.now).items():
+        for cell, (task, id) in answer_cells(batch.current).items():
             fate = task.answers[id]
             if fate == "hangs":
                 results[cell] = CellResult(False, True, False, "")

@@ -26,7 +26,7 @@ def committed(late_h):
     [(-1, 10, 4), (0, 10, 4), (1, 10, 3.6), (24, 10, 3.6), (25, 10, 3.2), (24 * 30, 10, 0), (1, 100, 0), (1, 0, 4)],
 )
 def test_each_day_begun_costs_its_share(late_h, percent, points):
-    graded = Deadline(DUE, percent).applied(row(4), committed(late_h))
+    graded = Deadline(DUE, percent).apply(row(4), committed(late_h))
     assert graded.points == points
     assert ("Late" in graded.late) == (late_h > 0)
 
@@ -41,9 +41,9 @@ def test_a_day_alone_ends_at_midnight():
 
 def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
     for collected in (None, Collected("ann")):
-        graded = Deadline(DUE).applied(row(4), collected)
+        graded = Deadline(DUE).apply(row(4), collected)
         assert graded.points == 4 and "No commit time" in graded.late
-    assert Deadline(DUE, 10).applied(row(None), committed(24)).points is None
+    assert Deadline(DUE, 10).apply(row(None), committed(24)).points is None
 
 
 def test_the_best_of_several_answers_counts():
@@ -63,8 +63,8 @@ def test_files_without_an_exercise_keep_their_rows():
 
 @pytest.mark.parametrize("collected", [None, committed(24)])
 def test_lateness_is_not_spoken_of_where_there_is_nothing_to_lose(collected):
-    assert Deadline(DUE, 10).applied(row(0), collected) == row(0)
-    assert Deadline(DUE, 10).applied(row(None), collected).late  # whoever grades it must know
+    assert Deadline(DUE, 10).apply(row(0), collected) == row(0)
+    assert Deadline(DUE, 10).apply(row(None), collected).late  # the teacher must know
 
 
 def given_by_hand(tmp_path, rows, text):
@@ -85,7 +85,7 @@ def test_a_comment_is_no_duty(tmp_path):
 
 
 def test_points_by_hand_are_not_those_of_a_late_answer(tmp_path):
-    late = Deadline(DUE, 10).applied(row(4), committed(25))
+    late = Deadline(DUE, 10).apply(row(4), committed(25))
     (graded,) = given_by_hand(tmp_path, [late], "student,exercise,points\nann,write-saxpy,4\n")
     assert (graded.points, graded.late) == (4, "")
 

@@ -262,7 +262,7 @@ def test_a_page_tells_no_drawn_size_and_no_seed(written):
     page = (written / "students" / "ben.html").read_text(encoding="utf-8")
     assert "drawn anew" in page and "<mark>   2 b</mark>" in page
     for secret in ("33", "seed", "17.5", "18.5", "ann", "<img"):
-        assert secret not in page.replace(reports.page.__globals__["STYLE"], "")
+        assert secret not in page.replace(reports.page.STYLE, "")
 
 
 def test_a_summary_is_text_in_tables(written):

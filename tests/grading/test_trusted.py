@@ -54,7 +54,7 @@ def test_the_cells_of_answers_are_told_by_their_ids():
     task = Task(
         ("ann", "first-gpu-matmul"),
         {"write-saxpy": SAXPY, "rows-and-columns": "", "neighbours-together": ""},
-        read=frozenset({"rows-and-columns"}),
+        done=frozenset({"rows-and-columns"}),
     )
     assert answer_cells([TASKS[0], task]) == {
         "answer-0-write-saxpy": (TASKS[0], "write-saxpy"),

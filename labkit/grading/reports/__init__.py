@@ -1,4 +1,4 @@
-"""Reports of grades, in one folder; each file is whole at any time."""
+"""Reports of grades in one folder; each file is complete at any time."""
 
 import json
 import os
@@ -28,11 +28,18 @@ def write_reports(
     pictures: Mapping[tuple[str, str], Picture] | None = None,
     assessment: Assessment | None = None,
 ) -> list[Path]:
-    """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
+    """Write the reports, and files for learning platforms if the assessment is that of an assignment.
 
-    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. Where the assessment is
-    that of an assignment, there are files for learning platforms too. Pages and files of an earlier run that have no
-    place in this one are taken away.
+    Pages and files of an earlier run that this one does not write are deleted.
+
+    Parameters
+    ----------
+    grades
+        The rows, those of a student next to each other.
+    texts, pictures
+        The text and picture of each answer, by file and exercise, for the students' pages.
+    remark
+        A sentence on the whole.
     """
     assessment = assessment or Assessment()
     written = {
@@ -43,7 +50,7 @@ def write_reports(
         folder / "summary.md": make_summary(grades, remark),
     }
     if assessment.assignment:
-        written |= {folder / name: made(grades, assessment.assignment) for name, made in PLATFORMS.items()}
+        written |= {folder / name: make(grades, assessment.assignment) for name, make in PLATFORMS.items()}
     for student, own in groupby(grades, key=lambda row: row.student):
         written[folder / PAGES / file_name(student)] = make_page(
             student, list(own), texts or {}, pictures or {}, assessment
@@ -58,7 +65,7 @@ def write_reports(
 
 
 def _find_old_reports(folder: Path) -> Iterable[Path]:
-    """The files that not every run writes, and that the one before wrote, as its data tell: no others are ours."""
+    """Yield the pages and platform files that an earlier run wrote, by its data: no others are ours."""
     try:
         before = json.loads((folder / DATA).read_text(encoding="utf-8"))
         students, assignment = list(before["totals"]), before["assignment"]
@@ -70,7 +77,7 @@ def _find_old_reports(folder: Path) -> Iterable[Path]:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Put a new file in the place of the old one at once, so that nobody reads half of it."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
-    os.replace(beside, path)
+    """Replace a file at once, so that no one reads half of it."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+    os.replace(new, path)

@@ -7,7 +7,7 @@ from labkit.grading.grades import Grade
 
 
 def make_junit(grades: list[Grade]) -> str:
-    """A test suite for each student, and a test case for each exercise; what could not be graded is an error."""
+    """Make one test suite per student and one test case per exercise; what could not be graded is an error."""
     root = ElementTree.Element("testsuites", name="labkit grade")
     for student, rows in groupby(grades, key=lambda row: row.student):
         rows = list(rows)
@@ -22,8 +22,8 @@ def make_junit(grades: list[Grade]) -> str:
                 ElementTree.SubElement(properties, "property", name=name, value=_format_value(getattr(row, name)))
             if row.points is None or _is_failure(row):
                 kind = "error" if row.points is None else "failure"
-                told = ElementTree.SubElement(case, kind, type=row.reason, message=row.message.split("\n")[0])
-                told.text = row.message
+                element = ElementTree.SubElement(case, kind, type=row.reason, message=row.message.split("\n")[0])
+                element.text = row.message
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

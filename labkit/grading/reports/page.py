@@ -1,4 +1,4 @@
-"""A page for each student: what each exercise earned, what is wrong and at which line of their own text."""
+"""A page for each student: the points of each exercise, what is wrong, and the line of their own text."""
 
 import re
 from base64 import b64encode
@@ -13,9 +13,9 @@ from labkit.exercises import exercise
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
 
-MAX_PICTURE_CHARACTERS = 160_000  # characters of pictures on a page
-CONTEXT_LINES = 2  # lines of the answer that are shown before and after the one that is meant
-HIDDEN = {  # what is said where the run itself is not to be known
+MAX_PICTURE_CHARACTERS = 160_000  # on a page
+CONTEXT_LINES = 2  # lines of the answer shown before and after the marked one
+HIDDEN = {  # messages on a run whose sizes must stay unknown
     "result": "The result is wrong on sizes that are drawn anew for each grading.",
     "unwritten": "Part of the result is never written, on sizes that are drawn anew for each grading.",
     "budget": "The result is right, but not within the budget, on sizes that are drawn anew for each grading.",
@@ -42,14 +42,14 @@ mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img {
 
 @dataclass(frozen=True)
 class Picture:
-    """A student's own run, as SVG and in words."""
+    """The picture of a student's own run, as SVG and in words."""
 
     svg: str
     words: str
 
     @cached_property
     def html(self) -> str:
-        """An image, in which no script runs and for which nothing is fetched, whatever the SVG holds."""
+        """An image element that runs no script and fetches nothing, for any SVG."""
         source = b64encode(self.svg.encode("utf-8", "replace")).decode()
         words = escape(self.words)
         return (
@@ -65,7 +65,7 @@ def make_page(
     pictures: Mapping[tuple[str, str], Picture],
     assessment: Assessment,
 ) -> str:
-    """The page of a student. It names no seed and no drawn size, and of others nothing."""
+    """Make the page of a student, without seeds, drawn sizes, or anything of others."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
     for _, group in groupby(rows, key=_section_key):
@@ -87,19 +87,19 @@ def make_page(
 
 
 def file_name(student: str) -> str:
-    """A name for the page of a student."""
+    """Return the file name of a student's page."""
     return f"{make_safe_name(student)}.html"
 
 
 def make_safe_name(text: str) -> str:
-    """A name that every file system takes, and no two texts share."""
+    """Make a unique name that every file system accepts."""
     plain = re.sub(r"[^\w-]", "-", text, flags=re.ASCII)[:40]
     digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return plain if plain and plain == text.lower() else f"{plain}-{digest}"
 
 
 def headline(*rows: Grade) -> str:
-    """What a row is on, or rows that are told together, and their points."""
+    """Return the heading of a row, or of rows of one section, with their points."""
     first, *more = rows
     title = exercise(first.exercise).headline if first.exercise else first.submission
     title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
@@ -110,27 +110,27 @@ def headline(*rows: Grade) -> str:
 
 
 def explain(row: Grade) -> list[str]:
-    """The lines that a student is told: of a run on sizes that nobody is to know, only what kind of fault it is."""
-    said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
-    said = said if row.hidden and row.reason != "solved" else row.message
+    """Return the lines that a student reads: on a run with hidden sizes, only the kind of fault."""
+    message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
+    message = message if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
-    return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
+    return "\n".join(filter(None, [row.by_hand, message, row.note, row.late, ran])).splitlines()
 
 
 def _describe_assignment(student, assessment):
-    """Which work was graded and when it was due, as far as that is known, and how."""
+    """Describe the graded work, its deadline, and the way of grading."""
     collected, deadline = assessment.collected.get(student), assessment.deadline
-    known = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
+    sentences = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
     if collected and collected.commit:
-        of = f" of {collected.time:{TIME}}" if collected.time else ""
-        known.append(f"Commit {collected.commit[:7]}{of}.")
+        date = f" of {collected.time:{TIME}}" if collected.time else ""
+        sentences.append(f"Commit {collected.commit[:7]}{date}.")
     if deadline:
-        known.append(f"Due {deadline.due:{TIME}}.")
-    return " ".join([*known, DRAWN_ANEW])
+        sentences.append(f"Due {deadline.due:{TIME}}.")
+    return " ".join([*sentences, DRAWN_ANEW])
 
 
 def _section_key(row):
-    """Equal for rows that make one section: missing ones of which the same is told."""
+    """Return a key that is equal for rows of one section: missing ones with the same message."""
     return (row.points, explain(row)) if row.reason == "missing" else (row.submission, row.exercise)
 
 

@@ -4,7 +4,7 @@ import re
 
 from labkit.grading.grades import Grade, sum_points
 
-MAX_ROWS = 2000  # a summary may hold a megabyte
+MAX_ROWS = 2000  # a summary may have a megabyte
 MAX_CHARACTERS = 300
 _MARKUP = re.compile(
     r"""[^\w\s,;?/%'"().=+-]  # all punctuation but this,
@@ -17,7 +17,7 @@ _MARKUP = re.compile(
 
 
 def make_summary(grades: list[Grade], remark: str) -> str:
-    """A table of the students, and one of what is less than full."""
+    """Make a table of the students, and one of rows without full points."""
     lines = ["### Points", "", "| student | points | of | not graded |", "|---|---|---|---|"]
     for student, (points, out_of) in sum_points(grades).items():
         missing = sum(row.points is None for row in grades if row.student == student)
@@ -37,10 +37,10 @@ def make_summary(grades: list[Grade], remark: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text on one line in which Markdown and HTML find nothing of theirs: what they would is written as entities."""
-    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    """Put a text on one line, with entities for characters that Markdown or HTML would interpret."""
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", " ".join(text.split()))
 
 
 def _format_cell(text):
-    """Plain text for a table, cut where it is long."""
+    """Return plain text for a table, cut if it is long."""
     return escape_markdown(text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}\u2026")

@@ -9,17 +9,17 @@ from dataclasses import asdict
 from labkit.exercises import position
 from labkit.grading.grades import Grade, sum_points
 
-# At the beginning of a cell, or behind what another spreadsheet takes for its end.
+# At the beginning of a cell, or after what another spreadsheet takes for its end.
 _FORMULA = re.compile(r"(^|[;\t\r\n|])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def make_rows_csv(grades: list[Grade]) -> str:
-    """A line for each row, with all that is known."""
+    """Make one line per row, with all of its fields."""
     return make_csv([asdict(row) for row in grades], list(Grade.__dataclass_fields__))
 
 
 def make_gradebook_csv(grades: list[Grade], roster: Mapping[str, Mapping[str, str]]) -> str:
-    """A line for each student: the roster's columns, points, those of each exercise; empty where one is not graded."""
+    """Make one line per student: the roster's columns, totals, the points of each exercise (empty: not graded)."""
     exercises = sorted({row.exercise for row in grades} - {""}, key=position)
     lines = []
     for student, (points, out_of) in sum_points(grades).items():
@@ -32,7 +32,7 @@ def make_gradebook_csv(grades: list[Grade], roster: Mapping[str, Mapping[str, st
 
 
 def make_csv(lines: list[dict], columns: list[str]) -> str:
-    """A CSV with a heading, from lines that hold values by column."""
+    """Make a CSV with a header from lines that hold values by column."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
@@ -41,7 +41,7 @@ def make_csv(lines: list[dict], columns: list[str]) -> str:
 
 
 def _escape_formula(value):
-    """A cell that no spreadsheet takes for a formula; a whole number of points is written as one: 3, never 3.0."""
+    """Write a value so that no spreadsheet takes it for a formula, and 3.0 points as 3."""
     if isinstance(value, float):
         return f"{value:g}"
     return _FORMULA.sub(r"\1'\2", value) if isinstance(value, str) else value
