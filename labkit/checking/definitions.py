@@ -32,9 +32,9 @@ _OPERATORS = {
     ast.RShift: operator.rshift,
     ast.USub: operator.neg,
 }
-_MATH_FUNCTIONS = ("ceil", "floor", "sqrt", "exp", "log", "log2", "gcd")
+_MATH_FUNCTIONS = {math.ceil, math.floor, math.sqrt, math.exp, math.log, math.log2, math.gcd}
 _MATH_CONSTANTS = ("inf", "nan", "pi", "e")  # of `math` and of NumPy
-_TYPE_LIMITS = {"finfo": (np.finfo, ("min", "max", "eps", "tiny")), "iinfo": (np.iinfo, ("min", "max"))}
+_TYPE_LIMITS = {np.finfo: ("min", "max", "eps", "tiny"), np.iinfo: ("min", "max")}
 _FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
 _RUNS_ITS_CELL = re.compile(r"\A(\s*)%%(?=(capture|time)\b)")  # magics whose cell is Python all the same
 
@@ -161,8 +161,10 @@ def _evaluate(node, scope):
             return _apply_operator(type(sign), _evaluate_number(left, scope), _evaluate_number(right, scope))
         case ast.Attribute(ast.Name(module), name) if name in _MATH_CONSTANTS and scope.get(module) in (np, math):
             return getattr(scope[module], name)
-        case ast.Attribute(ast.Call(function, [type_], []), name) if limits := _limits_function(function, name, scope):
-            return getattr(limits(_check_scalar_type(_evaluate(type_, scope))), name)
+        case ast.Attribute(ast.Call(limits, [type_], []), name) if name in _TYPE_LIMITS.get(
+            _look_up(limits, scope), ()
+        ):
+            return getattr(_look_up(limits, scope)(_check_scalar_type(_evaluate(type_, scope))), name)
         case ast.Attribute(ast.Name(module), name) if scope.get(module) in (np, numba):
             return _check_scalar_type(getattr(scope[module], name, None))
         case ast.Attribute(ast.Name(module), name) if scope.get(module) is ptx and type(getattr(ptx, name, 0.0)) is int:
@@ -173,8 +175,10 @@ def _evaluate(node, scope):
             return float(text)
         case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in scope:
             return _FUNCTIONS[name](*(_evaluate_number(argument, scope) for argument in arguments))
-        case ast.Call(function, arguments, []) if (compute := _math_function(function, scope)) is not None:
-            return _check_range(compute(*(_evaluate_number(argument, scope) for argument in arguments)))
+        case ast.Call(function, arguments, []) if _look_up(function, scope) in _MATH_FUNCTIONS:
+            return _check_range(
+                _look_up(function, scope)(*(_evaluate_number(argument, scope) for argument in arguments))
+            )
         case ast.Subscript(value, index):
             return _evaluate(value, scope)[_evaluate_number(index, scope)]
         case ast.Call(function, [argument], []):
@@ -182,28 +186,13 @@ def _evaluate(node, scope):
     raise _NotConstant
 
 
-def _limits_function(node, name, scope):
-    """Return `np.finfo` or `np.iinfo` if a call names it and it has the limit `name`."""
-    for function, (limits, names) in _TYPE_LIMITS.items():
-        match node:
-            case ast.Attribute(ast.Name(module), attribute):
-                matches = attribute == function and scope.get(module) is np
-            case ast.Name(bound):
-                matches = scope.get(bound) is limits
-            case _:
-                matches = False
-        if matches and name in names:
-            return limits
-    return None
-
-
-def _math_function(node, scope):
-    """Return the function of `math` that a call names, if it may make constants."""
+def _look_up(node, scope) -> Any:
+    """Return the value of a name, or of an attribute of `math` or NumPy; None for any other expression."""
     match node:
-        case ast.Attribute(ast.Name(module), name) if scope.get(module) is math and name in _MATH_FUNCTIONS:
-            return getattr(math, name)
-        case ast.Name(name) if any(scope.get(name) is getattr(math, function) for function in _MATH_FUNCTIONS):
-            return scope[name]
+        case ast.Attribute(ast.Name(module), name) if scope.get(module) in (np, math):
+            return getattr(scope[module], name, None)
+        case ast.Name(name):
+            return scope.get(name)
     return None
 
 
