@@ -113,9 +113,9 @@ class _Judgement:
         if complaint := explain_foreign_function(function, name):
             raise _Fault("not a kernel", complaint)
 
-    def _check_parameters(self, count: int, given: int):
-        if count != given:
-            message = f"`{self.exercise.function}` takes {count} arguments and is given {given}: "
+    def _check_parameters(self, num_parameters: int, num_args: int):
+        if num_parameters != num_args:
+            message = f"`{self.exercise.function}` takes {num_parameters} arguments and is given {num_args}: "
             raise _Fault("launch", f"{message}keep the parameters that the exercise came with.")
 
     def _check_answers(self, questions: Questions):

@@ -27,10 +27,10 @@ REPORT_EVERY_S = 5
 
 def read_files(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
     """Read every file that was found at the paths."""
-    known = list(dict.fromkeys([*assessment.students, *assessment.collected]))
+    students = list(dict.fromkeys([*assessment.students, *assessment.collected]))
     files = []
     for entry in found:
-        student = identify_student(entry.path, entry.root, paths, known)
+        student = identify_student(entry.path, entry.root, paths, students)
         submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
         files.append(HandedIn(printable_path(entry.path), student, submission or read_submission(entry.path)))
     return files

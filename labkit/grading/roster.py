@@ -40,13 +40,13 @@ def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
     return [{name: line[n] if n < len(line) else "" for n, name in enumerate(names) if name} for line in lines if line]
 
 
-def identify_student(path: Path, root: Path, roots: list[Path], known: list[str]) -> str:
+def identify_student(path: Path, root: Path, roots: list[Path], students: list[str]) -> str:
     """Return the student of a file: the known name that a folder on its path, or the file itself, has.
 
     Without such a name it is the first folder below a single root, or else the root under which the file was found.
     """
     inside = path.relative_to(root).parts if path != root else ()
-    names = {name.casefold(): name for name in known}
+    names = {name.casefold(): name for name in students}
     for part in (root.name, *inside[:-1], path.stem):
         if part.casefold() in names:
             return names[part.casefold()]

@@ -23,8 +23,8 @@ LIMITS = Limits(seconds=150, processes=100, memory_bytes=3 << 30, printed_bytes=
 DISK_BYTES = 64 << 20
 _SET_LIMITS = """
 import os, resource, sys
-for name, most in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
-    resource.setrlimit(getattr(resource, "RLIMIT_" + name), (most, most))
+for name, limit in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
+    resource.setrlimit(getattr(resource, "RLIMIT_" + name), (limit, limit))
 os.execv(sys.argv[1], sys.argv[1:])
 """
 

@@ -1,4 +1,4 @@
-"""What `check` says where the live function is right, and the text of its cell, which grading reads, is not enough."""
+"""Messages of `check` if the live function is right and the text of its cell, which grading reads, is not."""
 
 import numba
 import numpy as np

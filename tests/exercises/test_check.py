@@ -1,4 +1,4 @@
-"""What `check` says to things that are no answer, and how it says what is wrong."""
+"""Messages of `check`, to things that are not answers and to wrong ones."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What plain functions are asked about: convolutions that there are, and answers as the library has them."""
+"""Questions to plain functions: they ask about possible convolutions, and right answers agree with the library."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What bears a notebook's name and is none: each costs its own row, and none is waited for, followed or run."""
+"""Files that only have a notebook's name: each costs its own row, and none is waited for, followed or run."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""What was judged is known again, after a run that was cut off too, and nothing else is."""
+"""The journal finds earlier judgements, also after a run that was cut off, and nothing else."""
 
 import pytest
 

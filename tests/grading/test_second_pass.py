@@ -25,7 +25,7 @@ needs_bubblewrap = pytest.mark.needs("bubblewrap")
 
 
 def ran(**answers):
-    """What became of answers to a chapter."""
+    """Return the results of answers to a chapter."""
     ids = exercise_ids(CHAPTER)
     task = Task(("ann", CHAPTER), solutions(CHAPTER) | {ids[int(name[1:]) - 1]: answers[name] for name in answers})
     with ThreadPoolExecutor(1) as executor:

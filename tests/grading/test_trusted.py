@@ -25,7 +25,7 @@ HOSTILE = [
 
 
 def plain_nbval(folder, notebook):
-    """Whether each cell passes under nbval alone, with nothing of ours beside it."""
+    """Tell whether each cell passes under plain nbval, without our plugin."""
     nbformat.write(notebook, folder / "batch.ipynb")
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--nbval", "--nbval-current-env", "-rA", "-q"]
     done = subprocess.run([*command, "batch.ipynb"], cwd=folder, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Which answers are told to be the book's own: those that hardly two people write alike."""
+"""Answers copied from the book: only those that two people hardly write alike are reported."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Where batches are judged: this machine's cores, or a Dask cluster."""
+"""Workers that judge batches: this machine's cores, or a Dask cluster."""
 
 import os
 import sys
