@@ -13,12 +13,12 @@ B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.fl
 
 
 def make_launch(rng, tiles):
-    line = Line.drawn(rng, A, G, B, channels=1, outputs=2 * tiles)
-    x, U, V, y = line.arrays()
+    line = Line.draw(rng, A, G, B, channels=1, outputs=2 * tiles)
+    x, U, V, y = line.make_arrays()
     return Launch(
         label=f"{tiles} tile{'s'[: tiles > 1]}",
         args=(x[0], U[:, 0], V[:, 0], y),
-        outputs={2: line.transformed(0), 3: line.outputs()},
+        outputs={2: line.expect_V(0), 3: line.expect_y()},
         grid=grid_for((tiles,), BLOCK),
         block=BLOCK,
         budgets=(

@@ -10,16 +10,16 @@ from labkit.exercises.tiles_of_a_line import Line
 BLOCK = (32,)
 
 
-def make_launch(rng, channels, outputs, off=0):
+def make_launch(rng, channels, outputs, offset=0):
     matrices = (matrix.astype(np.float64) for matrix in transforms(2, 5))
-    line = Line.drawn(rng, *matrices, channels=channels, outputs=outputs, off=off)
-    x, U, V, y = line.arrays()
+    line = Line.draw(rng, *matrices, channels=channels, outputs=outputs, offset=offset)
+    x, U, V, y = line.make_arrays()
     tiles = V.shape[2]
     label = f"{outputs} output{'s'[: outputs > 1]} of {channels} channel{'s'[: channels > 1]}"
     return Launch(
-        label=label + ", and a U that no taps have" * off,
+        label=label + ", and a U that no taps have" * offset,
         args=(x, U, V, y),
-        outputs={2: line.transformed(), 3: line.outputs()},
+        outputs={2: line.expect_V(), 3: line.expect_y()},
         grid=grid_for((tiles,), BLOCK),
         block=BLOCK,
         budgets=(

@@ -8,7 +8,7 @@ from labkit.exercises.problems import EPS, grid_for, last_block
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
-OFFSETS = 2000, 4000  # of half the channels, in spreads
+OFFSETS = 2000, 4000  # of half the channels from zero, in standard deviations
 MAX_COUNT = 200  # values per part
 EMPTY = 0.2  # share of the parts
 
@@ -16,11 +16,11 @@ EMPTY = 0.2  # share of the parts
 def make_launch(rng, parts, channels):
     count = np.exp(rng.uniform(0, np.log(MAX_COUNT), (parts, channels))).astype(int)  # many have one value or few
     count[(rng.random(count.shape) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
-    spread = 10 ** rng.uniform(-3, 3, channels)
+    std = 10 ** rng.uniform(-3, 3, channels)
     offset = np.where(rng.random(channels) < 0.5, rng.uniform(*OFFSETS, channels), rng.uniform(0, 30, channels))
-    centre = offset * rng.choice((-1, 1), channels) * spread
-    means = (centre + 2 * spread * rng.standard_normal((parts, channels))).astype(np.float32)
-    squares = (count * spread**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
+    centre = offset * rng.choice((-1, 1), channels) * std
+    means = (centre + 2 * std * rng.standard_normal((parts, channels))).astype(np.float32)
+    squares = (count * std**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
     squares[count == 1] = 0
     for X in means, squares:  # empty parts hold uninitialised numbers
         X[count == 0] = 10 ** rng.uniform(-3, 4, (count == 0).sum())

@@ -1,4 +1,4 @@
-"""A covariance in one pass, of rows tens of thousands of spreads from zero."""
+"""A covariance in one pass, of rows tens of thousands of standard deviations from zero."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
-OFFSETS = 20_000, 40_000  # in spreads
+OFFSETS = 20_000, 40_000  # from zero, in standard deviations
 
 
 def make_launch(rng, M, N):
@@ -36,11 +36,10 @@ def make_launch(rng, M, N):
 
 
 def _move_rows(rng, rows):
-    """Give each row a spread and an offset of its own, some below zero."""
-    spread = 10 ** rng.uniform(-3, 3, (len(rows), 1))
-    return (spread * (rows + rng.uniform(*OFFSETS, spread.shape) * rng.choice((-1, 1), spread.shape))).astype(
-        np.float32
-    )
+    """Give each row a standard deviation and an offset of its own, some below zero."""
+    std = 10 ** rng.uniform(-3, 3, (len(rows), 1))
+    offsets = rng.uniform(*OFFSETS, std.shape) * rng.choice((-1, 1), std.shape)
+    return (std * (rows + offsets)).astype(np.float32)
 
 
 EXERCISE = Exercise(

@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials, in one pass, wherever the logits lie."""
+"""Log-sum-exp in one pass, for logits of any size."""
 
 import numpy as np
 

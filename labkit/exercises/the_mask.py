@@ -1,4 +1,4 @@
-"""A softmax in which no place looks at a later one."""
+"""Causal softmax that loads only the allowed logits."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ MASKED = 0.3  # share of the logits that are minus infinity
 def make_launch(rng, queries, keys):
     S = (5 * matrix(rng, queries, keys) + rng.uniform(-MAX_LOGIT, MAX_LOGIT, (queries, 1))).astype(np.float32)
     rows, columns = np.arange(queries)[:, None], np.arange(keys)
-    count = np.clip(rows + keys - queries + 1, 0, None)  # of allowed logits per row
-    finite_column = (rng.random((queries, 1)) * count).astype(int)  # per row, whose logit stays finite
+    count = np.clip(rows + keys - queries + 1, 0, None)  # allowed logits per row
+    finite_column = (rng.random((queries, 1)) * count).astype(int)  # one logit per row stays finite
     S[(rng.random(S.shape) < MASKED) & (columns != finite_column)] = -np.inf
     allowed = columns < count
     S[~allowed] = np.where(rng.random(S.shape) < 0.5, np.inf, 2 * MAX_LOGIT)[~allowed]

@@ -7,7 +7,7 @@ from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, last_block
 from labkit.ladder import Expected
 
-HEAD_DIM, ROWS = 32, 4  # rows per block
+HEAD_DIM, ROWS = 32, 4  # of an output, and per block
 MAX_LSE = 700.0
 EMPTY = 0.3  # share of the parts
 

@@ -19,21 +19,21 @@ class Line:
     B: Float64[np.ndarray, "alpha alpha"]
     x: Float32[np.ndarray, "C W"]
     g: Float32[np.ndarray, "C r"]
-    off: Float64[np.ndarray, "alpha C"]  # difference of U from the transformed g
+    U_offset: Float64[np.ndarray, "alpha C"]  # difference of U from the transformed g
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, off: float = 0) -> "Line":
-        """Draw pixels and taps. With `off`, no taps have this U, and only products of transforms are right."""
+    def draw(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, offset: float = 0) -> "Line":
+        """Draw pixels and taps. With an offset, no taps have this U, and only products of transforms are right."""
         taps = G.shape[1]
         arrays = matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps)
-        return cls(A, G, B, *arrays, off * rng.standard_normal((len(G), channels)))
+        return cls(A, G, B, *arrays, offset * rng.standard_normal((len(G), channels)))
 
     @property
     def count(self) -> int:
         """The number of outputs."""
         return self.x.shape[1] - self.g.shape[1] + 1
 
-    def tiles(self) -> Float64[np.ndarray, "C tiles alpha"]:
+    def cut_tiles(self) -> Float64[np.ndarray, "C tiles alpha"]:
         """Return the pixels of each tile, with zeros past the end."""
         alpha, m = self.A.shape
         tiles = -(-self.count // m)
@@ -41,24 +41,25 @@ class Line:
         padded[:, : self.x.shape[1]] = self.x
         return np.lib.stride_tricks.sliding_window_view(padded, alpha, 1)[:, ::m]
 
-    def arrays(self):
+    def make_arrays(self):
         """Return x, U, V and y of a launch."""
-        U = (self.G @ self.g.T.astype(float) + self.off).astype(np.float32)
-        return self.x, U, unwritten_array((len(U), *self.tiles().shape[:2])), unwritten_array((self.count,))
+        U = (self.G @ self.g.T.astype(float) + self.U_offset).astype(np.float32)
+        return self.x, U, unwritten_array((len(U), *self.cut_tiles().shape[:2])), unwritten_array((self.count,))
 
-    def transformed(self, *channel: int) -> Expected:
+    def expect_V(self, *channel: int) -> Expected:
         """Expect V, of all channels or of one."""
-        B, d = self.B.T, self.tiles()
+        B, d = self.B.T, self.cut_tiles()
         value, size = np.einsum("ik,ctk->ict", B, d), np.einsum("ik,ctk->ict", np.abs(B), np.abs(d))
-        at = slice(None), *channel
-        return Expected(value[at], len(B) * EPS * size[at])
+        index = slice(None), *channel
+        return Expected(value[index], len(B) * EPS * size[index])
 
-    def outputs(self) -> Expected:
+    def expect_y(self) -> Expected:
         """Expect y within the roundings of the transforms, the products and the sum over channels."""
         windows = np.lib.stride_tricks.sliding_window_view(self.x.astype(float), self.g.shape[1], 1)
         value = np.einsum("cqs,cs->q", windows, self.g.astype(float))
-        value += np.einsum("im,ic,ctk,ki->tm", self.A, self.off, self.tiles(), self.B).ravel()[: self.count]
-        A, G, B, g, d, off = (np.abs(array) for array in (self.A, self.G, self.B, self.g, self.tiles(), self.off))
-        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + off.T, d, B).ravel()[: self.count]
+        value += np.einsum("im,ic,ctk,ki->tm", self.A, self.U_offset, self.cut_tiles(), self.B).ravel()[: self.count]
+        arrays = self.A, self.G, self.B, self.g, self.cut_tiles(), self.U_offset
+        A, G, B, g, d, U_offset = map(np.abs, arrays)
+        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + U_offset.T, d, B).ravel()[: self.count]
         roundings = len(self.x) + 3 * len(A) + 2
         return Expected(value, roundings * EPS * size)
