@@ -78,7 +78,8 @@ class _Judgement:
         exercise = self.exercise
         self._check_source()
         try:
-            launches = list(exercise.make_launches(self.seed, draws, **read_constants(exercise, self.function)))
+            constants = read_constants(exercise, self.function)
+            launches: list[Any] = list(exercise.make_launches(self.seed, draws, **constants))
         except ValueError as error:  # constants with which there is no launch
             raise _Fault("launch", str(error)) from None
         fixed = launches[: len(exercise.sizes)]

@@ -85,9 +85,9 @@ def grade(
         for task in _make_tasks(file):
             done = set()
             for id in task.answers:
-                digests[task.key[0], id] = digest = journal.digest(setups[task.key[1]], task.answers, id)
+                digests[task.file, id] = digest = journal.digest(setups[task.chapter], task.answers, id)
                 if judgement := journal.judgement(digest):
-                    ledger.add_judgement(task.key[0], id, judgement)
+                    ledger.add_judgement(task.file, id, judgement)
                 if judgement or id not in assessment.exercises:
                     done.add(id)
             tasks.append(replace(task, done=frozenset(done)))
@@ -97,9 +97,9 @@ def grade(
         limits = Limits(journal.seed, cell_timeout_s)
         progress(*ledger.progress)
         for task, id, judgement in judge_tasks(waiting, setups, limits, executor, workers):
-            ledger.add_judgement(task.key[0], id, judgement)
+            ledger.add_judgement(task.file, id, judgement)
             if judgement is not None:
-                journal.add(digests[task.key[0], id], judgement)
+                journal.add(digests[task.file, id], judgement)
             progress(*ledger.progress)
             reporter.write_if_due()
         reporter.remark = explain_missing() if run else ""
@@ -117,7 +117,7 @@ def _make_tasks(file: HandedIn) -> Iterator[Task]:
     ids = [id for id in exercise_ids() if id in file.submission.answers]
     for chapter in dict.fromkeys(map(chapter_of, ids)):
         answers = {id: file.submission.answers[id] for id in ids if chapter_of(id) == chapter}
-        yield Task((file.name, chapter), answers)
+        yield Task(file.name, chapter, answers)
 
 
 class _Reporter:

@@ -94,7 +94,7 @@ def _require_start(setups, limits, executor):
 
 def _make_batches(tasks, workers):
     """Group tasks by chapter, which saves a kernel the setup of others."""
-    tasks = sorted(tasks, key=lambda task: task.key[1])
+    tasks = sorted(tasks, key=lambda task: task.chapter)
     size = max(1, min(MAX_TASKS, -(-len(tasks) // workers)))
     return [Batch(tuple(tasks[first : first + size])) for first in range(0, len(tasks), size)]
 
@@ -107,23 +107,23 @@ def _read_results(batch, results, limits, waiting):
     for cell, judgement in judged.items():
         yield *cells[cell], judgement
     done = {(cells[cell][0].key, cells[cell][1]) for cell in judged}
-    left = [replace(task, done=task.done | {id for key, id in done if key == task.key}) for task in batch.tasks]
-    left = [task for task in left if task.pending]
+    tasks = [replace(task, done=task.done | {id for key, id in done if key == task.key}) for task in batch.tasks]
+    remaining = [task for task in tasks if task.pending]
     broken = next((cell for cell in cells if cell not in judged), None)
     if len(batch.tasks) > 1 and broken is not None:
-        waiting.append(Batch(tuple(task for task in left if task.key == cells[broken][0].key)))
-        left = [task for task in left if task.key != cells[broken][0].key]
-    elif broken is not None and not judged:  # the first answer of a lone task
-        (task,), (_, id) = left, cells[broken]
+        waiting.append(Batch(tuple(task for task in remaining if task.key == cells[broken][0].key)))
+        remaining = [task for task in remaining if task.key != cells[broken][0].key]
+    elif broken is not None and not judged:  # the first answer of a single task
+        (task,), (_, id) = remaining, cells[broken]
         hung = broken in results and results[broken].hung
         if not hung and batch.lost + 1 < TRIES:
             waiting.append(Batch((task,), batch.lost + 1))
             return
         yield task, id, _make_timeout_judgement(limits) if hung else None
-        left = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
-    left = [task for task in left if task.pending]
-    if left:
-        waiting.append(Batch(tuple(left)))
+        remaining = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
+    remaining = [task for task in remaining if task.pending]
+    if remaining:
+        waiting.append(Batch(tuple(remaining)))
 
 
 def _take_until(answers, last):

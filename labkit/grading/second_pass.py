@@ -24,12 +24,12 @@ def run_as_programs(
     tasks: Iterable[Task], chapters: Mapping[str, nbformat.NotebookNode], executor: Executor
 ) -> Iterator[tuple[str, str, str]]:
     """Yield file, exercise and result of each answer, as they come: one sandbox per file and chapter."""
-    running = {executor.submit(run_answers, rebuild(chapters[t.key[1]], t.answers), list(t.answers)): t for t in tasks}
+    running = {executor.submit(run_answers, rebuild(chapters[t.chapter], t.answers), list(t.answers)): t for t in tasks}
     for future in as_completed(running):
         task = running[future]
         results = {} if future.exception() else future.result()
         for id in task.answers:
-            yield task.key[0], id, results.get(id, NOT_REACHED)
+            yield task.file, id, results.get(id, NOT_REACHED)
 
 
 def run_answers(notebook: nbformat.NotebookNode, ids: list[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The trusted notebook of a batch: answers as text in our cells, with the verdict that earns their points."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -16,9 +16,15 @@ START = "start"  # the cell that prepares the kernel
 class Task:
     """The answers of one notebook to one chapter, by exercise and in order; those in `done` are judged already."""
 
-    key: tuple[str, str]  # (submission, chapter)
+    file: str  # its name in reports
+    chapter: str
     answers: Mapping[str, str]
-    done: frozenset[str] = field(default=frozenset())
+    done: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The file and the chapter."""
+        return self.file, self.chapter
 
     @property
     def pending(self) -> list[str]:
@@ -32,7 +38,7 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
     Texts are ASCII literals on one line, in which neither IPython nor nbval finds syntax of its own.
     """
     tasks = list(tasks)
-    chapters = sorted({task.key[1] for task in tasks})
+    chapters = sorted({task.chapter for task in tasks})
     texts = {chapter: list(setups[chapter]) for chapter in chapters}
     cells = [
         _make_silent_cell(
@@ -44,7 +50,7 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
         )
     ]
     for number, task in enumerate(tasks):
-        cells.append(_make_silent_cell(f"judge = Judge(setups[{task.key[1]!r}], seed={seed})", id=f"task-{number}"))
+        cells.append(_make_silent_cell(f"judge = Judge(setups[{task.chapter!r}], seed={seed})", id=f"task-{number}"))
         for id, text in task.answers.items():
             if id in task.done:
                 cells.append(_make_silent_cell(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell_id(number, id)}"))

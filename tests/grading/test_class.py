@@ -122,4 +122,4 @@ def test_a_class_is_graded_whole_with_a_worker_killed_and_the_run_cut_off(studen
     run_batch = judging.run_batch
     monkeypatch.setattr(judging, "run_batch", lambda batch, *rest: seen.append(batch) or run_batch(batch, *rest))
     grade(*arguments)
-    assert [task.key[0].split("/")[-2] for batch in seen for task in batch.tasks] == [name]
+    assert [task.file.split("/")[-2] for batch in seen for task in batch.tasks] == [name]

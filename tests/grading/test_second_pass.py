@@ -27,7 +27,7 @@ needs_bubblewrap = pytest.mark.needs("bubblewrap")
 def ran(**answers):
     """Return the results of answers to a chapter."""
     ids = exercise_ids(CHAPTER)
-    task = Task(("ann", CHAPTER), solutions(CHAPTER) | {ids[int(name[1:]) - 1]: answers[name] for name in answers})
+    task = Task("ann", CHAPTER, solutions(CHAPTER) | {ids[int(name[1:]) - 1]: answers[name] for name in answers})
     with ThreadPoolExecutor(1) as executor:
         return {id: said for _, id, said in second_pass.run_as_programs([task], read_chapters(), executor)}
 

@@ -13,8 +13,8 @@ from labkit.grading.trusted import Task, answer_cells, trusted_notebook
 pytestmark = pytest.mark.long
 WRONG = SAXPY.replace("+ y", "- y")
 TASKS = [
-    Task(("ann", "first-gpu-matmul"), {"write-saxpy": SAXPY}),
-    Task(("ben", "first-gpu-matmul"), {"write-saxpy": WRONG}),
+    Task("ann", "first-gpu-matmul", {"write-saxpy": SAXPY}),
+    Task("ben", "first-gpu-matmul", {"write-saxpy": WRONG}),
 ]
 HOSTILE = [
     "# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_RAISES_EXCEPTION\n",
@@ -38,7 +38,7 @@ def test_a_verdict_that_differs_from_the_trusted_one_fails_nbval(tmp_path):
     """Every cell fails whose answer is wrong, and one whose answer is right where the trusted verdict is another."""
     tasks = [
         *TASKS,
-        *(Task((str(n), "first-gpu-matmul"), {"write-saxpy": text + WRONG}) for n, text in enumerate(HOSTILE)),
+        *(Task(str(n), "first-gpu-matmul", {"write-saxpy": text + WRONG}) for n, text in enumerate(HOSTILE)),
     ]
     notebook = trusted_notebook([*tasks, TASKS[0]], {"first-gpu-matmul": setup_texts("first-gpu-matmul")}, seed=1)
     notebook.cells[-1].outputs[0].text = f"{NOT_SOLVED}\n"
@@ -52,7 +52,8 @@ def test_a_verdict_that_differs_from_the_trusted_one_fails_nbval(tmp_path):
 
 def test_the_cells_of_answers_are_told_by_their_ids():
     task = Task(
-        ("ann", "first-gpu-matmul"),
+        "ann",
+        "first-gpu-matmul",
         {"write-saxpy": SAXPY, "rows-and-columns": "", "neighbours-together": ""},
         done=frozenset({"rows-and-columns"}),
     )

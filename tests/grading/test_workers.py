@@ -33,7 +33,7 @@ def test_a_cluster_needs_dask(monkeypatch):
 def test_a_cluster_judges_and_a_worker_that_dies_loses_nothing():
     distributed = pytest.importorskip("distributed")
     options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    tasks = [Task((f"ann-{n}", "first-gpu-matmul"), {"write-saxpy": SAXPY if n % 2 else "x = 1"}) for n in range(6)]
+    tasks = [Task(f"ann-{n}", "first-gpu-matmul", {"write-saxpy": SAXPY if n % 2 else "x = 1"}) for n in range(6)]
     with (
         distributed.LocalCluster(**options) as cluster,
         start_workers(cluster.scheduler_address) as (executor, workers),
@@ -45,5 +45,5 @@ def test_a_cluster_judges_and_a_worker_that_dies_loses_nothing():
         ):
             if not found:
                 next(iter(cluster.workers.values())).process.process.kill()
-            found[task.key[0]] = judgement and judgement.reason
+            found[task.file] = judgement and judgement.reason
     assert found == {f"ann-{n}": "solved" if n % 2 else "not a kernel" for n in range(6)}
