@@ -46,7 +46,7 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict
     judgement = _Judgement(exercise, kernel, seed)
     start = exercise.id, exercise.title, exercise.points
     try:
-        message = judgement.solved_message(draws)
+        message = judgement.run_checks(draws)
     except _Fault as fault:
         rest = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
         return Verdict(*start, fault.reason, str(fault), **rest, seed=seed, number=exercise.number)
@@ -73,7 +73,7 @@ class _Judgement:
         self.label = ""
         self.trace: Trace | LoopTrace | None = None
 
-    def solved_message(self, draws: int) -> str:
+    def run_checks(self, draws: int) -> str:
         """Run and check everything; return the message on a right answer."""
         exercise = self.exercise
         self._check_source()
