@@ -15,9 +15,8 @@ def make_launch(rng, layers, max_rows):
     common = slice(layers // 3)
     P[common] = Q[common] = rng.choice((7, 13, 14, 28, 55), layers // 3)
     R[common] = 3
-    one_tile = np.arange(layers // 3, layers)[
-        : 2 * LARGEST_TILE
-    ]  # each m is best for some of these, if there are enough
+    # Layers of one tile; each m is best for some of them, if there are enough.
+    one_tile = np.arange(layers // 3, layers)[: 2 * LARGEST_TILE]
     m = rng.permutation(np.arange(len(one_tile)) % LARGEST_TILE + 1)
     smaller = m - rng.integers(0, 2, len(m)) * (m > 1)  # or one less than a tile
     P[one_tile], Q[one_tile] = rng.permuted([m, smaller], axis=0)
