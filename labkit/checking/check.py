@@ -136,11 +136,15 @@ class _Judgement:
         names = list(inspect.signature(self.function).parameters)
         self._check_parameters(len(names), len(launch.args))
         try:
-            self.trace = trace = self._run(launch)
+            trace = self._run(launch)
             helpers = collect_helpers(self.kernel, *launch.args) if self.exercise.machine == "gpu" else []
+        except KernelError as error:
+            raise _Fault("refused", str(error), error.line) from None
+        except LaunchError as error:
+            raise _Fault("launch", str(error)) from None
         except Exception as error:  # a check reports, whatever a learner's code does
-            self.trace = None
-            raise _explain_failure(error) from None
+            raise _Fault("refused", f"The run ended with {type(error).__name__}: {error}") from None
+        self.trace = trace
         if complaint := find_foreign_helper(self.function, helpers):
             raise _Fault("not a kernel", complaint)
         _check_inputs(launch, trace, names)
@@ -181,14 +185,6 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
         return simulate_disturbed(kernel, launch.grid, launch.block, *args, **options)
     except KernelError:
         return None
-
-
-def _explain_failure(error: Exception) -> _Fault:
-    if isinstance(error, KernelError):
-        return _Fault("refused", str(error), error.line)
-    if isinstance(error, LaunchError):
-        return _Fault("launch", str(error))
-    return _Fault("refused", f"The run ended with {type(error).__name__}: {error}")
 
 
 def _describe_first_run(launch, trace):
