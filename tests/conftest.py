@@ -114,7 +114,7 @@ def _has(name):
         case "bubblewrap":
             from labkit.grading import sandbox
 
-            return not sandbox.missing()
+            return not sandbox.explain_missing()
     raise ValueError(f"needs({name!r}): ask for gpu, numba-cuda, toolkit, nvdisasm, torch, chromium or bubblewrap")
 
 

@@ -1,1 +1,12 @@
-"""How an answer to an exercise is judged: read, run, compared, and held against requirements and budgets."""
+"""Judges an answer to an exercise: reads it, runs it, compares its results, counts what it used.
+
+The names here are what an exercise's file is made of; the counters are in `labkit.checking.budget`.
+"""
+
+from labkit.checking.budget import NO_FLOAT64, Budget
+from labkit.checking.duty import NO_ARITHMETIC, Dependence, Duty, InputDependence
+from labkit.checking.exercise import Beyond, Exercise, Launch, Questions
+from labkit.checking.unwritten import unwritten_array
+
+__all__ = ["NO_ARITHMETIC", "NO_FLOAT64", "Beyond", "Budget", "Dependence", "Duty", "Exercise", "InputDependence"]
+__all__ += ["Launch", "Questions", "unwritten_array"]

@@ -1,4 +1,4 @@
-"""Whether an answer that is right in a notebook is right to grading too, which reads its text alone."""
+"""Comparison of an answer in a notebook with the answer that grading reads from the text of its cell."""
 
 import ast
 import inspect
@@ -10,93 +10,100 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.as_text import Texts
+from labkit.checking.as_text import AnswerReader
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
 from labkit.rebinding import names_of
 
 
-def why_not(
-    rules: Exercise,
+def find_grading_problem(
+    exercise: Exercise,
     kernel: Any,
     setups: Iterable[str],
     earlier: Iterable[tuple[Exercise, Any]],
     judge: Callable[[Any], Verdict],
 ) -> str:
-    """Why an answer that is right in the notebook earns nothing as a text, in a sentence; "" where it does.
+    """Find why an answer that is right in the notebook earns nothing when its text is graded.
 
     Parameters
     ----------
-    setups, earlier
-        The chapter's setup cells; the exercises before this one, each with the function that answers it.
+    setups
+        The text of the chapter's setup cells.
+    earlier
+        The exercises before this one, each with the function that answers it.
     judge
-        Gives the verdict on a function. It is asked only where the text leaves another than the one at hand.
+        Gives the verdict on a function. It is called only if the text defines another function than `kernel`.
+
+    Returns
+    -------
+    str
+        A sentence for the learner; "" if the answer earns its points.
     """
-    texts, live = Texts(setups), python_function(kernel)
+    reader, live = AnswerReader(setups), python_function(kernel)
     for other, function in earlier:
-        texts.read(other, _text_of(python_function(function)))
-    wrong = texts.read(rules, _text_of(live))
-    read = texts.namespace[rules.function]
-    lost = next(_lost(live, python_function(read), set()), "") if read is not None else ""
-    if wrong is not None:
-        return f"{wrong.message} Here that is `{lost}`." if lost else wrong.message
-    chosen = [(live.__globals__.get(name), texts.namespace.get(name)) for name in rules.constants]
-    if _alike(live, read, set()) and all(_alike(*pair, set()) for pair in chosen):
+        reader.read(other, _read_source(python_function(function)))
+    unreadable = reader.read(exercise, _read_source(live))
+    read = reader.namespace[exercise.function]
+    lost_value = next(_find_lost_values(live, python_function(read), set()), "") if read is not None else ""
+    if unreadable is not None:
+        return f"{unreadable.message} Here that is `{lost_value}`." if lost_value else unreadable.message
+    constants = [(live.__globals__.get(name), reader.namespace.get(name)) for name in exercise.constants]
+    if _is_same(live, read, set()) and all(_is_same(*pair, set()) for pair in constants):
         return ""
     verdict = judge(read)
     return "" if verdict.passed else verdict.message
 
 
-def _text_of(function):
-    """The cell, or the file, in which a function was written."""
+def _read_source(function):
+    """Return the text of the cell, or of the file, in which a function was written."""
     return "".join(linecache.getlines(function.__code__.co_filename))
 
 
-def _alike(live, read, seen):
-    """Whether what a notebook holds and what its text says is the same: functions by what they read, too."""
+def _is_same(live, read, visited):
+    """Compare a value of the notebook with the value in its text; functions by their bodies and the names they read."""
     live, read = python_function(live), python_function(read)
     if inspect.isfunction(live) and inspect.isfunction(read) and live is not read:
-        if (live, read) in seen:
+        if (live, read) in visited:
             return True
-        seen.add((live, read))
-        ours, theirs = names_of(live), names_of(read)
-        same = ours.keys() == theirs.keys() and _statements(live) == _statements(read)
-        return same and all(_alike(value, theirs[name], seen) for name, value in ours.items())
+        visited.add((live, read))
+        live_names, read_names = names_of(live), names_of(read)
+        same = live_names.keys() == read_names.keys() and _dump_body(live) == _dump_body(read)
+        return same and all(_is_same(value, read_names[name], visited) for name, value in live_names.items())
     if isinstance(live, tuple) and isinstance(read, tuple):
-        return len(live) == len(read) and all(_alike(*pair, seen) for pair in zip(live, read, strict=True))
+        return len(live) == len(read) and all(_is_same(*pair, visited) for pair in zip(live, read, strict=True))
     if isinstance(live, numbers.Number | str):
         return type(live) is type(read) and (live == read or live != live)
     return live is read
 
 
-def _statements(function):
-    """The body of a function, without the decorators and annotations that grading leaves out."""
+def _dump_body(function):
+    """Dump the statements of a function, without the decorators and annotations that grading leaves out."""
     lines, _ = inspect.getsourcelines(function.__code__)
     definition = ast.parse(dedent("".join(lines))).body[0]
     return [ast.dump(statement) for statement in getattr(definition, "body", [])]
 
 
-def _lost(live, read, seen):
-    """What the function reads and its text gives no value, as lines to write."""
-    there = names_of(read)
+def _find_lost_values(live, read, visited):
+    """Yield assignments, as lines to write, of values that the function reads and its text does not define."""
+    read_names = names_of(read)
     for name, value in names_of(live).items():
-        other = there.get(name)
-        if other is None and (written := _literal(value)):
-            yield f"{name} = {written}"
+        other = read_names.get(name)
+        if other is None and (literal := _format_literal(value)):
+            yield f"{name} = {literal}"
         value, other = python_function(value), python_function(other)
-        if inspect.isfunction(value) and inspect.isfunction(other) and value is not other and value not in seen:
-            seen.add(value)
-            yield from _lost(value, other, seen)
+        if inspect.isfunction(value) and inspect.isfunction(other) and value is not other and value not in visited:
+            visited.add(value)
+            yield from _find_lost_values(value, other, visited)
 
 
-def _literal(value):
-    """A number as one writes it into a cell; "" for all else."""
+def _format_literal(value):
+    """Write a number or a tuple of numbers as Python; "" for all else."""
     if isinstance(value, np.number):
         return f"np.{value.dtype}({value})" if np.isfinite(value) else f'np.{value.dtype}(float("{value}"))'
     if isinstance(value, float) and not np.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, tuple):
-        items = [_literal(item) for item in value]
+        items = [_format_literal(item) for item in value]
         return f"({', '.join(items)}{',' * (len(items) == 1)})" if all(items) else ""
     return repr(value) if isinstance(value, int | float) else ""

@@ -1,4 +1,4 @@
-"""An answer as grading reads it: what the text of its cell defines, of which nothing runs."""
+"""The reader of answers as grading takes them: definitions in the text of a cell, none of which runs."""
 
 import ast
 import difflib
@@ -11,114 +11,116 @@ from textwrap import shorten
 from types import FunctionType
 from typing import Any
 
-from labkit.checking.definitions import definitions
+from labkit.checking.definitions import read_definitions
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.rebinding import named, names_of, unbound
 from labkit.simulator.language import nearest
 
-MOST_CHARACTERS = 100_000  # of an answer
-MOST_SHOWN = 80  # of a line
-MOST_NAMED = 8
+MAX_CHARACTERS = 100_000  # of an answer
+MAX_LINE_CHARACTERS = 80  # quoted in a message
+MAX_NAMES = 8  # listed in a message
 WHY = "for grading reads a cell and runs nothing of it"
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Why there is nothing in a text to judge; `reason` is a word or two, as in a verdict."""
+    """The reason why a text cannot be judged; `reason` is a word or two, as in a verdict."""
 
     reason: str
     message: str
     line: int | None = None
 
 
-class Texts:
-    """What a chapter's setup cells define, and the answers that are read one after the other."""
+class AnswerReader:
+    """Reads a chapter's setup cells, then the answers to its exercises one after the other.
+
+    `namespace` has what all of them define.
+    """
 
     def __init__(self, setups: Iterable[str]):
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         for number, text in enumerate(setups):
-            self.namespace = definitions(text, f"<setup {number}>", self.namespace)
+            self.namespace = read_definitions(text, f"<setup {number}>", self.namespace)
 
-    def read(self, rules: Exercise, text: str) -> Unreadable | None:
-        """Take up what the answer to an exercise defines; says what keeps it from being read."""
-        name, self.namespace = f"<{rules.id}>", {**self.namespace, rules.function: None}
-        if len(text) > MOST_CHARACTERS:
-            return Unreadable("too long", f"The answer has more than {MOST_CHARACTERS:,} characters: write less.")
+    def read(self, exercise: Exercise, text: str) -> Unreadable | None:
+        """Add what the answer to an exercise defines; return the reason if it cannot be judged."""
+        name, self.namespace = f"<{exercise.id}>", {**self.namespace, exercise.function: None}
+        if len(text) > MAX_CHARACTERS:
+            return Unreadable("too long", f"The answer has more than {MAX_CHARACTERS:,} characters: write less.")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.namespace = definitions(text, name, self.namespace)
-            return self._complaint(rules, ast.parse("".join(linecache.getlines(name))).body)
+                self.namespace = read_definitions(text, name, self.namespace)
+            return self._find_problem(exercise, ast.parse("".join(linecache.getlines(name))).body)
         except (SyntaxError, ValueError, RuntimeError, MemoryError) as error:
             line = getattr(error, "lineno", None)
-            place = f" in line {line}" if line else ""
-            message = f"The cell fails{place}: {type(error).__name__}: {getattr(error, 'msg', error)}"
+            where = f" in line {line}" if line else ""
+            message = f"The cell fails{where}: {type(error).__name__}: {getattr(error, 'msg', error)}"
             return Unreadable("syntax", message, line)
 
-    def _complaint(self, rules, statements):
-        """What keeps what was read from being judged."""
-        function = python_function(self.namespace[rules.function])
+    def _find_problem(self, exercise, statements):
+        function = python_function(self.namespace[exercise.function])
         if function is None:
-            return Unreadable("not a kernel", _no_function(rules.function, statements))
+            return Unreadable("not a kernel", _explain_missing_function(exercise.function, statements))
         if not inspect.isfunction(function):
             return None
-        return _unknown(function, statements) or _undefined(function, statements)
+        return _find_unknown_value(function, statements) or _find_undefined_name(function, statements)
 
 
-def functions_of(function: FunctionType) -> Iterator[FunctionType]:
-    """A function, and those of the same text that it calls, and that these call."""
-    found, waiting = {function}, [function]
-    for one in waiting:  # which grows
-        yield one
-        for each in map(python_function, names_of(one).values()):
-            own = inspect.isfunction(each) and each.__code__.co_filename == function.__code__.co_filename
-            if own and each not in found:
-                found.add(each)
-                waiting.append(each)
+def collect_functions(function: FunctionType) -> Iterator[FunctionType]:
+    """Yield a function, and those of the same text that it calls, directly or through others."""
+    found, queue = {function}, [function]
+    for caller in queue:  # which grows
+        yield caller
+        for callee in map(python_function, names_of(caller).values()):
+            own = inspect.isfunction(callee) and callee.__code__.co_filename == function.__code__.co_filename
+            if own and callee not in found:
+                found.add(callee)
+                queue.append(callee)
 
 
-def _no_function(name, statements):
-    """What to say of a text in which a function is not, or not as one that can be judged."""
-    defined = [node for node in statements if isinstance(node, ast.FunctionDef)]
-    given = [node for node in statements if name in names_given(node)]
-    if given and isinstance(given[-1], ast.FunctionDef):
-        return f"{_decorated(given[-1])}: keep the decorator that the exercise came with."
-    if any(isinstance(node, ast.FunctionDef) for node in given):
+def _explain_missing_function(name, statements):
+    """Return the message on a text that does not define the function, or defines it so that it cannot be judged."""
+    functions = [node for node in statements if isinstance(node, ast.FunctionDef)]
+    bindings = [node for node in statements if name in bound_names(node)]
+    if bindings and isinstance(bindings[-1], ast.FunctionDef):
+        return f"{_describe_decorators(bindings[-1])}: keep the decorator that the exercise came with."
+    if any(isinstance(node, ast.FunctionDef) for node in bindings):
         return f"Your cell defines `{name}` and then gives the name another value: leave that out."
-    others = " and ".join(f"`{node.name}`" for node in defined[:MOST_NAMED])
+    others = " and ".join(f"`{node.name}`" for node in functions[:MAX_NAMES])
     return f"Your cell defines no function `{name}`{f'; it defines {others}' if others else ''}."
 
 
-def _decorated(function):
-    decorators = ", ".join(f"`{ast.unparse(one)}`" for one in function.decorator_list)
-    return f"`{function.name}` is decorated with {shorten(decorators, MOST_SHOWN, placeholder='...')}"
+def _describe_decorators(function):
+    decorators = ", ".join(f"`{ast.unparse(decorator)}`" for decorator in function.decorator_list)
+    return f"`{function.name}` is decorated with {shorten(decorators, MAX_LINE_CHARACTERS, placeholder='...')}"
 
 
-def _unknown(function, statements):
-    """The first name that the function reads and whose value only running the cell would tell."""
-    given = {name: node for node in statements for name in names_given(node)}
-    for one in functions_of(function):
-        for name in sorted(name for name, value in names_of(one).items() if value is None):
-            if name not in given:
+def _find_unknown_value(function, statements):
+    """Find the first name that the function reads and whose value is known only if the cell runs."""
+    bindings = {name: node for node in statements for name in bound_names(node)}
+    for reader in collect_functions(function):
+        for name in sorted(name for name, value in names_of(reader).items() if value is None):
+            if name not in bindings:
                 message = f"The value of `{name}`, of an earlier cell, is not known, {WHY}; write the number itself."
                 return Unreadable("refused", message)
-            if not _is_none(given[name]):
-                return Unreadable("refused", _not_known(name, given[name]), given[name].lineno)
+            if not _assigns_none(bindings[name]):
+                return Unreadable("refused", _explain_unknown_value(name, bindings[name]), bindings[name].lineno)
     return None
 
 
-def _undefined(function, statements):
-    """The first name that the function reads and nothing defines: misspelt, or of a cell that grading does not read."""
-    for one in functions_of(function):
-        missing = unbound(one)
-        own = [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == one.__name__]
+def _find_undefined_name(function, statements):
+    """Find the first name that the function reads and nothing defines: misspelt, or of a cell that is not graded."""
+    for reader in collect_functions(function):
+        missing = unbound(reader)
+        own = [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == reader.__name__]
         reads = [node for root in own for node in ast.walk(root) if isinstance(node, ast.Name) and node.id in missing]
         if reads:
             first = min(reads, key=lambda node: (node.lineno, node.col_offset))
-            known = {name.lower(): name for name in [*one.__globals__, *one.__code__.co_varnames]}
-            close = difflib.get_close_matches(first.id.lower(), known, 1)
-            hint = f" (did you mean `{known[close[0]]}`?)" if close else nearest(first.id)
+            defined = {name.lower(): name for name in [*reader.__globals__, *reader.__code__.co_varnames]}
+            close = difflib.get_close_matches(first.id.lower(), defined, 1)
+            hint = f" (did you mean `{defined[close[0]]}`?)" if close else nearest(first.id)
             message = (
                 f"Line {first.lineno}: `{first.id}` is not defined{hint}; if another cell defines it, move that into "
                 "this one, for grading reads the cells of the exercises and the chapter's setup alone."
@@ -127,17 +129,18 @@ def _undefined(function, statements):
     return None
 
 
-def names_given(statement: ast.stmt) -> set[str]:
-    """The names to which a statement of a cell gives a value."""
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names to which a statement of a cell gives a value."""
     return {statement.name} if isinstance(statement, ast.FunctionDef) else named(statement, ast.Store)
 
 
-def _not_known(name, statement):
+def _explain_unknown_value(name, statement):
+    line = f"Line {statement.lineno}"
     if isinstance(statement, ast.FunctionDef):
-        return f"Line {statement.lineno}: {_decorated(statement)}, which is not known here: a helper needs `cuda.jit`."
-    written = shorten(ast.unparse(statement).splitlines()[0], MOST_SHOWN, placeholder="...")
-    return f"Line {statement.lineno}, `{written}`: the value of `{name}` is not known, {WHY}; write the number itself."
+        return f"{line}: {_describe_decorators(statement)}, which is not known here: a helper needs `cuda.jit`."
+    text = shorten(ast.unparse(statement).splitlines()[0], MAX_LINE_CHARACTERS, placeholder="...")
+    return f"{line}, `{text}`: the value of `{name}` is not known, {WHY}; write the number itself."
 
 
-def _is_none(statement):
+def _assigns_none(statement):
     return isinstance(getattr(statement, "value", None), ast.Constant) and statement.value.value is None

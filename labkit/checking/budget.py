@@ -1,4 +1,4 @@
-"""Budgets: how much of something a solution may use. An atomic loads, and it stores."""
+"""Budgets: upper limits of what a solution may use. An atomic counts as a load and as a store."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from labkit.trace import TENSOR, SiteCounters, Trace
 
 SHARED_BYTES = "bytes of shared memory a block"
 FLOAT64 = "FLOPs in float64"
-KEPT = "numbers kept in a thread's own arrays"  # of 4 bytes
+LOCAL_NUMBERS = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"
 PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
-ALONE = "% of the shared loads with no copy under way"
-AT_WORK = "threads of the last block at work"  # those that load or store global memory
-COUNTERS = {  # name: memory space, kind of access, and what is added up
+EXPOSED_LOADS = "% of the shared loads with no copy in flight"
+ACTIVE_THREADS = "threads of the last block at work"  # those that load or store global memory
+SITE_COUNTERS = {  # name: memory space, kind of access, and what is added up over all sites
     "global loads": ("global", "load", "elements"),
     "global stores": ("global", "store", "elements"),
     "sectors loaded": ("global", "load", "sectors"),
@@ -36,74 +36,68 @@ COUNTERS = {  # name: memory space, kind of access, and what is added up
 
 @dataclass(frozen=True)
 class Budget:
-    """At most `at_most` of a counter; `formula` says where the number comes from.
+    """Upper limit of a counter over the whole launch."""
 
-    `counter` is a key of `COUNTERS`, `SHARED_BYTES`, `FLOAT64`, `KEPT`, `TENSOR_FLOPS`, `PLAIN_FLOPS`, `BARRIERS`,
-    `ALONE` or `AT_WORK`. Where several arrays draw on it, `shares` has what each of them needs by its name, so that the
-    one which takes too much is named.
-    """
-
-    counter: str
+    counter: str  # a key of `SITE_COUNTERS`, or one of the constants above it
     at_most: int
-    formula: str
-    shares: Mapping[str, int] = field(default_factory=dict)
+    formula: str  # where the limit comes from, as the verdict gives it: "each element once"
+    shares: Mapping[str, int] = field(default_factory=dict)  # array -> its part of the limit, if several arrays use it
 
 
-FLOAT32_ALONE = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
+NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
 
 
-def used(counter: str, trace: Trace | LoopTrace) -> int:
-    """What the whole launch used."""
+def read_counter(counter: str, trace: Trace | LoopTrace) -> int:
+    """Return a counter of the whole launch."""
     counters: Any = trace.counters  # those of a loop are fewer, and no exercise on one has a budget of the others
-    if counter == SHARED_BYTES:
-        return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "shared")
-    if counter == KEPT:
-        return sum(prod(a.shape) * a.itemsize for a in trace.arrays if a.space == "local") // 4
+    if counter in (SHARED_BYTES, LOCAL_NUMBERS):
+        space, unit = ("shared", 1) if counter == SHARED_BYTES else ("local", 4)
+        return sum(prod(array.shape) * array.itemsize for array in trace.arrays if array.space == space) // unit
     if counter == FLOAT64:
         return counters.flops_by_dtype.get("float64", 0)
     if counter == BARRIERS:
         return counters.barriers
-    if counter == AT_WORK:
-        return _at_work(trace)
-    if counter == ALONE:
-        return _percent_alone(trace)
+    if counter == ACTIVE_THREADS:
+        return _active_threads(trace)
+    if counter == EXPOSED_LOADS:
+        return _percent_exposed(trace)
     if counter in (TENSOR_FLOPS, PLAIN_FLOPS):
-        wanted = counter == TENSOR_FLOPS
-        return sum(flops for name, flops in counters.flops_by_dtype.items() if name.endswith(TENSOR) == wanted)
-    return sum(share(counter, site) for site in trace.sites)
+        on_tensor_cores = counter == TENSOR_FLOPS
+        return sum(n for name, n in counters.flops_by_dtype.items() if name.endswith(TENSOR) == on_tensor_cores)
+    return sum(read_site_counter(counter, site) for site in trace.sites)
 
 
-def _percent_alone(trace):
+def _percent_exposed(trace):
     loads = [counters for counters in trace.sites if counters.site.space == "shared" and counters.site.kind == "load"]
     total = sum(counters.accesses for counters in loads)
     return -(-100 * sum(counters.alone for counters in loads) // total) if total else 0
 
 
-def _at_work(trace):
+def _active_threads(trace):
     samples = trace.samples
-    last = samples.blocks.index(tuple(size - 1 for size in trace.grid))
-    of_memory = np.array([counters.site.space == "global" for counters in trace.sites] + [False])  # -1 is a barrier
-    rows = (samples.block == last) & of_memory[samples.site]
-    lanes = samples.index[rows] >= 0
-    return sum(int(lanes[samples.warp[rows] == warp].any(0).sum()) for warp in np.unique(samples.warp[rows]))
+    last_block = samples.blocks.index(tuple(size - 1 for size in trace.grid))
+    is_global = np.array([counters.site.space == "global" for counters in trace.sites] + [False])  # -1 is a barrier
+    rows = (samples.block == last_block) & is_global[samples.site]
+    active, warps = samples.index[rows] >= 0, samples.warp[rows]
+    return sum(int(active[warps == warp].any(0).sum()) for warp in np.unique(warps))
 
 
-def share(counter: str, counters: SiteCounters | LoopSite) -> int:
-    """What one place in the source adds."""
-    if counter not in COUNTERS:
+def read_site_counter(counter: str, counters: SiteCounters | LoopSite) -> int:
+    """Return what one site (a load, store or atomic in the source) adds to a counter; 0 if it is no site counter."""
+    if counter not in SITE_COUNTERS:
         return 0
-    space, kind, amount = COUNTERS[counter]
+    space, kind, quantity = SITE_COUNTERS[counter]
     site = counters.site
     if site.space != space or (kind != "any" and site.kind not in (kind, "atomic")):
         return 0
-    return counters.accesses * site.elements if amount == "elements" else getattr(counters, amount)
+    return counters.accesses * site.elements if quantity == "elements" else getattr(counters, quantity)
 
 
-def most_over(budget: Budget, trace: Trace | LoopTrace) -> tuple[SiteCounters | LoopSite, int]:
-    """The place that uses most of what goes beyond its array's share, and how much all places of that array use."""
-    of_array = Counter()
-    for site in trace.sites:
-        of_array[site.site.array] += share(budget.counter, site)
-    array = max(of_array, key=lambda array: of_array[array] - budget.shares.get(array, 0))
-    places = (site for site in trace.sites if site.site.array == array)
-    return max(places, key=lambda site: share(budget.counter, site)), of_array[array]
+def find_worst_site(budget: Budget, trace: Trace | LoopTrace) -> tuple[SiteCounters | LoopSite, int]:
+    """Find the array that exceeds its share most; return its site with the highest count, and the array's count."""
+    array_counts = Counter()
+    for counters in trace.sites:
+        array_counts[counters.site.array] += read_site_counter(budget.counter, counters)
+    array = max(array_counts, key=lambda array: array_counts[array] - budget.shares.get(array, 0))
+    sites = (counters for counters in trace.sites if counters.site.array == array)
+    return max(sites, key=lambda counters: read_site_counter(budget.counter, counters)), array_counts[array]

@@ -1,21 +1,20 @@
-"""`check(id, kernel)`: runs a learner's code in the simulator and says what is wrong, and where."""
+"""The judge of an answer: runs a learner's code in the simulator and says what is wrong, and where."""
 
-import dataclasses
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, most_over, share, used
-from labkit.checking.compare import wrong_output
-from labkit.checking.exercise import Exercise, Launch
-from labkit.checking.own_text import borrowed, helpers_of_kernel, not_its_own
-from labkit.checking.plain import answers
-from labkit.checking.source import python_function, stub_line
+from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter
+from labkit.checking.compare import find_wrong_output
+from labkit.checking.exercise import Exercise, Launch, Questions
+from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
+from labkit.checking.restricted_python import run_calls
+from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.verdict import Verdict
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
@@ -23,99 +22,39 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.run import simulate, simulate_disturbed
 from labkit.trace import Trace
 
-FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # what is said first where there are several findings
+FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if there are several findings
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
+ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
+
+
+class _Fault(Exception):
+    """The answer is not right, for the reason of a verdict; the line is that of the learner's code."""
+
+    def __init__(self, reason: str, message: str, line: int | None = None):
+        super().__init__(message)
+        self.reason, self.line = reason, line
 
 
 def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict:
-    """The verdict on a kernel, from runs on the exercise's own problems and on those that `seed` draws.
+    """Judge a kernel by runs on the exercise's fixed sizes and on random ones.
 
-    More `draws` add those of the next seeds.
+    Parameters
+    ----------
+    seed, draws
+        The random sizes are drawn with `seed` and the next `draws` - 1 seeds.
     """
-    return dataclasses.replace(_judge(exercise, kernel, seed, draws), seed=seed)
-
-
-def _judge(exercise, kernel, seed, draws):
-    function = python_function(kernel)
-    verdict = _before_running(exercise, function)
-    if verdict is not None:
-        return verdict
+    judgement = _Judgement(exercise, kernel, seed)
+    start = exercise.id, exercise.title, exercise.points
     try:
-        launches = list(exercise.launches(seed, draws, **constants_of(exercise, function)))
-    except ValueError as error:  # constants with which there is no launch
-        return _verdict(exercise, "launch", str(error))
-    if exercise.machine == "python":
-        return _judge_answers(exercise, function, launches)
-    first = None
-    for launch in launches:
-        trace, verdict = _judge_launch(exercise, kernel, launch)
-        if verdict is not None:
-            return dataclasses.replace(verdict, launch=launch.label, trace=trace)
-        first = first or trace
-    verdict = _independent(exercise, kernel, launches, seed)
-    return verdict or _verdict(exercise, "solved", _praise(launches[: len(exercise.sizes)], first))
+        message = judgement.run_checks(draws)
+    except _Fault as fault:
+        rest = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
+        return Verdict(*start, fault.reason, str(fault), **rest, seed=seed, number=exercise.number)
+    return Verdict(*start, "solved", message, seed=seed, number=exercise.number)
 
 
-def _judge_answers(exercise, function, asked):
-    """The verdict on a plain function, by its answers."""
-    for questions in asked:
-        parameters = function.__code__.co_argcount
-        if parameters != len(questions.calls[0]):
-            return _verdict(exercise, "launch", _other_parameters(exercise, parameters, len(questions.calls[0])))
-        try:
-            wrong = questions.wrong(answers(function, questions.calls))
-        except KernelError as error:
-            verdict = _verdict(exercise, "refused", str(error), line=error.line)
-            return dataclasses.replace(verdict, launch=questions.label)
-        if wrong:
-            return dataclasses.replace(_verdict(exercise, "result", wrong), launch=questions.label)
-    labels = "; ".join(questions.label for questions in asked[: len(exercise.sizes)])
-    return _verdict(exercise, "solved", f"Right on {labels}; and on others, drawn at random.")
-
-
-def _other_parameters(exercise, has, given):
-    return (
-        f"`{exercise.function}` takes {has} arguments and is given {given}: "
-        "keep the parameters that the exercise came with."
-    )
-
-
-def _praise(launches, trace):
-    """What the right answer did on the first run beside its budget, and the advice that the simulator has for it."""
-    labels = "; ".join(launch.label for launch in launches)
-    lines = [f"Right, and without errors, on {labels}; and on sizes drawn at random."]
-    budgets = [budget for budget in launches[0].budgets if budget.at_most]
-    scores = [f"{used(budget.counter, trace):,} of {budget.at_most:,} {budget.counter}" for budget in budgets]
-    if scores:
-        lines.append(f"Used on the first of them: {', '.join(scores)}.")
-    advice = next((finding.message for finding in trace.findings if finding.kind in ADVICE), None)
-    return "\n".join([*lines, f"Advice: {advice}"] if advice else lines)
-
-
-def _before_running(exercise, function):
-    if not inspect.isfunction(function):
-        return _verdict(
-            exercise,
-            "not a kernel",
-            f"`{exercise.function}` should be your function, and this is of type {type(function).__name__}: "
-            f"hand over its name alone, `check({exercise.id!r}, {exercise.function})`.",
-        )
-    try:
-        line = stub_line(function)
-    except (OSError, TypeError, SyntaxError):
-        return _verdict(
-            exercise,
-            "not a kernel",
-            "The source of this function cannot be read: define it with `def` in a cell or a file.",
-        )
-    if line is not None:
-        return _verdict(exercise, "unfinished", f"Not written yet: line {line} still holds `...`.", line=line)
-    wrong = not_its_own(function, exercise.function)
-    return _verdict(exercise, "not a kernel", wrong) if wrong else None
-
-
-def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
-    """The whole numbers that the learner chose, such as TILE."""
+def read_constants(exercise: Exercise, function: Callable) -> dict[str, int]:
+    """Return the positive integers that the learner chose, such as TILE."""
     values = {}
     for name in exercise.constants:
         value = function.__globals__.get(name)
@@ -125,141 +64,205 @@ def constants_of(exercise: Exercise, function: Callable) -> dict[str, int]:
     return values
 
 
-def _judge_launch(exercise, kernel, launch) -> tuple[Trace | LoopTrace | None, Verdict | None]:
-    """A run, and what is wrong with it, or None."""
-    function = python_function(kernel)
-    parameters = list(inspect.signature(function).parameters)
-    if len(parameters) != len(launch.args):
-        return None, _verdict(exercise, "launch", _other_parameters(exercise, len(parameters), len(launch.args)))
-    try:
-        trace = _run(exercise, kernel, launch)
-        helpers = helpers_of_kernel(kernel, *launch.args) if exercise.machine == "gpu" else []
-    except KernelError as error:
-        return None, _verdict(exercise, "refused", str(error), line=error.line)
-    except LaunchError as error:
-        return None, _verdict(exercise, "launch", str(error))
-    except Exception as error:  # a check reports, whatever a learner's code does
-        return None, _verdict(exercise, "refused", f"The run ended with {type(error).__name__}: {error}")
-    wrong = borrowed(function, helpers)
-    if wrong:
-        return trace, _verdict(exercise, "not a kernel", wrong)
-    for complaint in (_changed_input, _finding, _output, _over_budget, _short_of_duty):
-        verdict = complaint(exercise, trace, launch, parameters)
-        if verdict is not None:
-            return trace, verdict
-    return trace, None
+class _Judgement:
+    """The runs of one check. `label` and `trace` are those of the latest run; faults are raised."""
 
+    def __init__(self, exercise: Exercise, kernel: Any, seed: int):
+        self.exercise, self.kernel, self.seed = exercise, kernel, seed
+        self.function = python_function(kernel)
+        self.label = ""
+        self.trace: Trace | LoopTrace | None = None
 
-def _run(exercise: Exercise, kernel: Any, launch: Launch) -> Trace | LoopTrace:
-    if exercise.machine == "cpu":
-        return trace_loop(kernel, *launch.args)
-    if getattr(kernel, "device", False):
-        raise LaunchError(
-            f"`{exercise.function}` is a device function: leave out `device=True`, so that it is a kernel."
-        )
-    ends = (0, 0, 0), tuple(size - 1 for size in launch.grid)
-    return simulate(kernel, launch.grid, launch.block, *launch.args, shared_bytes=launch.shared_bytes, record=ends)
+    def run_checks(self, draws: int) -> str:
+        """Run and check everything; return the message on a right answer."""
+        exercise = self.exercise
+        self._check_source()
+        try:
+            constants = read_constants(exercise, self.function)
+            launches: list[Any] = list(exercise.make_launches(self.seed, draws, **constants))
+        except ValueError as error:  # constants with which there is no launch
+            raise _Fault("launch", str(error)) from None
+        fixed = launches[: len(exercise.sizes)]
+        labels = "; ".join(launch.label for launch in fixed)
+        if exercise.machine == "python":
+            for questions in launches:
+                self._check_answers(questions)
+            return f"Right on {labels}; and on others, drawn at random."
+        first = None
+        for launch in launches:
+            trace = self._check_launch(launch)
+            first = first or trace
+        self._check_dependences(launches)
+        lines = [f"Right, and without errors, on {labels}; and on sizes drawn at random."]
+        return "\n".join([*lines, *_describe_first_run(fixed[0], first)])
 
-
-def _finding(exercise, trace, launch, parameters):
-    found = [finding for finding in trace.errors if finding.kind != "unwritten"]  # `_output` says it better
-    if not found:
-        return None
-    order = {kind: place for place, kind in enumerate(FIRST_KINDS)}
-    first = min(found, key=lambda finding: order.get(finding.kind, len(order)))
-    return _verdict(exercise, first.kind, with_line(first.line, first.fact), line=first.line)
-
-
-def with_line(line: int, message: str) -> str:
-    """The message, headed by the line if it does not name it itself."""
-    return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
-
-
-def _changed_input(exercise, trace, launch, parameters):
-    """An input that is stored to, whatever it holds in the end."""
-    inputs = {name for position, name in enumerate(parameters) if position not in launch.outputs}
-    for counters in trace.sites:
-        site = counters.site
-        if site.array in inputs and site.kind != "load" and counters.accesses:
-            message = f"Line {site.line}: `{site.text}` changes {site.array}, which is an input: only load from it."
-            return _verdict(exercise, "input changed", message, line=site.line)
-    return None
-
-
-def _output(exercise, trace, launch, parameters):
-    wrong = wrong_output(launch, parameters, trace.outputs)
-    if wrong is None:
-        return None
-    sites = (counters.site for counters in trace.sites)
-    line = next((site.line for site in sites if site.array == wrong.name and site.kind != "load"), None)
-    where = f"Line {line} is what stores into {wrong.name}" if line else f"No line stores into {wrong.name}"
-    where += "; what it stores may have gone wrong before." if line and wrong.reason == "result" else "."
-    return _verdict(exercise, wrong.reason, f"{wrong.message}\n{where}", line=line)
-
-
-def _over_budget(exercise, trace, launch, parameters):
-    for budget in launch.budgets:
-        count = used(budget.counter, trace)
-        if count > budget.at_most:
-            message = (
-                f"The result is right, but not within the budget: {count:,} {budget.counter}, "
-                f"and at most {budget.at_most:,} are allowed ({budget.formula})."
+    def _check_source(self):
+        name, function = self.exercise.function, self.function
+        if not inspect.isfunction(function):
+            raise _Fault(
+                "not a kernel",
+                f"`{name}` should be your function, and this is of type {type(function).__name__}: "
+                f"hand over its name alone, `check({self.exercise.id!r}, {name})`.",
             )
-            if budget.counter == FLOAT64:
-                slip = next((finding for finding in trace.findings if finding.kind == "float64"), None)
-                why, line = (slip.fact, slip.line) if slip else ("The code asks for float64 itself.", None)
-                return _verdict(exercise, "budget", f"{message}\n{why}", line=line)
-            place, of_array = most_over(budget, trace)
-            most, line = share(budget.counter, place), place.site.line
-            if not most:
-                return _verdict(exercise, "budget", message)
-            if budget.shares:
-                array, its_share = place.site.array, budget.shares.get(place.site.array, 0)
-                message += f"\n{of_array:,} of them are of {array}, whose share is {its_share:,}: "
-                message += f"look at `{place.site.text}` in line {line}."
-            else:
-                message += f"\n{most:,} of them are made by `{place.site.text}` in line {line}."
-            return _verdict(exercise, "budget", message, line=line)
-    return None
+        try:
+            line = find_stub_line(function)
+        except (OSError, TypeError, SyntaxError):
+            message = "The source of this function cannot be read: define it with `def` in a cell or a file."
+            raise _Fault("not a kernel", message) from None
+        if line is not None:
+            raise _Fault("unfinished", f"Not written yet: line {line} still holds `...`.", line)
+        if complaint := explain_foreign_function(function, name):
+            raise _Fault("not a kernel", complaint)
+
+    def _check_parameters(self, num_parameters: int, num_args: int):
+        if num_parameters != num_args:
+            message = f"`{self.exercise.function}` takes {num_parameters} arguments and is given {num_args}: "
+            raise _Fault("launch", f"{message}keep the parameters that the exercise came with.")
+
+    def _check_answers(self, questions: Questions):
+        """Ask a plain function and check its answers."""
+        self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
+        self.label = questions.label
+        try:
+            mistake = questions.find_mistake(run_calls(self.function, questions.calls))
+        except KernelError as error:
+            raise _Fault("refused", str(error), error.line) from None
+        if mistake:
+            raise _Fault("result", mistake)
+
+    def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
+        """Run a launch and check its trace."""
+        self.label, self.trace = launch.label, None
+        names = list(inspect.signature(self.function).parameters)
+        self._check_parameters(len(names), len(launch.args))
+        try:
+            trace = self._run(launch)
+            helpers = collect_helpers(self.kernel, *launch.args) if self.exercise.machine == "gpu" else []
+        except KernelError as error:
+            raise _Fault("refused", str(error), error.line) from None
+        except LaunchError as error:
+            raise _Fault("launch", str(error)) from None
+        except Exception as error:  # a check reports, whatever a learner's code does
+            raise _Fault("refused", f"The run ended with {type(error).__name__}: {error}") from None
+        self.trace = trace
+        if complaint := find_foreign_helper(self.function, helpers):
+            raise _Fault("not a kernel", complaint)
+        _check_inputs(launch, trace, names)
+        _check_findings(trace)
+        _check_outputs(launch, trace, names)
+        _check_budgets(launch, trace)
+        _check_duties(launch, trace)
+        return trace
+
+    def _run(self, launch: Launch) -> Trace | LoopTrace:
+        if self.exercise.machine == "cpu":
+            return trace_loop(self.kernel, *launch.args)
+        if getattr(self.kernel, "device", False):
+            message = f"`{self.exercise.function}` is a device function: leave out `device=True`"
+            raise LaunchError(f"{message}, so that it is a kernel.")
+        geometry, ends = (launch.grid, launch.block), ((0, 0, 0), tuple(size - 1 for size in launch.grid))
+        return simulate(self.kernel, *geometry, *launch.args, shared_bytes=launch.shared_bytes, record=ends)
+
+    def _check_dependences(self, launches: Sequence[Launch]):
+        """Find what the result must depend on and does not, by disturbed runs of one of the launches."""
+        rng = np.random.default_rng([self.seed, 1])
+        candidates = [launch for launch in launches if launch.dependences]
+        if not candidates:
+            return
+        launch = candidates[rng.integers(len(candidates))]
+        self.label, self.trace = launch.label, None
+        names = list(inspect.signature(self.function).parameters)
+        for dependence in launch.dependences:
+            shortfall = dependence.find_shortfall(rng, names, launch, partial(_run_disturbed, self.kernel, launch))
+            if shortfall:
+                raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
-def _short_of_duty(exercise, trace, launch, parameters):
-    for duty in launch.duties:
-        count = used(duty.counter, trace)
-        if not duty.at_least <= count <= duty.at_most:
-            few = count < duty.at_least
-            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
-            message = f"{count:,} {duty.counter}, and {limit} ({duty.why})."
-            return _verdict(exercise, "duty", f"{ANOTHER_WAY}: {message}")
-    return None
-
-
-ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
-
-
-def _independent(exercise, kernel, launches, seed):
-    """What the result must depend on and does not, seen in disturbed runs of one of the launches."""
-    rng = np.random.default_rng([seed, 1])
-    telling = [launch for launch in launches if launch.dependences]
-    if not telling:
-        return None
-    launch = telling[rng.integers(len(telling))]
-    names = list(inspect.signature(python_function(kernel)).parameters)
-    for dependence in launch.dependences:
-        missing = dependence.shortfall(rng, names, launch, partial(_disturbed, kernel, launch))
-        if missing:
-            return dataclasses.replace(_verdict(exercise, "duty", f"{ANOTHER_WAY}.\n{missing}"), launch=launch.label)
-    return None
-
-
-def _disturbed(kernel, launch, args, disturbance) -> Trace | None:
-    """The trace of a run that is disturbed or has other arguments, if it came to its end."""
-    shared = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
+def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
+    """Return the trace of a run that is disturbed or has other arguments, None if it failed."""
+    options = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
     try:
-        return simulate_disturbed(kernel, launch.grid, launch.block, *args, **shared)
+        return simulate_disturbed(kernel, launch.grid, launch.block, *args, **options)
     except KernelError:
         return None
 
 
-def _verdict(exercise: Exercise, reason: str, message: str, line: int | None = None) -> Verdict:
-    return Verdict(exercise.id, exercise.title, exercise.points, reason, message, line, number=exercise.number)
+def _describe_first_run(launch, trace):
+    """Return lines on what the first run used of its budgets, and on the simulator's advice."""
+    budgets = [budget for budget in launch.budgets if budget.at_most]
+    scores = [f"{read_counter(b.counter, trace):,} of {b.at_most:,} {b.counter}" for b in budgets]
+    advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
+    lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
+    return [*lines, *(f"Advice: {message}" for message in advice[:1])]
+
+
+def _check_inputs(launch, trace, names):
+    """Find a store to an input, even one that changes no value."""
+    inputs = {name for position, name in enumerate(names) if position not in launch.outputs}
+    for counters in trace.sites:
+        site = counters.site
+        if site.array in inputs and site.kind != "load" and counters.accesses:
+            message = f"Line {site.line}: `{site.text}` changes {site.array}, which is an input: only load from it."
+            raise _Fault("input changed", message, site.line)
+
+
+def _check_findings(trace):
+    errors = [finding for finding in trace.errors if finding.kind != "unwritten"]  # `_check_outputs` says it better
+    if errors:
+        order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
+        first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
+        raise _Fault(first.kind, add_line(first.line, first.fact), first.line)
+
+
+def add_line(line: int, message: str) -> str:
+    """Put the line in front of a message that does not name it."""
+    return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
+
+
+def _check_outputs(launch, trace, names):
+    wrong = find_wrong_output(launch, names, trace.outputs)
+    if wrong is None:
+        return
+    sites = (counters.site for counters in trace.sites)
+    line = next((site.line for site in sites if site.array == wrong.name and site.kind != "load"), None)
+    where = f"Line {line} is what stores into {wrong.name}" if line else f"No line stores into {wrong.name}"
+    where += "; what it stores may have gone wrong before." if line and wrong.reason == "result" else "."
+    raise _Fault(wrong.reason, f"{wrong.message}\n{where}", line)
+
+
+def _check_budgets(launch, trace):
+    for budget in launch.budgets:
+        count = read_counter(budget.counter, trace)
+        if count > budget.at_most:
+            raise _Fault("budget", *_explain_overrun(budget, count, trace))
+
+
+def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
+    """Return the message on an exceeded budget, and the line that uses most of it."""
+    message = (
+        f"The result is right, but not within the budget: {count:,} {budget.counter}, "
+        f"and at most {budget.at_most:,} are allowed ({budget.formula})."
+    )
+    if budget.counter == FLOAT64:
+        finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
+        why, line = (finding.fact, finding.line) if finding else ("The code asks for float64 itself.", None)
+        return f"{message}\n{why}", line
+    worst, array_count = find_worst_site(budget, trace)
+    site, site_count = worst.site, read_site_counter(budget.counter, worst)
+    if not site_count:
+        return message, None
+    if budget.shares:
+        message += (
+            f"\n{array_count:,} of them are of {site.array}, whose share is {budget.shares.get(site.array, 0):,}: "
+        )
+        return f"{message}look at `{site.text}` in line {site.line}.", site.line
+    return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line
+
+
+def _check_duties(launch, trace):
+    for duty in launch.duties:
+        count = read_counter(duty.counter, trace)
+        if not duty.at_least <= count <= duty.at_most:
+            few = count < duty.at_least
+            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
+            raise _Fault("duty", f"{ANOTHER_WAY}: {count:,} {duty.counter}, and {limit} ({duty.why}).")

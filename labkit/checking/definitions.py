@@ -1,4 +1,4 @@
-"""Reads what a cell defines without running it: functions, imports and constants; all else is passed over."""
+"""Definitions in the text of a cell, read without running it: functions, imports and constants; nothing else."""
 
 import ast
 import inspect
@@ -15,6 +15,7 @@ import numpy as np
 from IPython.core.inputtransformer2 import TransformerManager
 
 from labkit import cuda, ptx
+from labkit.rebinding import named
 from labkit.simulator.limits import MAX_ENTRIES
 
 MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "labkit.ptx": ptx, "numba.cuda": cuda}
@@ -31,69 +32,69 @@ _OPERATORS = {
     ast.RShift: operator.rshift,
     ast.USub: operator.neg,
 }
-_MATHEMATICS = ("ceil", "floor", "sqrt", "exp", "log", "log2", "gcd")
-_NUMBERS = ("inf", "nan", "pi", "e")  # of `math` and of NumPy
-_LIMITS = {"finfo": (np.finfo, ("min", "max", "eps", "tiny")), "iinfo": (np.iinfo, ("min", "max"))}
+_MATH_FUNCTIONS = {math.ceil, math.floor, math.sqrt, math.exp, math.log, math.log2, math.gcd}
+_MATH_CONSTANTS = ("inf", "nan", "pi", "e")  # of `math` and of NumPy
+_TYPE_LIMITS = {np.finfo: ("min", "max", "eps", "tiny"), np.iinfo: ("min", "max")}
 _FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
 _RUNS_ITS_CELL = re.compile(r"\A(\s*)%%(?=(capture|time)\b)")  # magics whose cell is Python all the same
 
 
 class _NotConstant(Exception):
-    """An expression that would have to be run to know its value."""
+    """The value of an expression is known only if it runs."""
 
 
-def definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The namespace with what the text of a cell defines; `inspect.getsource` finds it under `name`.
+def read_definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the namespace with what the text of a cell defines; `inspect.getsource` finds it under `name`.
 
-    Nothing of the text runs: functions are compiled and never called, decorators are put there anew, and
-    constants are computed from numbers. A text that does not parse raises a SyntaxError.
+    Nothing of the text runs: functions are compiled and never called, decorators are replaced by ours, and
+    constants are computed from numbers. A name whose value is known only if the cell runs is None.
+
+    Raises
+    ------
+    SyntaxError
+        The text does not parse.
     """
-    text = in_python(text)
+    text = convert_to_python(text)
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = dict(namespace)
+    scope = dict(namespace)
     for statement in ast.parse(text).body:
         match statement:
             case ast.FunctionDef():
-                _define(statement, name, found)
+                _define(statement, name, scope)
             case ast.Import(names) | ast.ImportFrom(names=names):
-                _import(getattr(statement, "module", None), names, found)
+                _import(getattr(statement, "module", None), names, scope)
             case ast.Assign(targets, value):
                 for target in targets:
-                    _assign(target, value, found)
+                    _assign(target, value, scope)
             case ast.AnnAssign(target, _, ast.expr() as value):
-                _assign(target, value, found)
+                _assign(target, value, scope)
             case ast.AugAssign(ast.Name(variable) as target, sign, value):
-                _assign(target, ast.BinOp(ast.Name(variable), sign, value), found)
-            case _:  # a loop, a condition: who knows what it leaves behind
-                found |= dict.fromkeys(_names_bound(statement))
-    return found
+                _assign(target, ast.BinOp(ast.Name(variable), sign, value), scope)
+            case _:  # a loop, a condition: its results are not known
+                scope |= dict.fromkeys(named(statement, ast.Store))
+    return scope
 
 
-def in_python(text: str) -> str:
-    """The text of a cell without what IPython alone understands; its lines keep their numbers."""
+def convert_to_python(text: str) -> str:
+    """Replace what only IPython understands in the text of a cell; lines keep their numbers."""
     text = _RUNS_ITS_CELL.sub(lambda magic: f"{magic[1]}#", text)
-    empty = takewhile(lambda line: not line.strip(), text.splitlines())  # which IPython takes away
+    empty = takewhile(lambda line: not line.strip(), text.splitlines())  # which IPython removes
     return "\n" * len(list(empty)) + TransformerManager().transform_cell(text)
 
 
-def _names_bound(statement):
-    """The names to which a statement gives a value."""
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-def _define(function, filename, found):
-    """The function with decorators of ours; its defaults and annotations would run as it is defined."""
+def _define(function, filename, scope):
+    """Define the function with our decorators, and without defaults and annotations, which would run."""
     decorators = function.decorator_list
     parameters = [ast.arg(arg.arg) for arg in function.args.posonlyargs + function.args.args]
     function.args = ast.arguments([], parameters, None, [], [], None, [])
     function.decorator_list, function.returns = [], None
-    exec(compile(ast.fix_missing_locations(ast.Module([function], [])), filename, "exec"), found)
+    exec(compile(ast.fix_missing_locations(ast.Module([function], [])), filename, "exec"), scope)
     for decorator in reversed(decorators):
-        found[function.name] = _jitted(decorator, found[function.name])
+        scope[function.name] = _apply_decorator(decorator, scope[function.name])
 
 
-def _jitted(decorator, function):
-    """The function as the decorator's name and `device=True` say; any other decorator leaves nothing to judge."""
+def _apply_decorator(decorator, function):
+    """Compile the function as the decorator's name and `device=True` say; None for any other decorator."""
     if not inspect.isfunction(function):
         return None
     call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
@@ -111,7 +112,7 @@ def _is_jit(decorator):
     return ast.unparse(call).split(".")[-1] in ("jit", "njit")
 
 
-def _import(module, names, found):
+def _import(module, names, scope):
     for alias in names:
         if module is None:
             value = MODULES.get(alias.name)
@@ -119,144 +120,116 @@ def _import(module, names, found):
             value = MODULES.get(f"{module}.{alias.name}") or getattr(MODULES.get(module), alias.name, None)
         bound = alias.asname or alias.name
         if value is not None and "." not in bound:
-            found[bound] = value
+            scope[bound] = value
 
 
-def _assign(target, value, found):
+def _assign(target, value, scope):
     match value:
         case ast.Call(ast.Attribute() | ast.Name() | ast.Call() as decorator, [ast.Name(function)], []) if isinstance(
             target, ast.Name
         ) and _is_jit(decorator):  # `f = cuda.jit(f)`
-            found[target.id] = _jitted(decorator, found.get(function))
+            scope[target.id] = _apply_decorator(decorator, scope.get(function))
             return
     try:
-        constant = _constant(value, found)
+        constant = _evaluate(value, scope)
     except (_NotConstant, ArithmeticError, RecursionError, TypeError, ValueError, LookupError):
         constant = None
-    _bind(target, constant, found)
+    _bind(target, constant, scope)
 
 
-def _bind(target, constant, found):
-    """Gives a name the constant, or the names of a tuple its entries; None where it is none, or has another length."""
+def _bind(target, constant, scope):
+    """Give a name the constant, or the names of a tuple its entries; None if unknown or of another length."""
     if isinstance(target, ast.Name):
-        found[target.id] = constant
+        scope[target.id] = constant
     elif isinstance(target, ast.Tuple | ast.List):
         fits = isinstance(constant, tuple) and len(constant) == len(target.elts)
         for name, item in zip(target.elts, constant if fits else [None] * len(target.elts), strict=True):
-            _bind(name, item, found)
+            _bind(name, item, scope)
 
 
-def _constant(node, found):
+def _evaluate(node, scope):
     match node:
         case ast.Constant(value):
-            return _bounded(value)
-        case ast.Name(name) if name in found:
-            return found[name]
+            return _check_range(value)
+        case ast.Name(name) if name in scope:
+            return scope[name]
         case ast.Tuple(elements):
-            return _short(tuple(_constant(element, found) for element in elements))
+            return _check_length(tuple(_evaluate(element, scope) for element in elements))
         case ast.UnaryOp(sign, operand) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](_number(operand, found))
+            return _OPERATORS[type(sign)](_evaluate_number(operand, scope))
         case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
-            return _computed(type(sign), _number(left, found), _number(right, found))
-        case ast.Attribute(ast.Name(module), name) if name in _NUMBERS and found.get(module) in (np, math):
-            return getattr(found[module], name)
-        case ast.Attribute(ast.Call(function, [type_], []), name) if limits := _limits(function, name, found):
-            return _limit(limits, name, _scalar_type(_constant(type_, found)))
-        case ast.Attribute(ast.Name(module), name) if found.get(module) in (np, numba):
-            return _scalar_type(getattr(found[module], name, None))
-        case ast.Attribute(ast.Name(module), name) if found.get(module) is ptx:
-            return _format(name)
-        case ast.Call(ast.Name("len"), [argument], []) if "len" not in found:
-            return len(_constant(argument, found))
-        case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as written)], []) if "float" not in found:
-            return float(written)
-        case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in found:
-            return _FUNCTIONS[name](*(_number(argument, found) for argument in arguments))
-        case ast.Call(function, arguments, []) if (compute := _mathematics(function, found)) is not None:
-            return _bounded(compute(*(_number(argument, found) for argument in arguments)))
+            return _apply_operator(type(sign), _evaluate_number(left, scope), _evaluate_number(right, scope))
+        case ast.Attribute(ast.Name(module), name) if name in _MATH_CONSTANTS and scope.get(module) in (np, math):
+            return getattr(scope[module], name)
+        case ast.Attribute(ast.Call(limits, [type_], []), name) if name in _TYPE_LIMITS.get(
+            _look_up(limits, scope), ()
+        ):
+            return getattr(_look_up(limits, scope)(_check_scalar_type(_evaluate(type_, scope))), name)
+        case ast.Attribute(ast.Name(module), name) if scope.get(module) in (np, numba):
+            return _check_scalar_type(getattr(scope[module], name, None))
+        case ast.Attribute(ast.Name(module), name) if scope.get(module) is ptx and type(getattr(ptx, name, 0.0)) is int:
+            return getattr(ptx, name)  # a tensor core format, such as `ptx.BF16`
+        case ast.Call(ast.Name("len"), [argument], []) if "len" not in scope:
+            return len(_evaluate(argument, scope))
+        case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []) if "float" not in scope:
+            return float(text)
+        case ast.Call(ast.Name(name), arguments, []) if name in _FUNCTIONS and name not in scope:
+            return _FUNCTIONS[name](*(_evaluate_number(argument, scope) for argument in arguments))
+        case ast.Call(function, arguments, []) if _look_up(function, scope) in _MATH_FUNCTIONS:
+            return _check_range(
+                _look_up(function, scope)(*(_evaluate_number(argument, scope) for argument in arguments))
+            )
         case ast.Subscript(value, index):
-            return _constant(value, found)[_number(index, found)]
+            return _evaluate(value, scope)[_evaluate_number(index, scope)]
         case ast.Call(function, [argument], []):
-            return _converted(_constant(function, found), argument, found)
+            return _check_scalar_type(_evaluate(function, scope))(_evaluate_number(argument, scope))
     raise _NotConstant
 
 
-def _limits(node, name, found):
-    """`np.finfo` or `np.iinfo`, where a call names it and `name` is a limit that it knows."""
-    for function, (limits, names) in _LIMITS.items():
-        match node:
-            case ast.Attribute(ast.Name(module), attribute):
-                called = attribute == function and found.get(module) is np
-            case ast.Name(bound):
-                called = found.get(bound) is limits
-            case _:
-                called = False
-        if called and name in names:
-            return limits
-    return None
-
-
-def _limit(limits, name, type_):
-    """A limit of a type of NumPy's, as NumPy has it: of float32 a float32, of an integer a whole number."""
-    return getattr(limits(type_), name)
-
-
-def _mathematics(node, found):
-    """The function of `math` that a call names, if it is one of those that make constants."""
+def _look_up(node, scope) -> Any:
+    """Return the value of a name, or of an attribute of `math` or NumPy; None for any other expression."""
     match node:
-        case ast.Attribute(ast.Name(module), name) if found.get(module) is math and name in _MATHEMATICS:
-            return getattr(math, name)
-        case ast.Name(name) if any(found.get(name) is getattr(math, known) for known in _MATHEMATICS):
-            return found[name]
+        case ast.Attribute(ast.Name(module), name) if scope.get(module) in (np, math):
+            return getattr(scope[module], name, None)
+        case ast.Name(name):
+            return scope.get(name)
     return None
 
 
-def _computed(sign, left, right):
-    """The result of an operator; whole numbers that fit no dtype, and might take for ever to compute, are refused."""
+def _apply_operator(sign, left, right):
+    """Apply an operator; integers that fit no dtype, and might take forever to compute, are refused."""
     whole = isinstance(left, int) and isinstance(right, int)
     if whole and sign in (ast.Pow, ast.LShift) and right > MAX_EXPONENT:
         raise _NotConstant
-    return _bounded(_OPERATORS[sign](left, right))
+    return _check_range(_OPERATORS[sign](left, right))
 
 
-def _bounded(result):
-    """The number, if a dtype can hold it."""
+def _check_range(result):
+    """Return the number if a dtype can hold it."""
     if isinstance(result, int) and not -(2**63) <= result < 2**64:
         raise _NotConstant
     return result
 
 
-def _short(value):
-    """The tuple, if it has no more numbers in it than one in a kernel may have."""
-    if _entries(value) > MAX_ENTRIES:
+def _check_length(value):
+    """Return the tuple if it has no more numbers than a tuple in a kernel may have."""
+    if _count_entries(value) > MAX_ENTRIES:
         raise _NotConstant
     return value
 
 
-def _entries(value) -> int:
-    return sum(map(_entries, value)) if isinstance(value, tuple) else 1
+def _count_entries(value) -> int:
+    return sum(map(_count_entries, value)) if isinstance(value, tuple) else 1
 
 
-def _number(node, found):
-    value = _constant(node, found)
+def _evaluate_number(node, scope):
+    value = _evaluate(node, scope)
     if not isinstance(value, int | float | np.number):
         raise _NotConstant
     return value
 
 
-def _scalar_type(value) -> Any:
+def _check_scalar_type(value) -> Any:
     if isinstance(value, numba.types.Number) or (isinstance(value, type) and issubclass(value, np.number)):
         return value
     raise _NotConstant
-
-
-def _format(name):
-    """The number of a format of the tensor cores, such as `ptx.BF16`."""
-    value = getattr(ptx, name, None)
-    if type(value) is not int:
-        raise _NotConstant
-    return value
-
-
-def _converted(type_, argument, found):
-    return _scalar_type(type_)(_number(argument, found))

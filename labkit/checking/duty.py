@@ -1,4 +1,4 @@
-"""Duties: what an answer must use, by a count or by what a disturbed run makes of its results."""
+"""Duties and dependences: what an answer must use, shown by a count or by the results of a disturbed run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,41 +15,35 @@ from labkit.trace import Trace
 FACTORS = (2.0, 4.0)  # powers of two: to multiply by them rounds nothing
 SHIFTS = (-1.0, 1.0)
 
-Run = Callable[[tuple, Disturbance], Trace | None]  # of the kernel, with these arguments; no trace if it breaks off
+RunDisturbed = Callable[[tuple, Disturbance], Trace | None]  # runs the kernel with these arguments; None: it failed
 
 
 @dataclass(frozen=True)
 class Duty:
-    """At least `at_least` of a counter, and at most `at_most`, so that no other way leads past the exercise.
+    """Lower limit of a counter, so that an answer cannot avoid what the exercise is about."""
 
-    `why` says what for.
-    """
-
-    counter: str
+    counter: str  # as in `Budget`
     at_least: int
-    why: str
+    why: str  # the reason for the limit, as the verdict gives it
     at_most: float = inf
 
 
-COPY_ALONE = Duty(PLAIN_FLOPS, 0, "a copy computes nothing", 0)
+NO_ARITHMETIC = Duty(PLAIN_FLOPS, 0, "a copy computes nothing", 0)
 
 
 @dataclass(frozen=True)
-class Reliance:
-    """An input on which the result must depend: a second run, with `other` in its place, must not give the result.
+class InputDependence:
+    """An input that must influence the result: a second run with another value for it must not give the same result."""
 
-    `tried` says in a few words what the other one is, `why` what to do.
-    """
+    argument: int  # position of the input
+    make_other: Callable[[np.random.Generator, np.ndarray], np.ndarray]  # from the input to the other value
+    tried: str  # the other value in words that follow "In a second run, with"
+    why: str  # advice to the learner
 
-    argument: int
-    other: Callable[[np.random.Generator, np.ndarray], np.ndarray]
-    tried: str
-    why: str
-
-    def shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: Run) -> str:
-        """What the second run shows to be missing, in a sentence; nothing where all is as it must be."""
+    def find_shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: RunDisturbed) -> str:
+        """Return what the second run shows to be missing as a sentence, "" if the result depends on the input."""
         args = list(launch.args)
-        args[self.argument] = self.other(rng, args[self.argument])
+        args[self.argument] = self.make_other(rng, args[self.argument])
         trace = run(tuple(args), Disturbance())
         ((position, expected),) = launch.outputs.items()
         if trace is None or not (np.abs(trace.outputs[position] - expected.value) <= expected.bound).all():
@@ -59,34 +53,34 @@ class Reliance:
 
 @dataclass(frozen=True)
 class Dependence:
-    """What the result must depend on: a second run, in which `disturbed` goes otherwise, must show it.
+    """An operation that must influence the result: a second run, in which it is disturbed, must show it.
 
-    Without barriers or fences that run must have an error. Otherwise the output must be one of the `results` of the
-    disturbance, which are as many as there are right ways. `why` says what to do.
+    `expected_results` makes the results of right answers under a disturbance, one per right way to compute. It is None
+    if the disturbance leaves out barriers or fences: then the second run must have an error.
     """
 
-    disturbed: Disturbed
-    why: str
-    results: Callable[[Disturbance], Sequence[Expected]] | None = None
+    disturbed: Disturbed  # such as all loads from shared memory
+    why: str  # advice to the learner
+    expected_results: Callable[[Disturbance], Sequence[Expected]] | None = None
 
-    def shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: Run) -> str:
-        """What the disturbed run shows to be missing, in a sentence; nothing where all is as it must be."""
+    def find_shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: RunDisturbed) -> str:
+        """Return what the disturbed run shows to be missing as a sentence, "" if nothing is."""
         disturbance = Disturbance(self.disturbed, float(rng.choice(FACTORS)), float(rng.choice(SHIFTS)))
         trace = run(launch.args, disturbance)
         tried = f"In a second run, with {disturbance.tried}"
-        if self.results is None:
+        if self.expected_results is None:
             return f"{tried}, nothing went wrong: {self.why}." if trace and not trace.errors else ""
         if trace is None:
             return f"{tried}, the kernel broke off: {self.why}."
         (position,) = launch.outputs
-        output, results = trace.outputs[position].astype(np.float64), self.results(disturbance)
+        output, results = trace.outputs[position].astype(np.float64), self.expected_results(disturbance)
         with np.errstate(invalid="ignore", over="ignore"):
             wrong = [~(np.abs(output - result.value) <= result.bound) for result in results]
         if not all(mask.any() for mask in wrong):
             return ""
-        at = np.unravel_index(np.argmax(wrong[0]), output.shape)
-        index = ", ".join(str(int(i)) for i in at)
+        first = np.unravel_index(np.argmax(wrong[0]), output.shape)
+        index = ", ".join(str(int(i)) for i in first)
         return (
-            f"{tried}, {names[position]}[{index}] should come out as {results[0].value[at]:.6g} "
-            f"and was {output[at]:.6g}: {self.why}."
+            f"{tried}, {names[position]}[{index}] should come out as {results[0].value[first]:.6g} "
+            f"and was {output[first]:.6g}: {self.why}."
         )

@@ -1,4 +1,4 @@
-"""What an exercise is made of: plain data, one `EXERCISE` a file."""
+"""The parts of an exercise: plain data, one `EXERCISE` per file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,53 +7,45 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.checking.budget import Budget
-from labkit.checking.duty import Dependence, Duty, Reliance
+from labkit.checking.duty import Dependence, Duty, InputDependence
 from labkit.ladder import Expected
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One run of the learner's code: where, on what, and what must come out.
+    """One run of the learner's code: its arguments, its geometry, the results and counts that it must have."""
 
-    `outputs` maps the position of an argument to what it must hold afterwards; every other array
-    must come back as it went in. A compiled loop has neither grid nor block.
-    """
-
-    label: str
-    args: tuple[Any, ...]
-    outputs: Mapping[int, Expected]
-    grid: tuple[int, ...] = ()
+    label: str  # names the run in the verdict
+    args: tuple[Any, ...]  # arrays that are not in `outputs` must come back unchanged
+    outputs: Mapping[int, Expected]  # position of an argument -> its values after the run
+    grid: tuple[int, ...] = ()  # none for a compiled loop
     block: tuple[int, ...] = ()
-    shared_bytes: int = 0
-    budgets: tuple[Budget, ...] = ()
-    duties: tuple[Duty, ...] = ()
-    dependences: tuple[Dependence | Reliance, ...] = ()
+    shared_bytes: int = 0  # dynamic shared memory per block
+    budgets: tuple[Budget, ...] = ()  # upper limits of counters
+    duties: tuple[Duty, ...] = ()  # lower limits of counters
+    dependences: tuple[Dependence | InputDependence, ...] = ()  # what the result must depend on
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Calls of a learner's plain function, each by its arguments, and what is wrong with its answers to them.
+    """Calls of a learner's plain function, with the judgement on its answers."""
 
-    `wrong` takes the answers, in the order of the calls, and gives a sentence; "" where all are right.
-    """
-
-    label: str
-    calls: tuple[tuple[Any, ...], ...]
-    wrong: Callable[[Sequence[Any]], str]
+    label: str  # names the calls in the verdict
+    calls: tuple[tuple[Any, ...], ...]  # arguments of each call
+    find_mistake: Callable[[Sequence[Any]], str]  # from all answers in order to a sentence; "" if all are right
 
 
 @dataclass(frozen=True)
 class Beyond:
-    """Sizes of which none is the largest: a quarter beyond `most`, and a number of `step`s that has no end."""
+    """Random size above the published range, unbounded."""
 
-    most: int
-    step: int = 1
+    largest: int  # greatest published size
+    step: int = 1  # draws exceed `largest` by a multiple of this
 
     def draw(self, rng: np.random.Generator) -> int:
-        """One of them, about twice as large as `most`."""
-        return self.most + self.step * (
-            self.most // 4 // self.step + int(rng.geometric(min(1.0, self.step / self.most)))
-        )
+        """Draw a size: at least 1.25 times `largest`, about twice as large on average."""
+        steps = self.largest // 4 // self.step + int(rng.geometric(min(1.0, self.step / self.largest)))
+        return self.largest + self.step * steps
 
 
 @dataclass(frozen=True)
@@ -62,35 +54,34 @@ class Exercise:
 
     Attributes
     ----------
-    id
-        The exercise's slug, which is the name of its file: "pad-the-tile".
     function
         The name that the learner's cell defines.
-    launch
-        Makes one run from a random generator and its sizes (and from the values of `constants`).
+    make_launch
+        Makes one run from a random generator, sizes, and the values of `constants`.
     sizes
-        The sizes that every check runs on: few, and awkward on purpose.
-    drawn
-        What the sizes of more runs are drawn from, a run each, so that no answer can rely on the fixed ones.
+        Sizes of the runs that every check makes: few, and chosen to expose mistakes.
+    random_sizes
+        Choices for the sizes of further runs, one run per entry, so that no answer can rely on the fixed sizes.
     constants
-        Names of whole numbers that the learner's cell chooses, such as TILE.
-    number
-        What is shown of it, "03.2": it follows from the table of contents, and no file states it.
+        Names of positive integers that the learner's cell chooses, such as TILE.
     machine
         "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches; "python": a plain
-        function, for which `launch` makes `Questions`.
+        function, for which `make_launch` makes `Questions`.
+    id, number
+        The slug, "pad-the-tile", which is the name of the exercise's file; and the number shown to learners, "03.2",
+        which follows from the table of contents. No file states them: `labkit.exercises.exercise` sets both.
     """
 
-    id: str
     title: str
     task: str
     points: int
     function: str
-    launch: Callable[..., Launch | Questions]
+    make_launch: Callable[..., Launch | Questions]
     sizes: tuple[tuple[float, ...], ...]
-    drawn: tuple[tuple[Sequence[float] | Beyond, ...], ...]
+    random_sizes: tuple[tuple[Sequence[float] | Beyond, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
+    id: str = ""
     number: str = ""
 
     @property
@@ -98,14 +89,14 @@ class Exercise:
         """The number and the title, as they are shown together."""
         return f"{self.number or self.id} {self.title}"
 
-    def launches(self, seed: int, draws: int = 1, **constants: int) -> Iterator[Launch | Questions]:
-        """The runs of one check: on the fixed sizes, then on sizes that the seed and the next ones draw, so many."""
+    def make_launches(self, seed: int, draws: int = 1, **constants: int) -> Iterator[Launch | Questions]:
+        """Make the runs of one check: on the fixed sizes, then on sizes drawn with `seed` and the next `draws` - 1."""
         rng = np.random.default_rng(seed)
         for size in self.sizes:
-            yield self.launch(rng, *size, **constants)
-        for drawing in range(seed, seed + draws):
-            rng = np.random.default_rng([drawing, 2])
-            for spans in self.drawn:
+            yield self.make_launch(rng, *size, **constants)
+        for drawn_seed in range(seed, seed + draws):
+            rng = np.random.default_rng([drawn_seed, 2])
+            for spans in self.random_sizes:
                 sizes = (span.draw(rng) if isinstance(span, Beyond) else rng.choice(span).item() for span in spans)
-                launch = self.launch(rng, *sizes, **constants)
-                yield replace(launch, label=f"{launch.label}, drawn with seed {drawing}")
+                launch = self.make_launch(rng, *sizes, **constants)
+                yield replace(launch, label=f"{launch.label}, drawn with seed {drawn_seed}")

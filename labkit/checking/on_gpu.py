@@ -1,4 +1,4 @@
-"""Runs a learner's kernel on the GPU, in a process of its own that can be killed if the kernel hangs.
+"""Runs of a learner's kernel on the GPU, in a child process that can be killed if the kernel hangs.
 
 The child gets text, never an object: `python -m labkit.exercises.on_gpu` reads it from its standard input.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.check import constants_of
+from labkit.checking.check import read_constants
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
@@ -25,58 +25,58 @@ TIMEOUT_S = 60
 
 
 def judge_on_gpu(exercise: Exercise, kernel: Any, verdict: Verdict, seed: int, timeout_s: float = TIMEOUT_S) -> Verdict:
-    """`verdict`, from the simulator, if the kernel does well on the GPU too, else what went wrong there."""
+    """Return the simulator's `verdict` if the kernel is right on the GPU too, else the verdict on its GPU run."""
     function = python_function(kernel)
     task = {
         "exercise": exercise.id,
         "function": function.__name__,
-        "constants": constants_of(exercise, function),
+        "constants": read_constants(exercise, function),
         "seed": seed,
-        "text": _standalone(function),
+        "text": _write_module(function),
     }
     command = [sys.executable, "-m", "labkit.exercises.on_gpu"]
     try:
         child = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        return _failed(verdict, f"the kernel did not come to an end within {timeout_s:g} s.")
+        return _make_gpu_verdict(verdict, f"the kernel did not come to an end within {timeout_s:g} s.")
     if child.returncode:
-        said = child.stderr.strip().splitlines() or ["no reason was given"]
-        return _failed(verdict, f"the kernel could not run: {said[-1]}")
+        lines = child.stderr.strip().splitlines() or ["no reason was given"]
+        return _make_gpu_verdict(verdict, f"the kernel could not run: {lines[-1]}")
     result = json.loads(child.stdout.splitlines()[-1])
-    return _failed(verdict, result["message"], result["launch"]) if result else verdict
+    return _make_gpu_verdict(verdict, result["message"], result["launch"]) if result else verdict
 
 
-def _failed(verdict, message, launch=""):
+def _make_gpu_verdict(verdict, message, launch=""):
     message = f"All is well in the simulator, but on the GPU {message}"
     return dataclasses.replace(verdict, reason="gpu", message=message, launch=launch)
 
 
-def _standalone(function) -> str:
-    """The text of a kernel with all that its names stand for: constants, modules, device functions."""
-    written = {"": "from labkit import cuda as _cuda"}
-    _write_names(function, written)
-    written[function.__name__] = f"@_cuda.jit\n{_undecorated(function)}"
-    return "\n".join(written.values()) + "\n"
+def _write_module(function) -> str:
+    """Write a module with a kernel and everything that it uses: constants, modules, device functions."""
+    parts = {"": "from labkit import cuda as _cuda"}
+    _write_names(function, parts)
+    parts[function.__name__] = f"@_cuda.jit\n{_source_without_decorators(function)}"
+    return "\n".join(parts.values()) + "\n"
 
 
-def _write_names(function, written: dict[str, str]):
+def _write_names(function, parts: dict[str, str]):
     for name, value in names_of(function).items():
         if isinstance(value, ModuleType):
             package, _, module = value.__name__.rpartition(".")
-            written[name] = f"from {package} import {module} as {name}" if package else f"import {module} as {name}"
+            parts[name] = f"from {package} import {module} as {name}" if package else f"import {module} as {name}"
         elif isinstance(value, type) and issubclass(value, np.generic):
-            written[name] = f"from numpy import {value.__name__} as {name}"
+            parts[name] = f"from numpy import {value.__name__} as {name}"
         elif isinstance(value, BuiltinFunctionType):  # such as math's
-            written[name] = f"from {value.__module__} import {value.__name__} as {name}"
-        elif hasattr(value, "py_func") and name not in written:
-            _write_names(value.py_func, written)
-            written[name] = f"@_cuda.jit(device=True)\n{_undecorated(value.py_func)}"
+            parts[name] = f"from {value.__module__} import {value.__name__} as {name}"
+        elif hasattr(value, "py_func") and name not in parts:
+            _write_names(value.py_func, parts)
+            parts[name] = f"@_cuda.jit(device=True)\n{_source_without_decorators(value.py_func)}"
         elif isinstance(value, bool | int | float | str | tuple | np.number):
-            written[name] = f"{name} = {value.item() if isinstance(value, np.number) else value!r}"
+            parts[name] = f"{name} = {value.item() if isinstance(value, np.number) else value!r}"
 
 
-def _undecorated(function) -> str:
-    """The function's text; its decorators may use names that the function itself does not."""
+def _source_without_decorators(function) -> str:
+    """Return the function's text; its decorators may use names that the function itself does not."""
     definition = ast.parse(textwrap.dedent(inspect.getsource(function.__code__))).body[0]
     if isinstance(definition, ast.FunctionDef):
         definition.decorator_list = []

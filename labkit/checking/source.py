@@ -1,4 +1,4 @@
-"""A learner's function as text: out of a function, and back into one."""
+"""Conversion between a learner's function and its text."""
 
 import ast
 import inspect
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def python_function(kernel: Any) -> Callable:
-    """The plain function inside what `cuda.jit` or `njit` returned, or the function itself."""
+    """Return the plain function inside what `cuda.jit` or `njit` returned; a plain function as it is."""
     return getattr(kernel, "py_func", kernel)
 
 
@@ -21,8 +21,8 @@ def run_cell(text: str, name: str, namespace: dict[str, Any]) -> dict[str, Any]:
     return namespace
 
 
-def stub_line(function: Callable) -> int | None:
-    """The line of the first `...` that still waits for the learner's code, if there is one."""
+def find_stub_line(function: Callable) -> int | None:
+    """Return the line of the first `...` that still waits for the learner's code, if there is one."""
     if function.__code__.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
         raise OSError("a string given to exec has no source to read")
     lines, first_line = inspect.getsourcelines(function.__code__)

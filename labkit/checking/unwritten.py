@@ -1,7 +1,7 @@
-"""Outputs that hold what no computation gives, so that an element that stays unwritten shows."""
+"""Output arrays filled with values that no computation gives, so that an element that was never stored shows."""
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Bool, Shaped
 from numpy.typing import DTypeLike
 
 # Signalling NaNs: a copy keeps them as they are, and any arithmetic turns them into another NaN.
@@ -14,13 +14,13 @@ _POISON = {
 }
 
 
-def unwritten(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> Shaped[np.ndarray, "..."]:
-    """An output that nobody has written yet: a NaN (or number) that no computation gives."""
+def unwritten_array(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> Shaped[np.ndarray, "..."]:
+    """Make an output array that holds poison: a NaN (or an integer) that no computation gives."""
     poison = _POISON[np.dtype(dtype)]
     return np.full(shape, poison, poison.dtype).view(dtype)
 
 
-def is_unwritten(array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
-    """Where an array that began as `unwritten` still is."""
+def is_unwritten(array: Shaped[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    """Mark the elements that still hold the poison of `unwritten_array`."""
     poison = _POISON[array.dtype]
     return np.ascontiguousarray(array).view(poison.dtype) == poison

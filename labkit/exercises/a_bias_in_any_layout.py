@@ -1,30 +1,27 @@
-"""One kernel adds a channel's bias to images in every layout, each thread where its element lies."""
+"""A kernel that adds a bias per channel to images in any layout."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import expect
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS
+from labkit.exercises.problems import expect, last_block
 
 THREADS = 128
-ALL = 33  # so many channels together and more stand for all of them, which is NHWC
-SIZES = ((2, 5, 33, 1), (2, 6, 33, ALL), (2, 6, 21, 4))  # images, C, pixels, V
+ALL_CHANNELS = 33  # this many channels together, or more, mean all of them: NHWC
 
 
-def launch(rng, N, C, pixels, V):
-    V = C if V >= ALL else V
+def make_launch(rng, N, C, pixels, V):
+    V = C if V >= ALL_CHANNELS else V
     groups = -(-C // V)
     channel = (np.arange(groups)[:, None] * V + np.arange(V))[:, None, :]  # C/V x 1 x V
     bias = rng.standard_normal(C, np.float32)
     x = rng.standard_normal((N, groups, pixels, V), np.float32)
-    x = np.where((channel < C) & (rng.random(x.shape) < 0.95), x, np.float32(0))  # zeros are not padding alone
+    x = np.where((channel < C) & (rng.random(x.shape) < 0.95), x, np.float32(0))  # some zeros are data
     y = np.where(channel < C, x + np.append(bias, np.zeros(V, np.float32))[channel], 0)
     warps = -(-x.size // 32)
     return Launch(
         label=f"{N} images, {C} channels, {pixels} pixels, V = {V}",
-        args=(x.ravel(), bias, unwritten((x.size,)), V, pixels),
+        args=(x.ravel(), bias, unwritten_array((x.size,)), V, pixels),
         outputs={2: expect(y.ravel().astype(float))},
         grid=(-(-x.size // THREADS),),
         block=(THREADS,),
@@ -37,27 +34,26 @@ def launch(rng, N, C, pixels, V):
                 {"x": -(-x.size // 8), "bias": 6 * warps},
             ),
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, -(-(x.size - (x.size - 1) // THREADS * THREADS) // 4), "the elements for all threads"),),
+        duties=(Duty(ACTIVE_THREADS, -(-last_block(x.size, THREADS) // 4), "the elements for all threads"),),
     )
 
 
 EXERCISE = Exercise(
-    id="a-bias-in-any-layout",
     title="A bias in any layout",
     task="Add to each element of x the bias of its channel, in any layout; padding stays 0. "
     "Each thread takes the element that lies at its own place.",
     points=3,
     function="add_bias",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((2, 5, 33, 1), (2, 6, 33, ALL_CHANNELS), (2, 6, 21, 4)),  # images, C, pixels, V
+    random_sizes=(
         ((1, 3), range(33, 60), range(5, 30), (4, 32)),
-        ((2, 4), range(3, 40), range(17, 40), (ALL,)),
-        ((2, 3), range(7, 13), (1, 2, 49), (1, ALL)),
+        ((2, 4), range(3, 40), range(17, 40), (ALL_CHANNELS,)),
+        ((2, 3), range(7, 13), (1, 2, 49), (1, ALL_CHANNELS)),
         (Beyond(4), (2, 35), range(6, 12), (1, 4, 32)),
-        ((1, 2), Beyond(60), range(2, 9), (1, 32, ALL)),
-        ((2,), (3, 4, 5), Beyond(49), (1, 4, ALL)),
+        ((1, 2), Beyond(60), range(2, 9), (1, 32, ALL_CHANNELS)),
+        ((2,), (3, 4, 5), Beyond(49), (1, 4, ALL_CHANNELS)),
     ),
 )

@@ -1,57 +1,52 @@
-"""The length of vectors whose squares overflow or vanish, in one pass."""
+"""The length of vectors whose squares overflow or underflow, in one pass."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
-SIZES = ((6, 96), (13, 77), (1, 33))  # rows, columns
 SCALES = -28, 34  # powers of ten
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, rows, columns):
+def make_launch(rng, rows, columns):
     X = matrix(rng, rows, columns) * 10 ** rng.uniform(*SCALES, (rows, 1))
-    spread = rng.random((rows, 1)) < 0.4  # values of all sizes
+    spread = rng.random((rows, 1)) < 0.4  # values of all magnitudes
     X = np.where(spread, X * 10 ** rng.uniform(-6, 0, X.shape), X)
     order = np.argsort(np.abs(X), 1)
     X = np.where(rng.random((rows, 1)) < 0.3, np.take_along_axis(X, order, 1), X)  # each larger than the last
     X[rng.random(X.shape) < 0.1] = 0
     X[rng.random(rows) < 0.2] = 0
     X = X.astype(np.float32)
-    size = np.sqrt((X.astype(float) ** 2).sum(1))
+    length = np.sqrt((X.astype(float) ** 2).sum(1))
     return Launch(
         label=f"X {rows} x {columns}, a warp a row",
-        args=(X, unwritten((rows,))),
-        outputs={1: Expected(size, (columns / 4 + 32) * EPS * size)},
+        args=(X, unwritten_array((rows,))),
+        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},
         grid=(rows,),
         block=(WARP,),
         budgets=(
             Budget("global loads", rows * columns, "each element once"),
             Budget("global stores", rows, "a number for each row"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
-            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(columns, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "a warp for each row"),),
     )
 
 
 EXERCISE = Exercise(
-    id="a-length-without-overflow",
     title="A length without overflow",
     task="The length of a vector is the root of the sum of its squares. In float32 the square of 1e20 is infinite, and "
     "that of 1e-25 is 0, though both are lengths that float32 holds. Write the length of each row, and load each "
     "element once. A row may be all 0, and have any length.",
     points=4,
     function="length",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(5, 20, 2), range(101, 200, 2)), ((1, 2), Beyond(200)), (Beyond(20), (1, 2, 31, 64))),
+    make_launch=make_launch,
+    sizes=((6, 96), (13, 77), (1, 33)),  # rows, columns
+    random_sizes=((range(5, 20, 2), range(101, 200, 2)), ((1, 2), Beyond(200)), (Beyond(20), (1, 2, 31, 64))),
 )

@@ -1,28 +1,25 @@
-"""C = alpha * A @ B + beta * C, as the BLAS has it."""
+"""C = alpha * A @ B + beta * C, as in BLAS."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.matmuls import FROM_TILES, told
-from labkit.exercises.problems import grid_for, matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.matmuls import USES_TILES, add_expected_results
+from labkit.exercises.problems import EPS, grid_for, matrix
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 
 TILE = 16
-SIZES = ((48, 32, 48, 0.1, 1.5), (21, 43, 19, -1.25, 0.0))  # M, N, K, alpha, beta
 
 
-def launch(rng, M, N, K, *factors):
+def make_launch(rng, M, N, K, *factors):
     A, B = matrix(rng, M, K), matrix(rng, K, N)
     alpha, beta = np.array(factors, np.float32)
-    C = matrix(rng, M, N) if beta else unwritten((M, N))
-    kept = beta * C.astype(float) if beta else np.zeros((M, N))
-    value = alpha * oracle(A, B) + kept
-    bound = abs(alpha) * error_bound(A, B) + 4 * np.finfo(np.float32).eps * (np.abs(value) + np.abs(kept))
+    C = matrix(rng, M, N) if beta else unwritten_array((M, N))
+    addend = beta * C.astype(float) if beta else np.zeros((M, N))
+    value = alpha * oracle(A, B) + addend
+    bound = abs(alpha) * error_bound(A, B) + 4 * EPS * (np.abs(value) + np.abs(addend))
     loads = {"A": M * K * -(-N // TILE), "B": K * N * -(-M // TILE), "C": M * N if beta else 0}
-    of_C = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
+    C_loads = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}, alpha {alpha:g}, beta {beta:g}",
         args=(alpha, A, B, beta, C),
@@ -30,22 +27,21 @@ def launch(rng, M, N, K, *factors):
         grid=grid_for((N, M), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
-            Budget("global loads", sum(loads.values()), f"each element once for each tile, {of_C}", loads),
-            FLOAT32_ALONE,
+            Budget("global loads", sum(loads.values()), f"each element once for each tile, {C_loads}", loads),
+            NO_FLOAT64,
         ),
-        dependences=told((FROM_TILES,), A, B, alpha, kept),
+        dependences=add_expected_results((USES_TILES,), A, B, alpha, addend),
     )
 
 
 EXERCISE = Exercise(
-    id="alpha-and-beta",
     title="Alpha and beta",
     task="Store C = alpha * A @ B + beta * C. Where beta is 0, C is not read, whatever it holds.",
     points=2,
     function="blas_matmul",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((48, 32, 48, 0.1, 1.5), (21, 43, 19, -1.25, 0.0)),  # M, N, K, alpha, beta
+    random_sizes=(
         (range(33, 48, 2), range(17, 32, 2), range(49, 64, 2), (-37.0,), (1.0,)),
         ((1,), Beyond(48), (1,), (1.0,), (37.0,)),
         (Beyond(48), (2, 5, 7), Beyond(64), (37.0,), (-41.0,)),

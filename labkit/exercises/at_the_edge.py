@@ -1,10 +1,8 @@
-"""Tiles that reach beyond the image and beyond the outputs."""
+"""Winograd tiles that reach past the image and past the outputs."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.exercises.problems import grid_for
@@ -12,53 +10,51 @@ from labkit.ladder import Expected
 
 BLOCK = 8, 4
 G = as_float32(transforms(2, 3).G)
-SIZES = ((8, 18, 0), (9, 7, 0), (5, 12, 1), (7, 5, 1), (1, 1, 1))  # rows and columns of the image, zeros around it
 
 
-def launch(rng, H, W, pad):
-    pad = min(pad, 2)  # with more, a filter of three rows meets zeros alone
+def make_launch(rng, H, W, pad):
+    pad = min(pad, 2)  # with more, a filter of three rows sees only zeros
     problem = Forward2x2(1, 1, H, W, 1, 3, 3, top=pad, bottom=pad, left=pad, right=pad)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
     (expected,) = problem.expected((x, w, y, problem)).values()
     P, Q = problem.P, problem.Q
     tiles = -(-P // 2), -(-Q // 2)
     grid = grid_for(tiles[::-1], BLOCK)
-    pixels = np.prod([_inside(size, count, pad) for size, count in zip((H, W), tiles, strict=True)]).item()
-    numbers = 16 * int(np.prod(grid) * np.prod(BLOCK))
+    x_loads = np.prod([_count_inside(size, count, pad) for size, count in zip((H, W), tiles, strict=True)]).item()
+    U_loads = 16 * int(np.prod(grid) * np.prod(BLOCK))
     return Launch(
         label=f"{H} x {W} pixels, {pad} row{'s'[pad == 1 :]} of zeros around them",
-        args=(x[0, 0], G @ w[0, 0] @ G.T, unwritten((P, Q)), pad),
+        args=(x[0, 0], G @ w[0, 0] @ G.T, unwritten_array((P, Q)), pad),
         outputs={2: Expected(expected.value[0, 0], expected.bound[0, 0])},
         grid=grid,
         block=BLOCK,
         budgets=(
             Budget(
                 "global loads",
-                pixels + numbers,
+                x_loads + U_loads,
                 "the pixels of each tile that are there, and the 16 numbers of U for each thread",
-                {"x": pixels, "U": numbers},
+                {"x": x_loads, "U": U_loads},
             ),
             Budget("global stores", P * Q, "each output once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
-def _inside(size, tiles, pad):
-    """How many rows of pixels all tiles together have inside the image."""
+def _count_inside(size, tiles, pad):
+    """Count the rows of pixels, over all tiles, that are inside the image."""
     return sum(0 <= 2 * tile - pad + i < size for tile in range(tiles) for i in range(4))
 
 
 EXERCISE = Exercise(
-    id="at-the-edge",
     title="Up to the edge",
     task="Make the kernel right for images of any size, with `pad` rows and columns of zeros around them. A tile may "
     "reach beyond the image on every side, and beyond the outputs below and to the right.",
     points=3,
     function="up_to_the_edge",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((8, 18, 0), (9, 7, 0), (5, 12, 1), (7, 5, 1), (1, 1, 1)),  # rows and columns of the image, zeros around it
+    random_sizes=(
         ((9, 11, 13), (10, 12, 14), (0,)),
         ((3, 4, 6), Beyond(18), (0, 1)),
         (Beyond(9), (3, 5), (1, 2)),

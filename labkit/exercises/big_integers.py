@@ -1,76 +1,71 @@
-"""The product of two big integers, by transforms of their digits."""
+"""The product of two big integers by Fourier transforms of their digits."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import Duty, Reliance
-from labkit.checking.exercise import Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.bit_reversal import roots_of
+from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, unwritten_array
+from labkit.exercises.bit_reversal import roots_of_unity
 from labkit.ladder import Expected
 
 THREADS = 128
-LONG = 64  # points, of which no transform is right without its roots
+MIN_POINTS = 64  # from here on no transform is right without its roots
 TRIED = "`roots` in another order"
 WHY = "multiply by transforms that take their roots from there"
-SIZES = ((5, 3, False), (40, 60, False), (1, 1, True), (33, 64, True))  # digits of both numbers; all of them nines
 
 
-def launch(rng, of_a, of_b, nines):
-    a, b = (_digits(rng, count, nines) for count in (of_a, of_b))
-    product = _number(a) * _number(b)
-    value = np.array([int(digit) for digit in reversed(str(product).zfill(of_a + of_b))], float)
-    bits = max(1, (of_a + of_b - 1).bit_length())
+def make_launch(rng, a_digits, b_digits, nines):
+    a, b = (_draw_digits(rng, count, nines) for count in (a_digits, b_digits))
+    product = _to_integer(a) * _to_integer(b)
+    value = np.array([int(digit) for digit in reversed(str(product).zfill(a_digits + b_digits))], float)
+    bits = max(1, (a_digits + b_digits - 1).bit_length())
     points = 2**bits
     return Launch(
-        label=f"{of_a} digits times {of_b}{', all of them 9' if nines else ''}, {points} points",
-        args=(a, b, unwritten((of_a + of_b,), np.int32), roots_of(points)[: points // 2], bits),
+        label=f"{a_digits} digits times {b_digits}{', all of them 9' if nines else ''}, {points} points",
+        args=(a, b, unwritten_array((a_digits + b_digits,), np.int32), roots_of_unity(points)[: points // 2], bits),
         outputs={2: Expected(value, np.zeros(value.shape))},
         grid=(1,),
         block=(THREADS,),
         budgets=(
             Budget(
                 "global loads",
-                of_a + of_b + 3 * points * bits,
+                a_digits + b_digits + 3 * points * bits,
                 "each digit once, and the roots of three transforms",
-                {"a": of_a, "b": of_b},
+                {"a": a_digits, "b": b_digits},
             ),
-            Budget("global stores", of_a + of_b, "each digit once"),
+            Budget("global stores", a_digits + b_digits, "each digit once"),
             Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 for each point"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
         duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
-        dependences=(Reliance(3, in_another_order, TRIED, WHY),) if points >= LONG else (),
+        dependences=(InputDependence(3, reorder_roots, TRIED, WHY),) if points >= MIN_POINTS else (),
     )
 
 
-def in_another_order(rng, roots):
-    """The roots but the first, which is 1 and multiplies nothing."""
+def reorder_roots(rng, roots):
+    """Permute the roots but the first, which is 1 and multiplies nothing."""
     return np.concatenate((roots[:1], rng.permutation(roots[1:])))
 
 
-def _digits(rng, count, nines):
-    """So many, the last one first."""
+def _draw_digits(rng, count, nines):
+    """Draw the digits of an integer, last digit first."""
     digits = rng.integers(0, 10, count)
     digits[-1] = max(1, digits[-1])
     return np.full(count, 9, np.int32) if nines else digits.astype(np.int32)
 
 
-def _number(digits):
+def _to_integer(digits):
     return int("".join(map(str, digits[::-1])))
 
 
 EXERCISE = Exercise(
-    id="big-integers",
     title="Big integers",
     task="Write the digits of the product of two big integers. All numbers are written with their last digit first. "
     "The product has as many digits as both together; its first ones may be 0. Multiply by transforms that use "
     "`roots`, and store each digit once.",
     points=4,
     function="big_product",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((5, 3, False), (40, 60, False), (1, 1, True), (33, 64, True)),  # digits of both numbers; all of them nines
+    random_sizes=(
         (range(100, 130), range(90, 126), (False,)),
         ((1, 2, 7), (200, 211), (False, True)),
         (range(500, 768), range(12, 257), (False,)),  # 1024 points: the cell has room for so many

@@ -1,59 +1,54 @@
-"""The order in which a transform by quarters takes its points."""
+"""The order of points in which a radix-4 Fourier transform starts."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
 THREADS = 64
-SIZES = ((3, 16), (2, 256), (5, 4))  # lines, and no fewer points than the power of 4 that they have
-OPERATIONS = 12  # that a pass may be off by, in eps of the norm
+OPERATIONS = 12  # error bound of a pass, in eps of the norm
 
 
-def roots_of(points: int) -> np.ndarray:
-    """The powers of the root of unity, real and imaginary parts side by side."""
-    roots = np.exp(-2j * np.pi * np.arange(points) / points)
+def roots_of_unity(count: int) -> np.ndarray:
+    """Return the powers of the root of unity, real and imaginary parts side by side."""
+    roots = np.exp(-2j * np.pi * np.arange(count) / count)
     return np.stack((np.real(roots), np.imag(roots)), 1).astype(np.float32)
 
 
-def launch(rng, lines, most):
-    digits = max(1, (most.bit_length() - 1) // 2)
+def make_launch(rng, lines, max_points):
+    digits = max(1, (max_points.bit_length() - 1) // 2)
     points = 4**digits
     x = rng.standard_normal((lines, points, 2), np.float32)
     spectra = np.fft.fft(x[..., 0] + 1j * x[..., 1].astype(np.float64))
     value = np.stack((spectra.real, spectra.imag), 2)
     norm = np.sqrt(points * (x.astype(np.float64) ** 2).sum((1, 2), keepdims=True))
-    bound = np.broadcast_to(OPERATIONS * digits * np.finfo(np.float32).eps * norm, value.shape)
+    bound = np.broadcast_to(OPERATIONS * digits * EPS * norm, value.shape)
     butterflies = points // 4 * digits
     return Launch(
         label=f"{lines} lines of {points} points",
-        args=(x, roots_of(points), unwritten(x.shape), digits),
+        args=(x, roots_of_unity(points), unwritten_array(x.shape), digits),
         outputs={2: Expected(value, bound)},
         grid=(lines,),
         block=(THREADS,),
         budgets=(
             Budget(
-                "global loads",
-                lines * 2 * (points + 3 * butterflies),
-                "each point once, and three roots a butterfly",
+                "global loads", lines * 2 * (points + 3 * butterflies), "each point once, and three roots a butterfly"
             ),
             Budget("shared loads", lines * (16 * butterflies + 4 * points), "16 for a butterfly, and 4 for a point"),
             Budget("global stores", lines * 2 * points, "each point once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="bit-reversal",
     title="Bit reversal, in base 4",
     task="These butterflies combine four points at a time; a line has 4^digits points. Put each point of `x` where the "
     "first pass expects it.",
     points=3,
     function="transform_lines",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(((1, 2), (64,)), ((2, 3, 4), (4, 16)), ((1,), (1024,))),
+    make_launch=make_launch,
+    sizes=((3, 16), (2, 256), (5, 4)),  # lines, upper limit of their points, which are a power of 4
+    random_sizes=(((1, 2), (64,)), ((2, 3, 4), (4, 16)), ((1,), (1024,))),
 )

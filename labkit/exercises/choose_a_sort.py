@@ -1,21 +1,21 @@
-"""The same choice in another field: which sort, by size, range of keys and memory."""
+"""The choice of a sort by size, range of keys and memory: the same kind of choice in another field."""
 
 from typing import NamedTuple
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 
 class Costs(NamedTuple):
-    """Nanoseconds, measured on the machine in question."""
+    """Times measured on one machine."""
 
-    insertion_ns: float  # for each pair of numbers
-    merge_ns: float  # for each number, in each round
-    counting_ns: float  # for each number, and for each key that there may be
+    insertion_ns: float  # per pair of numbers
+    merge_ns: float  # per number and merge level
+    counting_ns: float  # per number, and per possible key
 
 
 COSTS = Costs(0.5, 6.0, 2.0)
 BYTES = 4
-KEYS = 2**32  # that 4 bytes can hold
+KEYS = 2**32  # different keys of 4 bytes
 NO_SLOWER = 1 + 1e-9  # products in another order are rounded otherwise
 CASES = (
     (0, 0, 0, 0, COSTS),
@@ -37,36 +37,37 @@ CASES = (
 )
 
 
-def launch(rng, count):
-    """The cases above, or so many drawn ones."""
-    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+def make_launch(rng, count):
+    """Ask for the cases above (count 0), or for this many random ones."""
+    calls = CASES if count == 0 else tuple(draw_case(rng) for _ in range(count))
 
-    def wrong(answers):
-        for arguments, answer in zip(asked, answers, strict=True):
+    def find_mistake(answers):
+        for arguments, answer in zip(calls, answers, strict=True):
             times = times_ns(*arguments)
             if answer not in list(times) or times[answer] > NO_SLOWER * min(times.values()):
-                told = ", ".join(f"{name} {time:,.0f} ns" for name, time in sorted(times.items(), key=lambda t: t[1]))
+                by_time = sorted(times.items(), key=lambda item: item[1])
+                options = ", ".join(f"{name} {time:,.0f} ns" for name, time in by_time)
                 numbers, lowest, highest, free_bytes, costs = arguments
-                what = f"{numbers:,} numbers from {lowest:,} to {highest:,}, {free_bytes:,} bytes free, {costs}"
-                return f"The answer for {what} is {answer!r}. What fits: {told}."
+                problem = f"{numbers:,} numbers from {lowest:,} to {highest:,}, {free_bytes:,} bytes free, {costs}"
+                return f"The answer for {problem} is {answer!r}. What fits: {options}."
         return ""
 
-    return Questions(f"{count} choices" if count else "choices made for it", asked, wrong)
+    return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake)
 
 
 def times_ns(numbers, lowest, highest, free_bytes, costs):
-    """Of each sort that has the memory which it needs."""
-    rounds, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
+    """Return the time of each sort for which the memory is enough."""
+    levels, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
     times = {"insertion": costs.insertion_ns * numbers * numbers}
     if BYTES * numbers <= free_bytes:
-        times["merge"] = costs.merge_ns * numbers * rounds
+        times["merge"] = costs.merge_ns * numbers * levels
     if BYTES * keys <= free_bytes:
         times["counting"] = costs.counting_ns * (numbers + keys)
     return times
 
 
-def drawn(rng):
-    """Machines of all kinds; ranges at which two sorts are about as fast; memory that is just enough or not."""
+def draw_case(rng):
+    """Draw a case, often with two sorts of similar speed, or with memory that is just enough or one byte less."""
     costs = Costs(*(float(10**power) for power in rng.uniform(-2, 3, 3)))
     numbers = int(2 ** rng.uniform(0, 12 if rng.integers(2) else 34))
     if rng.integers(3) == 0:
@@ -74,25 +75,24 @@ def drawn(rng):
     keys = int(2 ** rng.uniform(0, 32))
     times = times_ns(numbers, 0, 0, BYTES * numbers, costs)
     if rng.integers(2):
-        near = rng.uniform(0.93, 1.07) * min(times["insertion"], times["merge"])
-        keys = min(max(1, int(near / costs.counting_ns) - numbers), KEYS)
+        similar_ns = rng.uniform(0.93, 1.07) * min(times["insertion"], times["merge"])
+        keys = min(max(1, int(similar_ns / costs.counting_ns) - numbers), KEYS)
     elif rng.integers(2) and numbers > 1:
-        near = rng.uniform(0.93, 1.07) * times["insertion"] * costs.merge_ns / times["merge"]
-        costs = costs._replace(merge_ns=float(near))
+        similar_ns = rng.uniform(0.93, 1.07) * times["insertion"] * costs.merge_ns / times["merge"]
+        costs = costs._replace(merge_ns=float(similar_ns))
     lowest = int(rng.integers(KEYS - keys + 1)) - KEYS // 2
     memory = (BYTES * numbers, BYTES * numbers - 1, BYTES * keys, BYTES * keys - 1, *(2**60,) * 6, 10**6, 0)
     return numbers, lowest, lowest + keys - 1, memory[rng.integers(len(memory))], costs
 
 
 EXERCISE = Exercise(
-    id="choose-a-sort",
     title="Choose a sort",
     task='Return the fastest of "insertion", "merge" and "counting" that the free memory allows. '
     "The table says how long each takes and what it needs.",
     points=3,
     function="sort_by",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(200, 300),), (range(200, 300),), (Beyond(400),)),
+    random_sizes=((range(200, 300),), (range(200, 300),), (Beyond(400),)),
     machine="python",
 )

@@ -1,15 +1,14 @@
-"""The tile of scores that brings the fewest keys, within shared memory and registers."""
+"""The tile of scores that loads the fewest keys within shared memory and registers."""
 
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
-STEP, MOST = 16, 256  # of rows and of columns
-SIDES = np.arange(STEP, MOST + 1, STEP)
-NEVER = 2**40  # what is brought with a tile that does not fit
+STEP, LARGEST_SIDE = 16, 256  # of rows and of columns
+SIDES = np.arange(STEP, LARGEST_SIDE + 1, STEP)
 CASES = (  # queries, keys, head_dim, causal, shared_bytes, registers
     (512, 512, 64, False, 49_152, 16_384),
     (512, 512, 64, True, 49_152, 16_384),
@@ -24,13 +23,13 @@ CASES = (  # queries, keys, head_dim, causal, shared_bytes, registers
 )
 
 
-def launch(rng, count):
-    """The cases above, or so many drawn ones."""
-    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+def make_launch(rng, count):
+    """Ask for the cases above (count 0), or for this many random ones."""
+    calls = CASES if count == 0 else tuple(draw_case(rng) for _ in range(count))
 
-    def wrong(answers):
-        for call, answer in zip(asked, answers, strict=True):
-            if why := misfit(call, answer):
+    def find_mistake(answers):
+        for call, answer in zip(calls, answers, strict=True):
+            if why := find_fault(call, answer):
                 queries, keys, head_dim, causal, shared_bytes, registers = call
                 return (
                     f"Of {queries} queries and {keys} keys of {head_dim} numbers, {'not ' * (not causal)}causal, with "
@@ -38,43 +37,45 @@ def launch(rng, count):
                 )
         return ""
 
-    return Questions(f"{count} attentions" if count else "attentions made for it", asked, wrong)
+    return Questions(f"{count} attentions" if count else "attentions made for it", calls, find_mistake)
 
 
-def misfit(call: tuple, answer: Any) -> str:
-    """What is wrong with a tile, in words that follow it; "" if none is better."""
-    fits, brought, rounds = tiles(*call)
+def find_fault(call: tuple, answer: Any) -> str:
+    """Say what is wrong with an answer, in words that follow it; "" if none is better."""
+    fits, loaded, counts = count_tiles(*call)
     if answer is None or not fits.any():
         return "" if answer is None and not fits.any() else "is wrong: " + ("one fits" if fits.any() else "none fits")
-    whole = isinstance(answer, tuple | list) and len(answer) == 2 and all(type(side) is int for side in answer)
-    if not whole or not set(answer) <= set(SIDES.tolist()):
+    is_pair = isinstance(answer, tuple | list) and len(answer) == 2 and all(type(side) is int for side in answer)
+    if not is_pair or not set(answer) <= set(SIDES.tolist()):
         return "is no pair (rows, columns) of multiples of 16 up to 256"
-    at = tuple(side // STEP - 1 for side in answer)
-    if not fits[at]:
+    index = tuple(side // STEP - 1 for side in answer)
+    if not fits[index]:
         return "does not fit"
-    least = brought[fits].min()
-    if brought[at] > least:
-        return f"brings {brought[at]:,} keys, and {least:,} are enough"
-    fewest = rounds[fits & (brought == least)].min()
-    return f"takes {rounds[at]:,} rounds, and {fewest:,} are enough" if rounds[at] > fewest else ""
+    least = loaded[fits].min()
+    if loaded[index] > least:
+        return f"brings {loaded[index]:,} keys, and {least:,} are enough"
+    fewest = counts[fits & (loaded == least)].min()
+    return f"takes {counts[index]:,} rounds, and {fewest:,} are enough" if counts[index] > fewest else ""
 
 
-def tiles(queries, keys, head_dim, causal, shared_bytes, registers) -> tuple[Int[np.ndarray, "rows columns"], ...]:
-    """Of each tile whether it fits, how many keys its blocks bring, and in how many rounds."""
+def count_tiles(
+    queries, keys, head_dim, causal, shared_bytes, registers
+) -> tuple[Int[np.ndarray, "rows columns"], ...]:
+    """Return for each tile shape if it fits, how many keys its blocks load, and in how many tiles."""
     rows, columns = SIDES[:, None], SIDES
     fits = (2 * head_dim * (rows + 4 * columns) <= shared_bytes) & (rows * (head_dim + columns) <= registers)
-    brought, rounds = np.zeros((2, len(SIDES), len(SIDES)), int)
-    for at, side in enumerate(SIDES):
-        behind = np.minimum(np.arange(0, queries, side) + side, queries)  # of each block
-        seen = np.maximum(behind + keys - queries, 0) if causal else np.full(len(behind), keys)
-        of_block = -(-seen[:, None] // columns)
-        rounds[at] = of_block.sum(0)
-        brought[at] = np.minimum(of_block * columns, keys).sum(0)
-    return fits, brought, rounds
+    loaded, counts = np.zeros((2, len(SIDES), len(SIDES)), int)
+    for i, side in enumerate(SIDES):
+        end = np.minimum(np.arange(0, queries, side) + side, queries)  # of each block's queries
+        visible = np.maximum(end + keys - queries, 0) if causal else np.full(len(end), keys)
+        block_tiles = -(-visible[:, None] // columns)
+        counts[i] = block_tiles.sum(0)
+        loaded[i] = np.minimum(block_tiles * columns, keys).sum(0)
+    return fits, loaded, counts
 
 
-def drawn(rng):
-    """An attention, and limits that often are just what a tile needs, or one less."""
+def draw_case(rng):
+    """Draw an attention, with limits that often are just what a tile needs, or one less."""
     queries, keys = (int(10 ** rng.uniform(0, 3)) for _ in range(2))
     if rng.integers(2):
         queries = keys = max(queries, keys)
@@ -88,7 +89,6 @@ def drawn(rng):
 
 
 EXERCISE = Exercise(
-    id="choose-the-attention-tile",
     title="Choose the tile",
     task="Blocks of `rows` queries each go through the keys from the first one, `columns` at a time, and stop after "
     "the last tile of which one of their queries sees something. A last tile that reaches beyond the final key "
@@ -99,8 +99,8 @@ EXERCISE = Exercise(
     "tiles of all blocks together; None if nothing fits.",
     points=3,
     function="best_tile",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(40, 60),), (range(40, 60),), (Beyond(60),)),
+    random_sizes=((range(40, 60),), (range(40, 60),), (Beyond(60),)),
     machine="python",
 )

@@ -1,24 +1,23 @@
-"""Block's tile and thread's tile under three budgets at a time."""
+"""The tiles of a block and of a thread under four budgets at once."""
 
-from labkit.checking.budget import KEPT, SHARED_BYTES, Budget
-from labkit.checking.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, product_launch, scaled
+from labkit.checking import Budget, Exercise
+from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, USES_TILES, make_tiled_launch, scale_by_alpha
 
-SIZES = ((64, 128, 16, 1.5), (21, 58, 19, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads
-AT_MOST_BYTES = 3072
-AT_MOST_KEPT = 32
+MAX_BYTES = 3072
+MAX_NUMBERS = 32
 
 
-def launch(rng, M, N, K, alpha, BM, BN, TM, TN):
-    for part, whole, outputs, tile in (("TM", "BM", TM, BM), ("TN", "BN", TN, BN)):
+def make_launch(rng, M, N, K, alpha, BM, BN, TM, TN):
+    for thread_name, block_name, outputs, tile in (("TM", "BM", TM, BM), ("TN", "BN", TN, BN)):
         if tile % outputs:
             raise ValueError(
-                f"{part} must divide {whole}: {outputs} does not divide {tile}, "
+                f"{thread_name} must divide {block_name}: {outputs} does not divide {tile}, "
                 "so the threads of a block would leave a part of its tile out."
             )
     budgets = (
-        Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM"),
-        Budget(KEPT, AT_MOST_KEPT, "32, so that many threads fit on an SM"),
+        Budget(SHARED_BYTES, MAX_BYTES, "3 KB, so that many blocks fit on an SM"),
+        Budget(LOCAL_NUMBERS, MAX_NUMBERS, "32, so that many threads fit on an SM"),
     )
     if M % 64 == N % 64 == K % 8 == 0:
         budgets = (
@@ -29,19 +28,18 @@ def launch(rng, M, N, K, alpha, BM, BN, TM, TN):
             *budgets,
         )
     shape = (BM, BN), (BN // TN, BM // TM)
-    return scaled(alpha, product_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(FROM_TILES,)))
+    return scale_by_alpha(alpha, make_tiled_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(USES_TILES,)))
 
 
 EXERCISE = Exercise(
-    id="choose-the-register-tile",
     title="Choose the register tile",
     task="Choose BM, BN, TM and TN so that this kernel, C = alpha * A @ B, "
     "makes at most M * N * K / 16 global and M * N * K / 2 shared "
     "loads, with at most 3 KB of shared memory a block and 32 numbers in a thread's own arrays.",
     points=2,
     function="chosen_matmul",
-    launch=launch,
-    sizes=SIZES,
-    drawn=DRAWN_SCALED,
+    make_launch=make_launch,
+    sizes=((64, 128, 16, 1.5), (21, 58, 19, -41.0)),  # M, N, K, alpha; ragged ones have no budget of loads
+    random_sizes=RANDOM_SIZES_AND_ALPHA,
     constants=("BM", "BN", "TM", "TN"),
 )

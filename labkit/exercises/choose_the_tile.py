@@ -1,37 +1,37 @@
 """The tile that is large enough to save loads and small enough for shared memory."""
 
-from labkit.checking.budget import BARRIERS, SHARED_BYTES, Budget
-from labkit.checking.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN_SCALED, FROM_TILES, matmul_launch, scaled
+from labkit.checking import Budget, Exercise
+from labkit.checking.budget import BARRIERS, SHARED_BYTES
+from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, USES_TILES, make_matmul_launch, scale_by_alpha
 
-SIZES = ((48, 80, 64, 1.5), (21, 58, 35, -41.0))  # M, N, K, alpha; ragged ones have no budget of loads
-AT_MOST_BYTES = 3072
+MAX_BYTES = 3072
 
 
-def launch(rng, M, N, K, alpha, TILE):
+def make_launch(rng, M, N, K, alpha, TILE):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
-    shared = Budget(SHARED_BYTES, AT_MOST_BYTES, "3 KB, so that many blocks fit on an SM")
+    shared = Budget(SHARED_BYTES, MAX_BYTES, "3 KB, so that many blocks fit on an SM")
     loads = Budget("global loads", M * N * K // 8, "M * N * K / 8")
-    whole = M % 16 == N % 16 == K % 16 == 0
+    is_whole = M % 16 == N % 16 == K % 16 == 0
     budgets = (
-        *(loads,) * whole,
+        *(loads,) * is_whole,
         shared,
         Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more for a warp"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
-    return scaled(alpha, matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(FROM_TILES,)))
+    return scale_by_alpha(
+        alpha, make_matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(USES_TILES,))
+    )
 
 
 EXERCISE = Exercise(
-    id="choose-the-tile",
     title="Choose the tile",
     task="Choose TILE so that this kernel, C = alpha * A @ B, makes at most M * N * K / 8 global loads, "
     "in at most 3 KB of shared memory a block.",
     points=2,
     function="tuned_matmul",
-    launch=launch,
-    sizes=SIZES,
-    drawn=DRAWN_SCALED,
+    make_launch=make_launch,
+    sizes=((48, 80, 64, 1.5), (21, 58, 35, -41.0)),  # M, N, K, alpha; ragged ones have no budget of loads
+    random_sizes=RANDOM_SIZES_AND_ALPHA,
     constants=("TILE",),
 )

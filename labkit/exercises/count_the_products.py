@@ -1,34 +1,32 @@
-"""The tile that takes the fewest products, edges counted."""
+"""The Winograd tile with the fewest multiplications, edges included."""
 
 import numpy as np
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (32,)
-MOST = 6  # outputs of a tile in a row
-SIZES = ((7, 60), (40, 230), (1, 12))  # layers, and the most rows of outputs
+LARGEST_TILE = 6  # outputs along a side
 
 
-def launch(rng, layers, most):
-    P, Q = (rng.integers(1, most + 1, layers).astype(np.int32) for _ in range(2))
+def make_launch(rng, layers, max_rows):
+    P, Q = (rng.integers(1, max_rows + 1, layers).astype(np.int32) for _ in range(2))
     R = rng.geometric(1 / 4, layers).astype(np.int32)
-    usual = slice(layers // 3)
-    P[usual] = Q[usual] = rng.choice((7, 13, 14, 28, 55), layers // 3)
-    R[usual] = 3
-    one_tile = np.arange(layers // 3, layers)[: 2 * MOST]  # each m is the best one for some of these, if there is room
-    m = rng.permutation(np.arange(len(one_tile)) % MOST + 1)
-    less = m - rng.integers(0, 2, len(m)) * (m > 1)  # or a little less than a tile
-    P[one_tile], Q[one_tile] = rng.permuted([m, less], axis=0)
+    common = slice(layers // 3)
+    P[common] = Q[common] = rng.choice((7, 13, 14, 28, 55), layers // 3)
+    R[common] = 3
+    # Layers of one tile; each m is best for some of them, if there are enough.
+    one_tile = np.arange(layers // 3, layers)[: 2 * LARGEST_TILE]
+    m = rng.permutation(np.arange(len(one_tile)) % LARGEST_TILE + 1)
+    smaller = m - rng.integers(0, 2, len(m)) * (m > 1)  # or one less than a tile
+    P[one_tile], Q[one_tile] = rng.permuted([m, smaller], axis=0)
     R[one_tile] = rng.integers(3, 8, len(one_tile))
     tied = slice(layers - layers // 8, layers)
-    P[tied], Q[tied], R[tied] = rng.permutation(_ties())[: layers // 8].T
-    counts = _counts(P, Q, R)
+    P[tied], Q[tied], R[tied] = rng.permutation(_find_ties())[: layers // 8].T
+    counts = _count_products(P, Q, R)
     return Launch(
         label=f"{layers} layer{'s'[: layers > 1]}",
-        args=(P, Q, R, unwritten((layers,), np.int32), unwritten((layers,), np.int32)),
+        args=(P, Q, R, unwritten_array((layers,), np.int32), unwritten_array((layers,), np.int32)),
         outputs={3: expect(counts.min(axis=0)), 4: expect(counts.argmin(axis=0) + 1)},
         grid=grid_for((layers,), BLOCK),
         block=BLOCK,
@@ -36,29 +34,28 @@ def launch(rng, layers, most):
     )
 
 
-def _counts(P, Q, R):
-    """The products of each m, a row each."""
-    m = np.arange(1, MOST + 1)[:, None]
+def _count_products(P, Q, R):
+    """Return the number of products, one row per m."""
+    m = np.arange(1, LARGEST_TILE + 1)[:, None]
     return -(-P // m) * -(-Q // m) * (m + R - 1) ** 2
 
 
-def _ties():
-    """Small layers for which two tiles take as few products, and the smaller is not 1 or the larger is the largest."""
+def _find_ties():
+    """Return small layers with a tie of two tiles, of which the smaller is not 1 or the larger is the largest."""
     layers = np.indices((60, 60, 7)).reshape(3, -1) + 1
-    counts = _counts(*layers)
+    counts = _count_products(*layers)
     fewest = counts == counts.min(axis=0)
     return layers.T[(fewest.sum(axis=0) > 1) & (~fewest[0] | fewest[-1])]
 
 
 EXERCISE = Exercise(
-    id="count-the-products",
     title="Count the products",
     task="Layer i has P[i] x Q[i] outputs, of R[i] x R[i] taps. How many products does F(m x m, R x R) take for them, "
     "with one channel and one filter? Store the fewest that there are for m from 1 to 6 in `products[i]`, and that m "
     "in `best[i]`; where several m take as few, the smallest. Store each number once.",
     points=3,
     function="fewest",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((Beyond(40), Beyond(60)), (range(2, 32), (15, 100))),
+    make_launch=make_launch,
+    sizes=((7, 60), (40, 230), (1, 12)),  # layers, upper limit of output rows
+    random_sizes=((Beyond(40), Beyond(60)), (range(2, 32), (15, 100))),
 )

@@ -1,65 +1,62 @@
-"""The loss of a language model, of logits that are nowhere stored."""
+"""The loss of a language model from logits that are not stored."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.exact_scores import EPS, queries_and_keys
-from labkit.exercises.exact_scores import NUMBERS as WIDTH
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
+from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
-ROWS = 32  # threads of a block
-SIZES = ((40, 70), (33, 41), (3, 9), (1, 1))  # rows, words
-IGNORED = 0.2  # of the rows
-SECTOR = 8  # numbers
+ROWS = 32  # threads per block
+IGNORED = 0.2  # share of the rows
+SECTOR = 8  # numbers per sector
 
 
-def launch(rng, rows, words):
-    X, W = queries_and_keys(rng, rows, words)
+def make_launch(rng, rows, words):
+    X, W = random_queries_and_keys(rng, rows, words)
     targets = np.where(rng.random(rows) < IGNORED, -1, rng.integers(words, size=rows)).astype(np.int32)
     targets[rng.integers(rows)] = rng.integers(words)
     logits = X.astype(float) @ W.T
-    most = logits.max(1)
-    apart = most[:, None] - logits
-    weights = np.exp(-apart)
-    total = weights.sum(1)
-    loss = np.where(targets < 0, 0, most + np.log(total) - logits[np.arange(rows), targets])
-    off = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * apart).sum(1) / total + loss
+    row_max = logits.max(1)
+    distances = row_max[:, None] - logits
+    weights = np.exp(-distances)
+    row_sum = weights.sum(1)
+    loss = np.where(targets < 0, 0, row_max + np.log(row_sum) - logits[np.arange(rows), targets])
+    roundings = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * distances).sum(1) / row_sum + loss
     blocks = -(-rows // ROWS)
     return Launch(
         label=f"{rows} row{'s' * (rows > 1)} and {words} word{'s' * (words > 1)}",
-        args=(X.T.copy(), W, targets, unwritten((rows,))),
-        outputs={3: Expected(loss, np.where(targets < 0, 0, EPS * off))},
+        args=(X.T.copy(), W, targets, unwritten_array((rows,))),
+        outputs={3: Expected(loss, np.where(targets < 0, 0, EPS * roundings))},
         grid=(blocks,),
         block=(ROWS,),
         budgets=(
             Budget(
                 "global loads",
-                rows * (WIDTH + 1) + blocks * words * WIDTH,
+                rows * (HEAD_DIM + 1) + blocks * words * HEAD_DIM,
                 "each column of X and each target once, and each row of W once for each block",
             ),
             Budget("global stores", rows, "a loss for each row"),
             Budget(
                 "load requests",
-                blocks * (WIDTH + 1 + words // 2 + 4),
+                blocks * (HEAD_DIM + 1 + words // 2 + 4),
                 "9 of a warp for its columns and targets, and one for two rows of W, which neighbours load together",
             ),
             Budget("sectors stored", 2 * blocks * ROWS // SECTOR, "8 of a warp, which stores its losses together"),
             Budget(
                 "load requests to shared memory",
-                blocks * (2 * words * WIDTH + 64),
+                blocks * (2 * words * HEAD_DIM + 64),
                 "16 for each row of W: all threads of a warp use it at the same time",
             ),
-            Budget(KEPT, 32, "32: there may be any number of words"),
+            Budget(LOCAL_NUMBERS, 32, "32: there may be any number of words"),
             Budget(SHARED_BYTES, 2048, "2 KB: there may be any number of words"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="cross-entropy-without-logits",
     title="Cross-entropy without logits",
     task="The last layer of a language model gives each word of its vocabulary a logit: the product of what it has "
     "found for a place, a column of X, with the word's row of W. The loss of the place is the logarithm of the sum of "
@@ -67,7 +64,7 @@ EXERCISE = Exercise(
     "There may be any number of words, so keep no logits: let each block load each row of W once.",
     points=4,
     function="cross_entropy",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(60), (1, 2, 8, 31))),
+    make_launch=make_launch,
+    sizes=((40, 70), (33, 41), (3, 9), (1, 1)),  # rows, words
+    random_sizes=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(60), (1, 2, 8, 31))),
 )

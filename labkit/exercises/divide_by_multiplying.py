@@ -1,32 +1,32 @@
-"""A quotient of 32 bits by a multiplier of 33, whose highest bit nobody hands over."""
+"""A 32-bit quotient by a 33-bit multiplier, whose highest bit is implied."""
 
 from fractions import Fraction
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import FLOAT64
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (64,)
-SIZES = ((100, 7, 1), (97, 1, 1), (130, 5, 2), (64, 2**31 - 1, 1))  # numbers, and a divisor as a fraction
 
 
-def launch(rng, count, over, under):
-    divisor = Fraction(over, under)
-    shift = (-(-over // under) - 1).bit_length()
-    multiplier = -(-(2 ** (32 + shift)) * under // over) - 2**32
-    most = 2**32 // divisor.denominator  # halves are told apart by half as many numbers
-    n = rng.integers(most, size=count, dtype=np.uint64)
-    n[::3] = n[::3] * under // over * over // under  # where a quotient begins
-    n[1::3] = np.maximum(n[1::3] * under // over * over // under, 1) - np.uint64(1)  # and just before
-    n[:4] = 0, 1, most - 1, min(over, most - 2)
-    quotients = np.array([int(one) * under // over for one in n], float)
-    some = ", ".join(map(str, n[:4].tolist()))
+def make_launch(rng, count, numerator, denominator):
+    divisor = Fraction(numerator, denominator)
+    shift = (-(-numerator // denominator) - 1).bit_length()
+    multiplier = -(-(2 ** (32 + shift)) * denominator // numerator) - 2**32
+    end = 2**32 // divisor.denominator  # n * denominator fits into 32 bits
+    n = rng.integers(end, size=count, dtype=np.uint64)
+    n[::3] = n[::3] * denominator // numerator * numerator // denominator  # the first number with its quotient
+    n[1::3] = np.maximum(n[1::3] * denominator // numerator * numerator // denominator, 1) - np.uint64(
+        1
+    )  # and the number before it
+    n[:4] = 0, 1, end - 1, min(numerator, end - 2)
+    quotients = np.array([int(dividend) * denominator // numerator for dividend in n], float)
+    examples = ", ".join(map(str, n[:4].tolist()))
     return Launch(
-        label=f"{count} numbers ({some}, ...) divided by {divisor}",
-        args=(n.astype(np.uint32), unwritten((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
+        label=f"{count} numbers ({examples}, ...) divided by {divisor}",
+        args=(n.astype(np.uint32), unwritten_array((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
         outputs={1: expect(quotients)},
         grid=grid_for((count,), BLOCK),
         block=BLOCK,
@@ -39,16 +39,15 @@ def launch(rng, count, over, under):
 
 
 EXERCISE = Exercise(
-    id="divide-by-multiplying",
     title="Divide by multiplying",
     task="Divide all n of 32 bits, rounding down. The multiplier needs 33 bits for that, "
     "2**(32 + shift) / d rounded up, and you are given it less 2**32: put the highest bit back. You are not given d, "
     "which may be 2.5. Unlike `divided`, n may use all 32 bits, so do not double it.",
     points=3,
     function="divide",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((100, 7, 1), (97, 1, 1), (130, 5, 2), (64, 2**31 - 1, 1)),  # numbers, and a divisor as a fraction
+    random_sizes=(
         ((150, 200), range(3, 1000, 2), (1,)),
         ((77, 93), range(10**6, 2**31, 7919), (1,)),
         ((120, 131), range(106, 8001, 105), (3, 5, 7)),

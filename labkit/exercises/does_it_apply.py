@@ -1,14 +1,14 @@
-"""An applicability rule, that of Winograd's F(4x4, 3x3)."""
+"""The rule that says which convolutions Winograd's F(4x4, 3x3) can compute."""
 
 from dataclasses import replace
 from typing import Any
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 from labkit.conv import Forward, ladder
 from labkit.formats import format_named
 
 PLAIN = Forward(N=2, C=8, H=12, W=12, K=8, R=3, S=3)
-CASES = (  # what differs from a plain problem
+CASES = (  # differences from a plain problem
     {},
     {"top": 1, "bottom": 1, "left": 1, "right": 1},
     {"top": 2, "right": 1},
@@ -34,12 +34,12 @@ CASES = (  # what differs from a plain problem
     {"groups": 8},
     {"layout": "NHWC"},
 )
-MISFITS = (  # what is drawn to make a problem that does not fit
+MISFITS = (  # changes after which a problem may not fit
     *(dict.fromkeys(axes, taps) for axes in (("R",), ("S",), ("R", "S")) for taps in (1, 2, 4, 5, 6, 7, 9, 12)),
     *(
         dict.fromkeys(axes, step)
-        for what in ("stride", "dilation")
-        for axes in ((f"{what}_h",), (f"{what}_w",), (f"{what}_h", f"{what}_w"))
+        for name in ("stride", "dilation")
+        for axes in ((f"{name}_h",), (f"{name}_w",), (f"{name}_h", f"{name}_w"))
         for step in (2, 3, 4, 5, 6, 7, 9)
     ),
     *({"groups": groups} for groups in (2, 3, 4, 5, 7, 8, 16)),
@@ -48,15 +48,15 @@ MISFITS = (  # what is drawn to make a problem that does not fit
 )
 
 
-def launch(rng, count):
-    """As many problems as are asked for, or those of `CASES` if none are."""
-    asked = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
-    asked += [(PLAIN, "bfloat16"), (PLAIN, "float16")] if count == 0 else []
-    asked += [drawn(rng) for _ in range(count)]
+def make_launch(rng, count):
+    """Ask for the problems of `CASES` (count 0), or for this many random ones."""
+    calls = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
+    calls += [(PLAIN, "bfloat16"), (PLAIN, "float16")] if count == 0 else []
+    calls += [draw_problem(rng) for _ in range(count)]
 
-    def wrong(answers):
-        for (problem, format), answer in zip(asked, answers, strict=True):
-            why = misfit(problem, format)
+    def find_mistake(answers):
+        for (problem, format), answer in zip(calls, answers, strict=True):
+            why = find_misfit(problem, format)
             if answer is not True and answer is not False:
                 return f"For {problem} in {format} the answer is {answer!r}: return True or False."
             if answer and why:
@@ -65,20 +65,20 @@ def launch(rng, count):
                 return f"For {problem} in {format} the answer is False, but it does apply: the step computes it."
         return ""
 
-    label = f"{len(asked)} problems" if count else "problems that differ in one thing each"
-    return Questions(label, tuple(asked), wrong)
+    label = f"{len(calls)} problems" if count else "problems that differ in one thing each"
+    return Questions(label, tuple(calls), find_mistake)
 
 
-def misfit(problem, format):
-    """As the package's own step has it."""
+def find_misfit(problem, format):
+    """Say why the package's step does not compute a problem; "" if it does."""
     step = ladder("winograd").step("f4x4")
     if format_named(format) not in step.formats:
         return f"this step takes {' or '.join(map(str, step.formats))}, and the arrays hold {format}"
     return problem.misfit(step.module.TAKES).rstrip(".")
 
 
-def drawn(rng) -> tuple[Forward, str]:
-    """A problem with its format, in which one thing does not fit, or two, or none."""
+def draw_problem(rng) -> tuple[Forward, str]:
+    """Draw a problem and its format, with up to two misfits."""
     choices: dict[str, Any] = {"R": 3, "S": 3, "groups": 1, "flipped": bool(rng.integers(2)), "format": "float32"}
     for _ in range(rng.choice((0, 0, 1, 1, 1, 2))):
         choices |= MISFITS[rng.integers(len(MISFITS))]
@@ -90,22 +90,21 @@ def drawn(rng) -> tuple[Forward, str]:
         ("H", "R", "dilation_h", ("top", "bottom")),
         ("W", "S", "dilation_w", ("left", "right")),
     ):
-        reach = choices.get(dilation, 1) * (choices[taps] - 1)
-        sizes |= {pad: int(rng.integers(0, reach + 1)) for pad in pads}
-        sizes[side] = reach + int(rng.integers(1, 600 if rng.integers(4) == 0 else 30))
+        extent = choices.get(dilation, 1) * (choices[taps] - 1)
+        sizes |= {pad: int(rng.integers(0, extent + 1)) for pad in pads}
+        sizes[side] = extent + int(rng.integers(1, 600 if rng.integers(4) == 0 else 30))
     format = choices.pop("format")
     return Forward(**choices, **sizes), format
 
 
 EXERCISE = Exercise(
-    id="does-it-apply",
     title="Does it apply?",
     task="Say whether Winograd's F(4x4, 3x3) computes a problem: return True or False. "
     "The rule in the cell refuses what the kernel computes, and takes what it does not.",
     points=2,
     function="applies",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(300, 400),), (Beyond(400),)),
+    random_sizes=((range(300, 400),), (Beyond(400),)),
     machine="python",
 )

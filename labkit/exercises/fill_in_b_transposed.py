@@ -1,9 +1,8 @@
-"""The transform of pixels that belongs to given transforms of the filter and of the products."""
+"""The pixel transform that matches given transforms of the filter and of the products."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 
@@ -11,33 +10,31 @@ BLOCK = (32,)
 A = np.array([[1, 0], [1, 1], [1, 2], [0, 1]], np.float64)
 G = np.array([[1 / 2, 0, 0], [-1, -1, -1], [1 / 2, 1, 2], [0, 0, 1]])
 B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.float64).T
-SIZES = ((5,), (33,), (1,))  # tiles
 
 
-def launch(rng, tiles):
-    line = Line.drawn(rng, A, G, B, channels=1, outputs=2 * tiles)
-    x, U, V, y = line.arrays()
+def make_launch(rng, tiles):
+    line = Line.draw(rng, A, G, B, channels=1, outputs=2 * tiles)
+    x, U, V, y = line.make_arrays()
     return Launch(
         label=f"{tiles} tile{'s'[: tiles > 1]}",
         args=(x[0], U[:, 0], V[:, 0], y),
-        outputs={2: line.transformed(0), 3: line.outputs()},
+        outputs={2: line.expect_V(0), 3: line.expect_y()},
         grid=grid_for((tiles,), BLOCK),
         block=BLOCK,
         budgets=(
             Budget("global loads", 8 * tiles, "4 pixels and 4 numbers of U for each tile", {"x": 4 * tiles}),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="fill-in-b-transposed",
     title="Fill in B transposed",
     task="The points of this F(2, 3) are 0, 1, 2 and infinity. The transforms of the filter and of the products stand "
     "there; write the one of the pixels, `v0` to `v3`.",
     points=3,
     function="other_points",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((Beyond(33),), (range(2, 33),)),
+    make_launch=make_launch,
+    sizes=((5,), (33,), (1,)),  # tiles
+    random_sizes=((Beyond(33),), (range(2, 33),)),
 )

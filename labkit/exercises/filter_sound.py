@@ -1,25 +1,23 @@
-"""Filters of sound in several channels, by a tiled product of which one matrix is never stored."""
+"""Audio filters over several channels as a tiled matmul, one matrix of which is not stored."""
 
 import numpy as np
 
-from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.matmuls import FROM_TILES, told
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS
+from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, matrix
 
 TILE = 16
-SIZES = ((20, 2, 24, 70, 1), (5, 3, 9, 37, 2), (33, 1, 16, 18, 3))  # filters, channels, taps, outputs, hop
 
 
-def launch(rng, K, C, L, T, hop):
+def make_launch(rng, K, C, L, T, hop):
     w, sound = matrix(rng, K, C * L), matrix(rng, C, (T - 1) * hop + L)
     windows = np.lib.stride_tricks.sliding_window_view(sound, L, 1)[:, ::hop]  # C T L
     lowered = np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(C * L, T))
     tiles = -(-K // TILE) * -(-T // TILE) * -(-C * L // TILE)
     return Launch(
         label=f"{C} channel{'s' * (C > 1)} of {sound.shape[1]} samples, {K} filters of {L} taps, hop {hop}",
-        args=(sound, w.reshape(K, C, L), unwritten((K, T)), hop),
+        args=(sound, w.reshape(K, C, L), unwritten_array((K, T)), hop),
         outputs={2: expect_product(w, lowered)},
         grid=grid_for((T, K), (TILE, TILE)),
         block=(TILE, TILE),
@@ -27,23 +25,22 @@ def launch(rng, K, C, L, T, hop):
             Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room"),
             Budget("global stores", K * T, "each output once"),
             Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        dependences=told((FROM_TILES,), w, lowered),
+        dependences=add_expected_results((USES_TILES,), w, lowered),
     )
 
 
 EXERCISE = Exercise(
-    id="filter-sound",
     title="Filter sound",
     task="Sound x has C channels of samples in a row, and each of the K filters in w has L taps for each channel. "
     "Write y[k, t], the sum over all c and l of w[k, c, l] * x[c, t * hop + l], as a tiled product with TILE x TILE "
     "threads a block, of which the right matrix is never stored.",
     points=4,
     function="filter_sound",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((20, 2, 24, 70, 1), (5, 3, 9, 37, 2), (33, 1, 16, 18, 3)),  # filters, channels, taps, outputs, hop
+    random_sizes=(
         (range(17, 40), (2, 4), (8, 16, 24), range(33, 60), (1, 2)),
         ((1,), Beyond(3), (5, 16), Beyond(70), (1,)),
         (Beyond(33), (1, 2), Beyond(24, 8), (1, 5, 16), Beyond(3)),

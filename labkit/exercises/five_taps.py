@@ -2,26 +2,24 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch
 from labkit.conv.winograd.transforms import transforms
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
-SIZES = ((1, 12), (3, 75), (2, 1))  # channels, outputs
 
 
-def launch(rng, channels, outputs, off=0):
+def make_launch(rng, channels, outputs, offset=0):
     matrices = (matrix.astype(np.float64) for matrix in transforms(2, 5))
-    line = Line.drawn(rng, *matrices, channels=channels, outputs=outputs, off=off)
-    x, U, V, y = line.arrays()
+    line = Line.draw(rng, *matrices, channels=channels, outputs=outputs, offset=offset)
+    x, U, V, y = line.make_arrays()
     tiles = V.shape[2]
     label = f"{outputs} output{'s'[: outputs > 1]} of {channels} channel{'s'[: channels > 1]}"
     return Launch(
-        label=label + ", and a U that no taps have" * off,
+        label=label + ", and a U that no taps have" * offset,
         args=(x, U, V, y),
-        outputs={2: line.transformed(), 3: line.outputs()},
+        outputs={2: line.expect_V(), 3: line.expect_y()},
         grid=grid_for((tiles,), BLOCK),
         block=BLOCK,
         budgets=(
@@ -32,13 +30,12 @@ def launch(rng, channels, outputs, off=0):
                 {name: 6 * channels * tiles for name in "xUV"},
             ),
             Budget("global stores", V.size + outputs, "each element of V and y once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="five-taps",
     title="Five taps",
     task="A line x of C channels meets a filter of five taps in each, and the sum over channels is y, by F(2, 5) with "
     "the points 0, 1, -1, 2, -2 and infinity, in this order. U, 6 x C, is the transformed filter. Store transformed "
@@ -46,7 +43,7 @@ EXERCISE = Exercise(
     "stand in place of pixels that are not there.",
     points=4,
     function="five_taps",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
+    make_launch=make_launch,
+    sizes=((1, 12), (3, 75), (2, 1)),  # channels, outputs
+    random_sizes=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
 )

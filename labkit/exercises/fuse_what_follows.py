@@ -2,20 +2,16 @@
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 BLOCK = 32, 4  # channels and rows
-ROWS = 3  # blocks that share the rows, at most
-SIZES = ((37, 40), (9, 64), (3, 5))  # rows, channels
-EPS = np.finfo(np.float32).eps
+MAX_ROW_BLOCKS = 3  # blocks that share the rows
 
 
-def launch(rng, rows, channels):
+def make_launch(rng, rows, channels):
     x, z = matrix(rng, rows, channels), matrix(rng, rows, channels)
     x = x * np.float32(2) + np.float32(1)
     mean, weight, bias = matrix(rng, 3, channels)
@@ -23,12 +19,12 @@ def launch(rng, rows, channels):
     eps = np.float32(10 ** rng.uniform(-5, 0))
     scale = weight / np.sqrt(variance.astype(float) + eps)
     size = (np.abs(x) + np.abs(mean)) * np.abs(scale) + np.abs(bias) + np.abs(z)
-    grid = -(-channels // BLOCK[0]), 1 + (rows + channels) % ROWS
+    grid = -(-channels // BLOCK[0]), 1 + (rows + channels) % MAX_ROW_BLOCKS
     threads = BLOCK[1] * grid[1]  # of a column
-    last = channels - (grid[0] - 1) * BLOCK[0]  # channels of the last block
+    last_channels = channels - (grid[0] - 1) * BLOCK[0]  # channels of the last block
     return Launch(
         label=f"x and z {rows} x {channels}",
-        args=(x, z, mean, variance, weight, bias, unwritten((rows, channels)), eps),
+        args=(x, z, mean, variance, weight, bias, unwritten_array((rows, channels)), eps),
         outputs={6: Expected(np.maximum((x.astype(float) - mean) * scale + bias + z, 0), 8 * EPS * size)},
         grid=grid,
         block=BLOCK,
@@ -39,27 +35,22 @@ def launch(rng, rows, channels):
                 "each element of x and z once, and the four numbers of a channel once for each thread",
             ),
             Budget("load requests", grid[0] * (2 * rows + 4 * threads), "one for 32 neighbours, which a warp loads"),
-            Budget(KEPT, 0, "none: what is fused needs no array in between"),
+            Budget(LOCAL_NUMBERS, 0, "none: what is fused needs no array in between"),
             Budget("global stores", rows * channels, "each element of y once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, 2 * last, "the rows for all threads"),) if rows >= 4 * threads else (),
+        duties=(Duty(ACTIVE_THREADS, 2 * last_channels, "the rows for all threads"),) if rows >= 4 * threads else (),
     )
 
 
 EXERCISE = Exercise(
-    id="fuse-what-follows",
     title="Fuse what follows",
     task="After many a batch norm a *residual* is added, an earlier tensor `z`, and then comes ReLU. This kernel goes "
     "through memory seven times. Make it three: load each element of x and of z once, and the four numbers of a "
     "channel once for each thread, and store each element of y once.",
     points=2,
     function="end_of_block",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
-        (range(11, 40, 2), range(33, 80, 3)),
-        (Beyond(150), (1, 2, 31)),
-        ((1, 2), Beyond(64)),
-    ),
+    make_launch=make_launch,
+    sizes=((37, 40), (9, 64), (3, 5)),  # rows, channels
+    random_sizes=((range(11, 40, 2), range(33, 80, 3)), (Beyond(150), (1, 2, 31)), ((1, 2), Beyond(64))),
 )

@@ -1,38 +1,34 @@
-"""A tiled product whose next tiles are under way while it multiplies, and GELU where it stores."""
+"""A tiled matmul that prefetches its next tiles while it multiplies, with GELU as its epilogue."""
 
 from math import erf
 
 import numpy as np
 
-from labkit.checking.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
 TILE, WARP = 16, 32
 STAGE_BYTES = 2 * TILE * TILE * 4
 PADDED_BYTES = 2 * TILE * (TILE + 1) * 4
-SIZES = ((37, 20, 64), (18, 35, 45), (1, 3, 5), (32, 32, 48))  # M, N, K
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     A, B = (rng.integers(-4, 5, shape) / np.float32(4) for shape in ((M, K), (K, N)))
     A, B = A.astype(np.float32), B.astype(np.float32)  # whose products add up exactly
     grid, tiles = grid_for((N, M), (TILE, TILE)), -(-K // TILE)
     blocks = grid[0] * grid[1]
     loads = {"A": M * K * grid[0], "B": K * N * grid[1]}
 
-    def disturbed(disturbance):
+    def expected_results(disturbance):
         return [gelu(disturbance.scaled(COPIES, A).astype(float) @ disturbance.scaled(COPIES, B))]
 
-    copied = Dependence(COPIES, "bring both tiles by `ptx.cp_async`", disturbed)
+    uses_copies = Dependence(COPIES, "bring both tiles by `ptx.cp_async`", expected_results)
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}",
-        args=(A, B, unwritten((M, N))),
+        args=(A, B, unwritten_array((M, N))),
         outputs={2: gelu(A.astype(float) @ B)},
         grid=grid,
         block=(TILE, TILE),
@@ -45,30 +41,32 @@ def launch(rng, M, N, K):
             ),
             Budget(
                 "store requests to shared memory",
-                2 * blocks * tiles * TILE * TILE // WARP + grid[0] * at_an_edge(M, K) + grid[1] * at_an_edge(K, N),
+                2 * blocks * tiles * TILE * TILE // WARP
+                + grid[0] * count_edge_warps(M, K)
+                + grid[1] * count_edge_warps(K, N),
                 "as many, and one for each warp at an edge: each element is copied once, and zeros may be stored apart",
             ),
             Budget("global stores", M * N, "each element of C once"),
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),
             Budget(BARRIERS, blocks * tiles, "one for each step of each block"),
             Budget(
-                ALONE,
+                EXPOSED_LOADS,
                 -(-100 // tiles),
                 f"those of the last of {tiles} steps: before it the next tiles are on their way",
             ),
-            Budget(KEPT, 0, "none: a thread has one sum"),
-            FLOAT32_ALONE,
+            Budget(LOCAL_NUMBERS, 0, "none: a thread has one sum"),
+            NO_FLOAT64,
         ),
-        dependences=(copied,) if K % (2 * TILE) == 0 else (),  # elsewhere zeros may fill up the last tiles
+        dependences=(uses_copies,) if K % (2 * TILE) == 0 else (),  # otherwise zeros may pad the last tiles
     )
 
 
-def at_an_edge(rows, cols):
-    """Warps, of all that copy a matrix in tiles, which have a part of it and a part of what is outside."""
+def count_edge_warps(rows, cols):
+    """Count the warps that copy a part of a matrix and a part of what is outside of it, over all its tiles."""
     inside = np.zeros((-(-rows // TILE) * TILE, -(-cols // TILE) * TILE), bool)
     inside[:rows, :cols] = True
-    of_warps = inside.reshape(-1, WARP // TILE, inside.shape[1] // TILE, TILE).sum((1, 3))
-    return int(((of_warps > 0) & (of_warps < WARP)).sum())
+    warp_counts = inside.reshape(-1, WARP // TILE, inside.shape[1] // TILE, TILE).sum((1, 3))
+    return int(((warp_counts > 0) & (warp_counts < WARP)).sum())
 
 
 def gelu(x):
@@ -76,17 +74,16 @@ def gelu(x):
 
 
 EXERCISE = Exercise(
-    id="gemm-and-gelu",
     title="GEMM and GELU in a pipeline",
     task="Store C = GELU(A @ B), where GELU(x) = x/2 (1 + erf(x / √2)). Blocks of 16 x 16 threads take 16 x 16 of C. "
     "Bring tiles of 16 x 16 of A and of B by `ptx.cp_async` into two stages. While one stage is multiplied, the copies "
-    "into the other must be under way. There is one barrier for each pair of tiles, and each element of A and B is "
+    "into the other must be in flight. There is one barrier for each pair of tiles, and each element of A and B is "
     "loaded once for each block.",
     points=4,
     function="gemm_gelu",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((37, 20, 64), (18, 35, 45), (1, 3, 5), (32, 32, 48)),  # M, N, K
+    random_sizes=(
         (range(33, 50, 2), range(17, 40, 2), range(49, 96, 2)),
         ((1,), Beyond(40), (1, 2, 17)),
         (Beyond(40), (2, 5, 7), Beyond(96)),

@@ -1,18 +1,15 @@
 """A dilated, grouped convolution of images whose channels come last."""
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 16, 4, 2
 # groups, channels and filters of each, P, Q, R, S, dilation
-SIZES = ((1, 3, 16, 5, 8, 3, 2, 1), (2, 3, 8, 6, 5, 2, 3, 2), (6, 1, 1, 3, 7, 3, 3, 3), (3, 2, 5, 1, 2, 1, 4, 2))
 
 
-def launch(rng, groups, channels, filters, P, Q, R, S, dilation):
+def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
     H, W = P + dilation * (R - 1), Q + dilation * (S - 1)
     C, K = groups * channels, groups * filters
     problem = Forward(1, C, H, W, K, R, S, dilation_h=dilation, dilation_w=dilation, groups=groups, flipped=True)
@@ -21,25 +18,30 @@ def launch(rng, groups, channels, filters, P, Q, R, S, dilation):
     value, bound = (array[0].transpose(1, 2, 0) for array in (expected.value, expected.bound))
     return Launch(
         label=f"{H} x {W} pixels of {C} channels, {K} filters of {R} x {S}, dilation {dilation}, {groups} groups",
-        args=(x[0].transpose(1, 2, 0).copy(), w.transpose(2, 3, 1, 0).copy(), unwritten((P, Q, K)), dilation, groups),
+        args=(
+            x[0].transpose(1, 2, 0).copy(),
+            w.transpose(2, 3, 1, 0).copy(),
+            unwritten_array((P, Q, K)),
+            dilation,
+            groups,
+        ),
         outputs={2: Expected(value, bound)},
         grid=grid_for((K, Q, P), BLOCK),
         block=BLOCK,
-        budgets=(Budget("global loads", problem.flops, "a pixel and a tap for each product"), FLOAT32_ALONE),
+        budgets=(Budget("global loads", problem.flops, "a pixel and a tap for each product"), NO_FLOAT64),
     )
 
 
 EXERCISE = Exercise(
-    id="holes-and-groups",
     title="Holes and groups",
     task="Write the convolution y of x with filters w, with a dilation and with groups: the filter turned, as "
     "mathematics has it, no padding, a stride of 1. Channels come last: x is H x W x C, w is R x S x (C / groups) x K, "
     "and y is P x Q x K.",
     points=4,
     function="holes_and_groups",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((1, 3, 16, 5, 8, 3, 2, 1), (2, 3, 8, 6, 5, 2, 3, 2), (6, 1, 1, 3, 7, 3, 3, 3), (3, 2, 5, 1, 2, 1, 4, 2)),
+    random_sizes=(
         ((1, 2), (2, 3), (16, 32), range(3, 8), range(4, 10), Beyond(5), (1, 2, 4), (2, 3)),
         ((3, 5), Beyond(4), (1, 2), (1,), Beyond(12), (1, 3), (2, 5), Beyond(5)),
         ((2, 4), (2, 3), (3, 7), Beyond(12), (1, 2), (2, 4), Beyond(5), (1, 5)),

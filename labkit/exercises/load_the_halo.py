@@ -1,51 +1,47 @@
-"""A tile of the image with its halo, loaded once and then shared."""
+"""An image tile with its halo, loaded once per block."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 
-HIGH, WIDE = 8, 32
+TILE_H, TILE_W = 8, 32
 R, S = 3, 5
-SIZES = ((16, 64), (21, 35), (5, 18))  # rows and columns of y
 
 
-def launch(rng, P, Q):
+def make_launch(rng, P, Q):
     problem = Forward(1, 1, P + R - 1, Q + S - 1, 1, R, S)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
 
-    def outputs(x, w):
+    def expect_outputs(x, w):
         (expected,) = problem.expected((x, w, y, problem)).values()
         return Expected(expected.value[0, 0], expected.bound[0, 0])
 
-    def results(disturbance):
-        return [outputs(disturbance.scaled(SHARED_LOADS, x), disturbance.scaled(SHARED_LOADS, w))]
+    def expected_results(disturbance):
+        return [expect_outputs(disturbance.scaled(SHARED_LOADS, x), disturbance.scaled(SHARED_LOADS, w))]
 
-    grid = grid_for((Q, P), (WIDE, HIGH))
-    blocks, rows = int(np.prod(grid)), HIGH + R - 1
-    of_x, of_w = blocks * rows * (WIDE + S - 1), blocks * R * S
+    grid = grid_for((Q, P), (TILE_W, TILE_H))
+    blocks, rows = int(np.prod(grid)), TILE_H + R - 1
+    x_loads, w_loads = blocks * rows * (TILE_W + S - 1), blocks * R * S
     return Launch(
-        label=f"y {P} x {Q}, blocks of {WIDE} x {HIGH}",
-        args=(x[0, 0], w[0, 0], unwritten((P, Q))),
-        outputs={2: outputs(x, w)},
+        label=f"y {P} x {Q}, blocks of {TILE_W} x {TILE_H}",
+        args=(x[0, 0], w[0, 0], unwritten_array((P, Q))),
+        outputs={2: expect_outputs(x, w)},
         grid=grid,
-        block=(WIDE, HIGH),
+        block=(TILE_W, TILE_H),
         budgets=(
             Budget(
                 "global loads",
-                of_x + of_w,
+                x_loads + w_loads,
                 "for each block (HIGH + R - 1) * (WIDE + S - 1) pixels and the taps once",
-                {"x": of_x, "w": of_w},
+                {"x": x_loads, "w": w_loads},
             ),
             Budget(
                 "load requests",
-                blocks * (-(-rows * (WIDE + S - 1) // 32) + R),
+                blocks * (-(-rows * (TILE_W + S - 1) // 32) + R),
                 "for each block as many as warps have room for its pixels, and one for each row of taps",
             ),
             Budget(
@@ -53,24 +49,19 @@ def launch(rng, P, Q):
                 blocks * (8 * rows + 2 * R),
                 "8 for each row of a tile, whose pixels neighbours load together, and 2 for each row of taps",
             ),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", results),),
+        dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", expected_results),),
     )
 
 
 EXERCISE = Exercise(
-    id="load-the-halo",
     title="Load the halo in fewer requests",
     task="Fill the tile, halo and all, with 12 load requests a block for its pixels in place of 20 (3 more for the "
     "taps; the check counts all blocks). Load each pixel once, and let neighbouring threads load neighbouring pixels.",
     points=3,
     function="with_halo",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
-        (range(33, 48, 2), range(33, 64, 2)),
-        ((1,), Beyond(64)),
-        (Beyond(48), (2, 7, 32)),
-    ),
+    make_launch=make_launch,
+    sizes=((16, 64), (21, 35), (5, 18)),  # rows and columns of y
+    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1,), Beyond(64)), (Beyond(48), (2, 7, 32))),
 )

@@ -7,39 +7,37 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS, Budget
-from labkit.checking.duty import Dependence, Duty
-from labkit.checking.exercise import Beyond, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import expect_product, grid_for, matrix
+from labkit.checking import Beyond, Budget, Dependence, Duty, Launch, unwritten_array
+from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
+from labkit.exercises.problems import EPS, expect_product, grid_for, matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 
-FROM_TILES = Dependence(SHARED_LOADS, "take both factors of each product from the tiles in shared memory")
-BY_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`")
-DRAWN = (  # M, N, K
+USES_TILES = Dependence(SHARED_LOADS, "take both factors of each product from the tiles in shared memory")
+USES_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`")
+RANDOM_SIZES = (  # M, N, K
     (range(33, 64, 2), range(65, 96, 2), range(41, 64, 2)),
     ((1,), Beyond(96), (1,)),
     (Beyond(64), (2, 5, 7), Beyond(100)),
 )
-WIDEST = 32  # rows of a tile, at most
+MAX_TILE_ROWS = 32
 ALPHAS = (0.0,), (0.1, -0.001), (37.0,)
-DRAWN_SCALED = tuple((*sizes, alphas) for sizes, alphas in zip(DRAWN, ALPHAS, strict=True))  # as above, and alpha
-DRAWN_WHOLE = (  # as above, of which M, N and K are rounded up to multiples of 16 or so
+RANDOM_SIZES_AND_ALPHA = tuple((*sizes, alphas) for sizes, alphas in zip(RANDOM_SIZES, ALPHAS, strict=True))
+RANDOM_SIZES_TO_ROUND = (  # M, N and K, which are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
     ((1,), Beyond(64, 8), (1,)),
     (Beyond(64, 16), (1, 17), Beyond(160, 16)),
 )
 
 
-def matmul_launch(
+def make_matmul_launch(
     rng: np.random.Generator, M: int, N: int, K: int, block: tuple[int, int], product: str = "A @ B", **limits: Any
 ) -> Launch:
-    """C = A @ B with one thread an output: columns along x, rows along y."""
-    return product_launch(rng, M, N, K, block[::-1], block, product, **limits)
+    """Make C = A @ B with one thread per output: columns along x, rows along y."""
+    return make_tiled_launch(rng, M, N, K, block[::-1], block, product, **limits)
 
 
-def product_launch(
+def make_tiled_launch(
     rng: np.random.Generator,
     M: int,
     N: int,
@@ -49,16 +47,25 @@ def product_launch(
     product: str = "A @ B",
     **limits: Any,
 ) -> Launch:
-    """C = A @ B with a tile (rows, columns) of C for each block of threads (along x, along y).
+    """Make C = A @ B with one tile of C per block.
 
-    The product may be "A.T @ B" or "A @ B.T"; `limits` are a launch's budgets, duties and dependences.
+    Parameters
+    ----------
+    tile
+        Rows and columns of a tile.
+    block
+        Threads along x and y.
+    product
+        "A @ B", "A.T @ B" or "A @ B.T".
+    limits
+        Budgets, duties and dependences of the launch.
     """
-    launch = matmul_loop(rng, M, N, K, product, **limits)
+    launch = make_loop_launch(rng, M, N, K, product, **limits)
     label = f"{launch.label}, blocks of {block[0]} x {block[1]}"
     return replace(launch, label=label, grid=grid_for((N, M), tile[::-1]), block=block)
 
 
-def matmul_loop(
+def make_loop_launch(
     rng: np.random.Generator,
     M: int,
     N: int,
@@ -67,21 +74,21 @@ def matmul_loop(
     dependences: tuple[Dependence, ...] = (),
     **limits: Any,
 ) -> Launch:
-    """C = A @ B by a compiled loop; the product and the limits are as above."""
+    """Make C = A @ B for a compiled loop; parameters as in `make_tiled_launch`."""
     A, B = matrix(rng, M, K), matrix(rng, K, N)
     left, right = product.split(" @ ")
     args = (np.ascontiguousarray(part.T) if name.endswith(".T") else part for name, part in ((left, A), (right, B)))
     return Launch(
         label=f"{left} {M} x {K} times {right} {K} x {N}",
-        args=(*args, unwritten((M, N))),
+        args=(*args, unwritten_array((M, N))),
         outputs={2: expect_product(A, B)},
-        dependences=told(dependences, A, B),
+        dependences=add_expected_results(dependences, A, B),
         **limits,
     )
 
 
-def scaled(alpha: float, launch: Launch) -> Launch:
-    """The launch, with a first argument alpha that the product is multiplied by."""
+def scale_by_alpha(alpha: float, launch: Launch) -> Launch:
+    """Give the launch a first argument alpha, by which the product is multiplied."""
     factor, product = np.float32(alpha), launch.outputs[2]
     A, B = launch.args[:2]
     return replace(
@@ -89,83 +96,87 @@ def scaled(alpha: float, launch: Launch) -> Launch:
         label=f"{launch.label}, alpha = {factor:g}",
         args=(factor, *launch.args),
         outputs={3: Expected(factor * product.value, 2 * abs(factor) * product.bound)},
-        dependences=told(launch.dependences, A, B, factor),
+        dependences=add_expected_results(launch.dependences, A, B, factor),
     )
 
 
-def added(rng: np.random.Generator, launch: Launch) -> Launch:
-    """The launch, with a C to which the product is added."""
+def add_to_C(rng: np.random.Generator, launch: Launch) -> Launch:
+    """Give the launch a C that already holds numbers, to which the product is added."""
     A, B, C = launch.args
     C, product = matrix(rng, *C.shape), launch.outputs[2]
-    rounding = np.finfo(np.float32).eps * (np.abs(C) + np.abs(product.value))
+    rounding = EPS * (np.abs(C) + np.abs(product.value))
     expected = Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)
-    return replace(launch, args=(A, B, C), outputs={2: expected}, dependences=told(launch.dependences, A, B, kept=C))
+    dependences = add_expected_results(launch.dependences, A, B, addend=C)
+    return replace(launch, args=(A, B, C), outputs={2: expected}, dependences=dependences)
 
 
-def half_launch(
+def make_tensor_core_launch(
     rng: np.random.Generator,
     M: int,
     N: int,
     K: int,
-    part: tuple[int, int],
+    tile: tuple[int, int],
     block: tuple[int, ...],
     budgets: tuple[Budget, ...] = (),
-    dependences: tuple[Dependence, ...] = (BY_TENSOR_CORES,),
+    dependences: tuple[Dependence, ...] = (USES_TENSOR_CORES,),
     duties: tuple[Duty, ...] = (),
 ) -> Launch:
-    """C = A @ B.T on tensor cores, A and B in float16, two a word; a block takes `part` (rows, columns) of C."""
+    """Make C = A @ B.T on tensor cores, A and B in float16, two per word, one tile (rows, columns) of C per block."""
     A, B = matrix(rng, M, K).astype(np.float16), matrix(rng, N, K).astype(np.float16)
-    grid = grid_for((N, M), part[::-1])
-    few = 4 * int(np.prod(grid) * np.prod(part))  # so that parts of a sum may be added up
-    exact = A.astype(np.float32), B.T.astype(np.float32)
+    grid = grid_for((N, M), tile[::-1])
+    max_plain_flops = 4 * int(np.prod(grid) * np.prod(tile))  # so that parts of a sum may be added up
     return Launch(
-        label=f"A {M} x {K} times B.T {K} x {N}, {part[0]} x {part[1]} of C a block",
-        args=(A.view(np.uint32), B.view(np.uint32), unwritten((M, N))),
-        outputs={2: expect_product(*exact)},
+        label=f"A {M} x {K} times B.T {K} x {N}, {tile[0]} x {tile[1]} of C a block",
+        args=(A.view(np.uint32), B.view(np.uint32), unwritten_array((M, N))),
+        outputs={2: expect_product(A.astype(np.float32), B.T.astype(np.float32))},
         grid=grid,
         block=block,
         budgets=budgets,
         duties=(
             Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),
-            Duty(PLAIN_FLOPS, 0, "every product by `ptx.mma`", few),
+            Duty(PLAIN_FLOPS, 0, "every product by `ptx.mma`", max_plain_flops),
             *duties,
         ),
-        dependences=told(dependences, A, B.T),
+        dependences=add_expected_results(dependences, A, B.T),
     )
 
 
-def told(
+def add_expected_results(
     dependences: Iterable[Any],
     A: Float[np.ndarray, "M K"],
     B: Float[np.ndarray, "K N"],
     alpha: float | np.floating = 1.0,
-    kept: Float[np.ndarray, "M N"] | float = 0.0,
+    addend: Float[np.ndarray, "M N"] | float = 0.0,
 ) -> tuple[Dependence, ...]:
-    """The dependences with what disturbed runs make of alpha * A @ B + kept.
+    """Give the dependences the results of disturbed runs of alpha * A @ B + addend.
 
-    There are none where that cannot be told: where alpha is 0, or where tiles may be filled up along K.
+    None are left where these results are not known: if alpha is 0, or if tiles may be padded along K.
     """
     if A.shape[1] % 16 or not alpha:
         return ()
 
-    def results(disturbance: Disturbance) -> list[Expected]:
-        """Where alpha multiplies sums, or the elements of one of the two; `mma` takes A's or B's fragments first."""
-        found = []
+    def expected_results(disturbance: Disturbance) -> list[Expected]:
+        """Alpha may multiply the sums, A or B; `mma` takes fragments of A or B first."""
+        results = []
         for scale, left, right in ((alpha, A, B), (1.0, alpha * A, B), (1.0, A, alpha * B)):
             if disturbance.what == PRODUCTS:
                 left, right = left.astype(np.float32), right.astype(np.float32)
-            seen = disturbance.scaled(disturbance.what, left), disturbance.scaled(disturbance.what, right)
-            ways = ((seen[0], right), (left, seen[1])) if disturbance.what == PRODUCTS else (seen,)
-            for factors in ways:
+            disturbed = [disturbance.scaled(disturbance.what, factor) for factor in (left, right)]
+            either_one = (disturbed[0], right), (left, disturbed[1])
+            for factors in either_one if disturbance.what == PRODUCTS else (disturbed,):
                 product = expect_product(*(factor.astype(np.float32) for factor in factors))
-                bound = 4 * (abs(scale) * product.bound + A.shape[1] * np.finfo(np.float32).eps * np.abs(kept))
-                padding = range(WIDEST if disturbance.what == SHARED_LOADS else 1)  # each zero counts as the shift
-                found += [Expected(scale * (product.value + n * disturbance.shift**2) + kept, bound) for n in padding]
-        return found
+                bound = 4 * (abs(scale) * product.bound + A.shape[1] * EPS * np.abs(addend))
+                padding = range(MAX_TILE_ROWS if disturbance.what == SHARED_LOADS else 1)  # zeros count as the shift
+                shifts = (n * disturbance.shift**2 for n in padding)
+                results += [Expected(scale * (product.value + shift) + addend, bound) for shift in shifts]
+        return results
 
-    return tuple(one if one.disturbed == BARRIERS else replace(one, results=results) for one in dependences)
+    return tuple(
+        dependence if dependence.disturbed == BARRIERS else replace(dependence, expected_results=expected_results)
+        for dependence in dependences
+    )
 
 
-def whole(size: int, step: int) -> int:
-    """The size, rounded up to a multiple of `step`."""
+def round_up(size: int, step: int) -> int:
+    """Round a size up to a multiple of `step`."""
     return -(-size // step) * step

@@ -1,46 +1,44 @@
-"""Means and squares of parts, merged into those of all, far from zero."""
+"""Means and squared deviations of parts far from zero, merged into those of all values."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for, last_block
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
-SIZES = ((4, 70), (9, 33), (1, 5))  # parts, channels
-FAR = 2000, 4000  # spreads from zero, half of the channels
-MOST = 200  # values of a part
-EPS = float(np.finfo(np.float32).eps)
-EMPTY = 0.2  # of the parts
+OFFSETS = 2000, 4000  # of half the channels from zero, in standard deviations
+MAX_COUNT = 200  # values per part
+EMPTY = 0.2  # share of the parts
 
 
-def launch(rng, parts, channels):
-    count = np.exp(rng.uniform(0, np.log(MOST), (parts, channels))).astype(int)  # many of one value, and of few
+def make_launch(rng, parts, channels):
+    count = np.exp(rng.uniform(0, np.log(MAX_COUNT), (parts, channels))).astype(int)  # many have one value or few
     count[(rng.random(count.shape) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
-    spread = 10 ** rng.uniform(-3, 3, channels)
-    far = np.where(rng.random(channels) < 0.5, rng.uniform(*FAR, channels), rng.uniform(0, 30, channels))
-    centre = far * rng.choice((-1, 1), channels) * spread
-    means = (centre + 2 * spread * rng.standard_normal((parts, channels))).astype(np.float32)
-    squares = (count * spread**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
+    std = 10 ** rng.uniform(-3, 3, channels)
+    offset = np.where(rng.random(channels) < 0.5, rng.uniform(*OFFSETS, channels), rng.uniform(0, 30, channels))
+    centre = offset * rng.choice((-1, 1), channels) * std
+    means = (centre + 2 * std * rng.standard_normal((parts, channels))).astype(np.float32)
+    squares = (count * std**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
     squares[count == 1] = 0
-    for X in means, squares:  # of no values: whatever was there
+    for X in means, squares:  # empty parts hold uninitialised numbers
         X[count == 0] = 10 ** rng.uniform(-3, 4, (count == 0).sum())
     total = count.sum(0)
     mean = (count * means.astype(float)).sum(0) / total
-    apart = means.astype(float) - mean
-    variance = (count * (squares / np.maximum(count, 1) + apart**2)).sum(0) / total
-    off = EPS * (np.abs(mean) * np.sqrt(parts) + 8 * np.sqrt(variance))
-    distances = np.sqrt((count * apart**2).sum(0) / total)
-    width = np.ptp(np.where(count, apart, 0), axis=0)  # no part is farther from another
+    deviations = means.astype(float) - mean
+    variance = (count * (squares / np.maximum(count, 1) + deviations**2)).sum(0) / total
+    mean_error = EPS * (np.abs(mean) * np.sqrt(parts) + 8 * np.sqrt(variance))
+    distances = np.sqrt((count * deviations**2).sum(0) / total)
+    width = np.ptp(np.where(count, deviations, 0), axis=0)  # no part is farther from another
     return Launch(
         label=f"{parts} part{'s' * (parts > 1)} of {channels} channels",
-        args=(count.astype(np.float32), means, squares, unwritten((channels,)), unwritten((channels,))),
+        args=(count.astype(np.float32), means, squares, unwritten_array((channels,)), unwritten_array((channels,))),
         outputs={
-            3: Expected(mean, 2 * off),
-            4: Expected(variance, 16 * parts * EPS * (variance + width**2 / 4) + 4 * off * (distances + off)),
+            3: Expected(mean, 2 * mean_error),
+            4: Expected(
+                variance, 16 * parts * EPS * (variance + width**2 / 4) + 4 * mean_error * (distances + mean_error)
+            ),
         },
         grid=grid_for((channels,), BLOCK),
         block=BLOCK,
@@ -52,27 +50,22 @@ def launch(rng, parts, channels):
                 6 * parts * -(-channels // WARP),
                 "6 for each part of 32 channels, which a warp loads together",
             ),
-            Budget(KEPT, 8, "8: there may be any number of parts"),
+            Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: a thread has a channel"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, channels - (channels - 1) // BLOCK[0] * BLOCK[0], "a thread for each channel"),),
+        duties=(Duty(ACTIVE_THREADS, last_block(channels, BLOCK[0]), "a thread for each channel"),),
     )
 
 
 EXERCISE = Exercise(
-    id="merge-two-variances",
     title="Merge two variances",
     task="Write the mean and the variance of all values of a channel from the counts, means and squares of its parts, "
     "and load each number once. A part may be empty, and there may be any number of parts. Many means are thousands of "
     "spreads from zero.",
     points=3,
     function="merge",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
-        ((2, 3, 5), range(11, 60, 2)),
-        (Beyond(12), (1, 2, 31)),
-        ((1, 2, 6), Beyond(80)),
-    ),
+    make_launch=make_launch,
+    sizes=((4, 70), (9, 33), (1, 5)),  # parts, channels
+    random_sizes=(((2, 3, 5), range(11, 60, 2)), (Beyond(12), (1, 2, 31)), ((1, 2, 6), Beyond(80))),
 )

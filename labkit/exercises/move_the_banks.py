@@ -1,21 +1,18 @@
-"""A tile that is stored transposed, whose stores all meet in a few banks."""
+"""A transposed tile whose stores conflict in a few banks."""
 
-from labkit.checking.budget import SHARED_BYTES, Budget
-from labkit.checking.duty import COPY_ALONE, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import expect, from_tile, matrix
+from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import SHARED_BYTES
+from labkit.exercises.problems import depends_on_tile, expect, matrix
 
 BM, BK = 64, 8
-SIZES = ((128, 24), (100, 30))  # rows, columns of A; the second is ragged
 
 
-def launch(rng, rows, columns):
+def make_launch(rng, rows, columns):
     A = matrix(rng, rows, columns)
     grid = -(-columns // BK), -(-rows // BM)
     return Launch(
         label=f"A {rows} x {columns}, tiles of {BM} x {BK}, {BM} threads",
-        args=(A, unwritten((columns, rows))),
+        args=(A, unwritten_array((columns, rows))),
         outputs={1: expect(A.T.astype(float))},
         grid=grid,
         block=(BM,),
@@ -24,19 +21,18 @@ def launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element once"),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(COPY_ALONE, Duty("sectors loaded", 0, "2 for the BK neighbours of each row", 2 * rows * grid[0])),
-        dependences=(from_tile(A.T),),
+        duties=(NO_ARITHMETIC, Duty("sectors loaded", 0, "2 for the BK neighbours of each row", 2 * rows * grid[0])),
+        dependences=(depends_on_tile(A.T),),
     )
 
 
 EXERCISE = Exercise(
-    id="move-the-banks",
     title="Move the banks",
     task="A's tile is stored transposed, and eight lanes of each store meet in one bank. "
     "Choose places in the tile so that none do, without more shared memory.",
     points=2,
     function="turned",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(131, 190, 2), range(9, 24, 2)), ((1,), Beyond(30)), (Beyond(190), (1, 3, 7))),
+    make_launch=make_launch,
+    sizes=((128, 24), (100, 30)),  # rows, columns of A; the second is ragged
+    random_sizes=((range(131, 190, 2), range(9, 24, 2)), ((1,), Beyond(30)), (Beyond(190), (1, 3, 7))),
 )

@@ -1,22 +1,19 @@
-"""Threads that each take four neighbours of their own, and so scatter a warp's accesses."""
+"""Four neighbours per thread, which scatter the accesses of a warp."""
 
 import numpy as np
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 PER_THREAD = 4
-SIZES = ((1024, 64), (1000, 64))  # elements, threads a block
 
 
-def launch(rng, size, threads):
+def make_launch(rng, size, threads):
     x = rng.standard_normal(size, np.float32)
     sectors = -(-size // 8)
     return Launch(
         label=f"{size} elements, {PER_THREAD} a thread, blocks of {threads}",
-        args=(x, unwritten((size,))),
+        args=(x, unwritten_array((size,))),
         outputs={1: expect(2 * x.astype(np.float64))},
         grid=grid_for((size,), (PER_THREAD * threads,)),
         block=(threads,),
@@ -28,12 +25,11 @@ def launch(rng, size, threads):
 
 
 EXERCISE = Exercise(
-    id="neighbours-together",
     title="Neighbours together",
     task="Each thread doubles four elements. Change which four, so that a warp touches every sector only once.",
     points=2,
     function="double",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Beyond(2000), (32, 128))),
+    make_launch=make_launch,
+    sizes=((1024, 64), (1000, 64)),  # elements, threads a block
+    random_sizes=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Beyond(2000), (32, 128))),
 )

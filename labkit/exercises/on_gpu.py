@@ -1,4 +1,4 @@
-"""Runs a kernel, which comes as text on standard input, on the GPU, and prints what is wrong with it as JSON."""
+"""A program that runs a kernel, read as text from standard input, on the GPU, and prints its fault as JSON."""
 
 import inspect
 import json
@@ -7,24 +7,24 @@ import sys
 import numpy as np
 
 from labkit import cuda
-from labkit.checking.compare import wrong_output
+from labkit.checking.compare import find_wrong_output
 from labkit.checking.exercise import Launch
 from labkit.checking.source import python_function, run_cell
 from labkit.exercises import exercise
 
 
 def main():
-    """Run every launch, and print what is wrong with the first that fails, or nothing."""
+    """Run every launch; print the fault of the first that fails, or null."""
     task = json.load(sys.stdin)
     kernel = run_cell(task["text"], "<kernel>", {})[task["function"]]
     names = list(inspect.signature(python_function(kernel)).parameters)
-    for launch in exercise(task["exercise"]).launches(task["seed"], **task["constants"]):
+    for launch in exercise(task["exercise"]).make_launches(task["seed"], **task["constants"]):
         assert isinstance(launch, Launch)  # only a plain function is asked questions
         arguments = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in launch.args]
         kernel[launch.grid, launch.block, 0, launch.shared_bytes](*arguments)
         cuda.synchronize()
         outputs = [arg.copy_to_host() if hasattr(arg, "copy_to_host") else arg for arg in arguments]
-        wrong = wrong_output(launch, names, outputs)
+        wrong = find_wrong_output(launch, names, outputs)
         if wrong is not None:
             print(json.dumps({"message": wrong.message, "launch": launch.label}))
             return

@@ -1,27 +1,23 @@
-"""Three loops in the order that walks down columns, and so misses the cache at each step."""
+"""Three loops in an order that walks down columns and misses the cache at each step."""
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise
-from labkit.exercises.matmuls import matmul_loop
-
-SIZES = ((600, 48, 24), (12, 40, 600))  # M, N, K: columns of C, then of B, are longer than L1
+from labkit.checking import Beyond, Budget, Exercise
+from labkit.exercises.matmuls import make_loop_launch
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     budget = Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10")
-    return matmul_loop(rng, M, N, K, "A.T @ B", budgets=(budget,) * (min(M, N, K) >= 8))
+    return make_loop_launch(rng, M, N, K, "A.T @ B", budgets=(budget,) * (min(M, N, K) >= 8))
 
 
 EXERCISE = Exercise(
-    id="order-the-loops",
     title="Order the loops",
     task="This loop computes C = A.T @ B. "
     "Change the order of its three loops so that L1 misses at most once in ten multiply-adds.",
     points=2,
     function="reordered",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((600, 48, 24), (12, 40, 600)),  # M, N, K: columns of C, then of B, are longer than L1
+    random_sizes=(
         (range(601, 640, 2), range(49, 56), range(15, 24, 2)),
         (range(9, 12), range(49, 56), range(601, 640, 2)),
         (Beyond(640), (1, 2, 3), (1, 5, 7)),

@@ -1,48 +1,41 @@
-"""Where tiles of a circular convolution begin, and what is kept of them."""
+"""Overlap-save: the start of each circular tile, and the part of it that is valid."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
-T = 32  # points of a tile
-SIZES = ((100, 5), (31, 12), (9, 1), (3, 8))  # points of x, taps
+T = 32  # points per tile
 
 
-def launch(rng, points, taps):
+def make_launch(rng, points, taps):
     x, w = (rng.standard_normal(size).astype(np.float32) for size in (points, taps))
-    wide = [values.astype(np.float64) for values in (x, w)]
-    value, size = np.convolve(*wide), np.convolve(*map(np.abs, wide))
+    float64s = [values.astype(np.float64) for values in (x, w)]
+    value, size = np.convolve(*float64s), np.convolve(*map(np.abs, float64s))
     blocks = -(-value.size // (T - taps + 1))
     return Launch(
         label=f"{points} points, {taps} taps",
-        args=(x, w, unwritten(value.shape)),
-        outputs={2: Expected(value, 2 * T * np.finfo(np.float32).eps * size)},
+        args=(x, w, unwritten_array(value.shape)),
+        outputs={2: Expected(value, 2 * T * EPS * size)},
         grid=(blocks,),
         block=(T,),
         budgets=(
             Budget("global loads", blocks * (T + taps), "T points and the taps for each tile", {"w": blocks * taps}),
             Budget("global stores", value.size, "each output once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="overlap",
     title="Overlap",
     task="Write the full convolution of a line, as `np.convolve(x, w)` has it: `w` is turned, and around `x` there are "
     "zeros. Each block has a tile of T points and its circular convolution. Say where the tile begins in `x`, and "
     "which of its points go where in `y`.",
     points=3,
     function="overlap_save",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
-        (range(150, 260), (2, 3, 7, 10)),
-        ((1, 2, 5, 40, 41), (15, 31, 32)),
-        (Beyond(200), (6, 11, 17)),
-    ),
+    make_launch=make_launch,
+    sizes=((100, 5), (31, 12), (9, 1), (3, 8)),  # points of x, taps
+    random_sizes=((range(150, 260), (2, 3, 7, 10)), ((1, 2, 5, 40, 41), (15, 31, 32)), (Beyond(200), (6, 11, 17))),
 )

@@ -1,29 +1,26 @@
-"""Pixels of a few channels become pixels of 16 bytes and more, the rest zeros."""
+"""Pixels of a few channels, padded with zeros to 16 bytes or more."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import expect, matrix
+from labkit.checking import Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS
+from labkit.exercises.problems import expect, last_block, matrix
 
 THREADS = 128
-SIZES = ((300, 3, 8), (77, 1, 4))  # pixels, C, V
 
 
-def launch(rng, pixels, C, V):
+def make_launch(rng, pixels, C, V):
     C = min(C, V)
     x = matrix(rng, C, pixels)
     y = np.zeros((pixels, V))
     y[:, :C] = x.T
     return Launch(
         label=f"{pixels} pixel{'s' * (pixels > 1)}, {C} channel{'s' * (C > 1)}, V = {V}, blocks of {THREADS}",
-        args=(x, unwritten(y.shape)),
+        args=(x, unwritten_array(y.shape)),
         outputs={1: expect(y)},
         grid=(-(-y.size // THREADS),),
         block=(THREADS,),
-        duties=(Duty(AT_WORK, -(-(y.size - (y.size - 1) // THREADS * THREADS) // 4), "the elements for all threads"),),
+        duties=(Duty(ACTIVE_THREADS, -(-last_block(y.size, THREADS) // 4), "the elements for all threads"),),
         budgets=(
             Budget("global loads", x.size, "C * pixels: each element once, and none for the zeros"),
             Budget("global stores", y.size, "V * pixels: each element once"),
@@ -33,14 +30,13 @@ def launch(rng, pixels, C, V):
 
 
 EXERCISE = Exercise(
-    id="pad-the-pixels",
     title="Pad the pixels",
     task="Give each pixel V channels, with zeros behind its own, and store each sector of y once.",
     points=2,
     function="padded_pixels",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((300, 3, 8), (77, 1, 4)),  # pixels, C, V
+    random_sizes=(
         (range(129, 400), (2, 3, 5), range(6, 17)),
         ((1, 2, 5), range(6, 13), range(13, 33)),
         (Beyond(400), (3, 4), (4, 8)),

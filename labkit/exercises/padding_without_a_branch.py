@@ -1,40 +1,36 @@
-"""A tile of the lowered matrix that copies fill, the zeros of its padding as well."""
+"""A tile of the lowered matrix that copies fill, including the zeros of its padding."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import COPY_ALONE, Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
-WIDE, TAPS = 64, 8  # a tile: its columns, one for each thread, and its rows
-SIZES = ((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2))  # H, W, R, S, top, left
+TILE_COLUMNS, TILE_ROWS = 64, 8  # of a tile; one column per thread
 
 
-def launch(rng, H, W, R, S, top, left):
+def make_launch(rng, H, W, R, S, top, left):
     H, W = max(H, R), max(W, S)  # so that there are outputs
     P, Q = H + 2 * top - R + 1, W + 2 * left - S + 1
     x = rng.standard_normal((H, W), np.float32)
 
-    def lowered(seen):
-        """With every copy disturbed or none: the zeros are copies, too."""
-        padded = seen(np.pad(x, ((top, top), (left, left))))
+    def expect_lowered(disturb):
+        """Expect the lowered matrix where every copy is disturbed; the zeros are copies, too."""
+        padded = disturb(np.pad(x, ((top, top), (left, left))))
         windows = np.lib.stride_tricks.sliding_window_view(padded, (R, S))
         return Expected(windows.transpose(2, 3, 0, 1).reshape(R * S, P * Q).astype(float), np.zeros((R * S, P * Q)))
 
-    grid = grid_for((P * Q, R * S), (WIDE, TAPS))
-    size, copies = P * Q * R * S, int(np.prod(grid)) * TAPS * WIDE // 32
+    grid = grid_for((P * Q, R * S), (TILE_COLUMNS, TILE_ROWS))
+    size, copies = P * Q * R * S, int(np.prod(grid)) * TILE_ROWS * TILE_COLUMNS // 32
     why = "let a copy bring each element, and from outside of the image one that reads no bytes"
     return Launch(
         label=f"an image of {H} x {W}, windows of {R} x {S}, zeros on each side: "
         f"{top} above and below, {left} left and right",
-        args=(x.ravel(), unwritten((R * S, P * Q)), H, W, R, S, P, Q, top, left),
-        outputs={1: lowered(lambda padded: padded)},
+        args=(x.ravel(), unwritten_array((R * S, P * Q)), H, W, R, S, P, Q, top, left),
+        outputs={1: expect_lowered(lambda padded: padded)},
         grid=grid,
-        block=(WIDE,),
+        block=(TILE_COLUMNS,),
         budgets=(
             Budget(
                 "store requests to shared memory",
@@ -42,25 +38,26 @@ def launch(rng, H, W, R, S, top, left):
                 "one copy of each warp for each row of a tile; an `if` with a copy on either side runs both",
             ),
             Budget("global stores", size, "each element once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(COPY_ALONE,),
+        duties=(NO_ARITHMETIC,),
         dependences=(
-            Dependence(COPIES, why, lambda disturbance: [lowered(lambda padded: disturbance.scaled(COPIES, padded))]),
+            Dependence(
+                COPIES, why, lambda disturbance: [expect_lowered(lambda padded: disturbance.scaled(COPIES, padded))]
+            ),
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="padding-without-a-branch",
     title="Padding without a branch",
     task="Let `ptx.cp_async` fill the tile, without an `if`: pixels by copies of 4 bytes, and the zeros of the padding "
     "by copies that read 0 bytes. An `if` runs both sides, so each warp copies twice: let `valid` decide.",
     points=3,
     function="fill",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2)),  # H, W, R, S, top, left
+    random_sizes=(
         (range(5, 12), range(6, 13), (2, 3, 4), (3, 5), (1, 2), (1, 2)),
         ((1, 2), Beyond(40), (3,), Beyond(5), (2,), Beyond(3)),
         (Beyond(30), (1, 3), Beyond(4), (3, 4), Beyond(3), (3,)),

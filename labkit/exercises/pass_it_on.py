@@ -1,53 +1,49 @@
-"""A circle of threads that pass a number on, with one barrier missing."""
+"""A ring of threads that pass a number on, with one barrier missing."""
 
 from functools import partial
 
 import numpy as np
 
-from labkit.checking.duty import Dependence, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Dependence, Duty, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect
 from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
 
 THREADS = 64
-SIZES = ((1,), (2,), (5,))  # rounds
-IN_THE_HANDS = "take a number from a neighbour's hand in each round"
+WHY = "take a number from a neighbour's hand in each round"
 
 
-def launch(rng, rounds):
+def make_launch(rng, rounds):
     x = rng.standard_normal(THREADS, np.float32)
     return Launch(
         label=f"{THREADS} threads, {rounds} round{'s' if rounds > 1 else ''}",
-        args=(x, unwritten((THREADS,)), rounds),
+        args=(x, unwritten_array((THREADS,)), rounds),
         outputs={1: expect(np.roll(x, rounds).astype(np.float64))},
         grid=(1,),
         block=(THREADS,),
         duties=(Duty("shared loads", THREADS * rounds, "each thread takes a number in each round"),),
         dependences=(
-            Dependence(SHARED_LOADS, IN_THE_HANDS, partial(_carried, np.roll(x, rounds), rounds)),
+            Dependence(SHARED_LOADS, WHY, partial(_disturbed_results, np.roll(x, rounds), rounds)),
             Dependence(BARRIERS, "let the threads wait for one another"),
         )
         * (5 <= rounds < 20),
     )
 
 
-def _carried(passed, rounds, disturbance):
-    """What comes out where every number went through shared memory in each round, and perhaps once more or twice."""
-    found, loaded = [], passed.astype(np.float64)
+def _disturbed_results(values, rounds, disturbance):
+    """Return the results if each number goes through shared memory once or twice per round."""
+    results, loaded = [], values.astype(np.float64)
     for loads in range(1, 2 * rounds + 2):
         loaded = disturbance.factor * loaded + disturbance.shift
-        found += [expect(loaded, loads)] if loads >= rounds else []
-    return found
+        results += [expect(loaded, loads)] if loads >= rounds else []
+    return results
 
 
 EXERCISE = Exercise(
-    id="pass-it-on",
     title="Put the barrier back",
     task="One barrier is missing. Put it back, so that nobody's number is overwritten before it was taken.",
     points=1,
     function="mended",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(7, 20),), (Beyond(64),), ((0,),)),
+    make_launch=make_launch,
+    sizes=((1,), (2,), (5,)),  # rounds
+    random_sizes=((range(7, 20),), (Beyond(64),), ((0,),)),
 )

@@ -1,35 +1,43 @@
-"""Random problems for exercises: lopsided on purpose, so that a swapped row and column cannot pass."""
+"""Random problems for exercises: rectangular, so that a swapped row and column cannot pass."""
 
 import numpy as np
 from jaxtyping import Float, Float32
 
-from labkit.checking.duty import Dependence
+from labkit.checking import Dependence
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 
+EPS = float(np.finfo(np.float32).eps)
+MIN_NORMAL = float(np.finfo(np.float32).tiny)
+
 
 def matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[np.ndarray, "rows columns"]:
-    """A random float32 matrix of both signs."""
+    """Draw a float32 matrix of both signs."""
     return rng.standard_normal((rows, columns), np.float32)
 
 
 def expect_product(A: Float32[np.ndarray, "M K"], B: Float32[np.ndarray, "K N"]) -> Expected:
-    """A @ B, within K * eps * |A||B|, which bounds a float32 sum of K products in any order."""
+    """Expect A @ B within K * eps * |A||B|, which bounds a float32 sum of K products in any order."""
     return Expected(oracle(A, B), error_bound(A, B))
 
 
 def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
-    """A value that float32 reaches in so many rounded operations (0: exactly)."""
-    return Expected(value, operations * np.finfo(np.float32).eps * np.abs(value))
+    """Expect a value within the roundings of this many float32 operations (0: exactly)."""
+    return Expected(value, operations * EPS * np.abs(value))
 
 
-def from_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
-    """That each element of T is loaded once from shared memory."""
+def depends_on_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
+    """Require that the result is T, each element of which is loaded once from shared memory."""
     why = "take each element of T from the tile in shared memory"
     return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.scaled(SHARED_LOADS, T).astype(float))])
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:
-    """Enough blocks to cover the extent (x first)."""
+    """Return the number of blocks that cover the extent, along x first."""
     return tuple(-(-size // threads) for size, threads in zip(extent, block, strict=True))
+
+
+def last_block(size: int, block: int) -> int:
+    """Return the number of elements in the last block, at least 1."""
+    return (size - 1) % block + 1

@@ -1,34 +1,31 @@
-"""A tiled matmul without the barrier that protects the tile still being read."""
+"""A tiled matmul without the barrier that protects a tile while it is read."""
 
-from labkit.checking.budget import BARRIERS, Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN, FROM_TILES, added, matmul_launch
+from labkit.checking import Budget, Dependence, Exercise
+from labkit.checking.budget import BARRIERS
+from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, add_to_C, make_matmul_launch
 from labkit.simulator import disturbance
 
 TILE = 8
-SIZES = ((24, 40, 32), (19, 26, 37))  # M, N, K; the second is ragged
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budgets = (
         Budget("sectors loaded", 4 * TILE * tiles, "2 for each row of a tile, which 8 neighbours load together"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
-    dependences = FROM_TILES, Dependence(disturbance.BARRIERS, "let the threads wait for one another's tiles")
-    launch = matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=dependences)
-    return added(rng, launch)
+    dependences = USES_TILES, Dependence(disturbance.BARRIERS, "let the threads wait for one another's tiles")
+    launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=dependences)
+    return add_to_C(rng, launch)
 
 
 EXERCISE = Exercise(
-    id="put-the-barrier-back",
     title="Put the barrier back",
     task="This kernel adds A @ B to C, and some threads overwrite a tile that others still read. "
     "Add what is missing, one barrier in each round.",
     points=2,
     function="two_barriers",
-    launch=launch,
-    sizes=SIZES,
-    drawn=DRAWN,
+    make_launch=make_launch,
+    sizes=((24, 40, 32), (19, 26, 37)),  # M, N, K; the second is ragged
+    random_sizes=RANDOM_SIZES,
 )

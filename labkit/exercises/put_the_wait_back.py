@@ -1,33 +1,30 @@
-"""A ring of asynchronous copies whose tiles are used before they have come."""
+"""A ring of asynchronous copies whose tiles are used before they arrive."""
 
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Exercise
-from labkit.exercises.matmuls import BY_TENSOR_CORES, DRAWN_WHOLE, half_launch, whole
+from labkit.checking import Dependence, Exercise
+from labkit.exercises.matmuls import RANDOM_SIZES_TO_ROUND, USES_TENSOR_CORES, make_tensor_core_launch, round_up
 from labkit.simulator.disturbance import COPIES
 
-SIZES = ((32, 16, 80), (16, 32, 16))  # M, N, K, rounded up to multiples of 16
-BY_COPIES = Dependence(COPIES, "bring both tiles by `ptx.cp_async`")
+USES_COPIES = Dependence(COPIES, "bring both tiles by `ptx.cp_async`")
 
 
-def launch(rng, M, N, K):
-    return half_launch(
+def make_launch(rng, M, N, K):
+    return make_tensor_core_launch(
         rng,
-        whole(M, 16),
-        whole(N, 16),
-        whole(K, 16),
-        part=(16, 16),
+        round_up(M, 16),
+        round_up(N, 16),
+        round_up(K, 16),
+        tile=(16, 16),
         block=(32, 2),
-        dependences=(BY_COPIES, BY_TENSOR_CORES),
+        dependences=(USES_COPIES, USES_TENSOR_CORES),
     )
 
 
 EXERCISE = Exercise(
-    id="put-the-wait-back",
     title="Put the wait back",
     task="The warps multiply tiles that are still on their way. Add what is missing.",
     points=2,
     function="copied_ahead",
-    launch=launch,
-    sizes=SIZES,
-    drawn=DRAWN_WHOLE,
+    make_launch=make_launch,
+    sizes=((32, 16, 80), (16, 32, 16)),  # M, N, K, rounded up to multiples of 16
+    random_sizes=RANDOM_SIZES_TO_ROUND,
 )

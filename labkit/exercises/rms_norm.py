@@ -1,35 +1,31 @@
-"""Each row divided by its root mean square, and read once."""
+"""RMSNorm that reads each row once."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 THREADS, WARP = 128, 32
-SIZES = ((3, 300), (7, 50), (2, 129))  # rows, columns
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, rows, columns):
+def make_launch(rng, rows, columns):
     eps = np.float32(10 ** rng.uniform(-5, 0))
     spread = np.where(rng.random((rows, 1)) < 0.5, np.sqrt(eps), 10 ** rng.uniform(-3, 3, (rows, 1)))
     x = ((matrix(rng, rows, columns) + rng.uniform(-1, 1, (rows, 1))) * spread).astype(np.float32)
     (weight,) = matrix(rng, 1, columns)
     mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
     y = x / np.sqrt(mean_square + eps) * weight
-    memory = 4 * (columns + WARP)
+    shared_bytes = 4 * (columns + WARP)
     warps = rows * THREADS // WARP
     return Launch(
         label=f"x {rows} x {columns}, a block of {THREADS} threads a row",
-        args=(x, weight, unwritten((rows, columns)), eps),
+        args=(x, weight, unwritten_array((rows, columns)), eps),
         outputs={2: Expected(y, (columns + 16) * EPS * np.abs(y))},
         grid=(rows,),
         block=(THREADS,),
-        shared_bytes=memory,
+        shared_bytes=shared_bytes,
         budgets=(
             Budget(
                 "global loads",
@@ -39,24 +35,23 @@ def launch(rng, rows, columns):
             ),
             Budget("global stores", rows * columns, "each element of y once"),
             Budget("load requests", 2 * warps * -(-columns // THREADS), "2 of each warp for 128 columns of its row"),
-            Budget(SHARED_BYTES, memory + 1024, "what the launch gives, and 1 KB: a row may have any length"),
-            Budget(KEPT, 8, "8: a row may have any length"),
-            FLOAT32_ALONE,
+            Budget(SHARED_BYTES, shared_bytes + 1024, "what the launch gives, and 1 KB: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(columns, THREADS) // 2, "the row for all threads of its block"),),
+        duties=(Duty(ACTIVE_THREADS, min(columns, THREADS) // 2, "the row for all threads of its block"),),
     )
 
 
 EXERCISE = Exercise(
-    id="rms-norm",
     title="RMSNorm",
     task="Language models normalise rows, and often leave the mean out: y = x / sqrt(mean of the row's x * x, plus "
     "eps) * weight, with a weight for each column. Write it, and load each element of x once.",
     points=4,
     function="rms_norm",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((3, 300), (7, 50), (2, 129)),  # rows, columns
+    random_sizes=(
         ((2, 5), range(131, 260, 2)),
         ((1, 3), Beyond(300)),
         ((1, 3), (128, 256, 512)),

@@ -4,21 +4,17 @@ from math import prod
 
 import numpy as np
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for, matrix
 
-SIZES = ((16, 96, 16, 8), (70, 45, 16, 8))  # rows, columns, threads a block along x and along y
 
-
-def launch(rng, rows, columns, *block):
+def make_launch(rng, rows, columns, *block):
     A, B = matrix(rng, rows, columns), matrix(rng, rows, columns)
     grid = grid_for((columns, rows), block)
     warps = prod(grid) * -(-prod(block) // 32)
     return Launch(
         label=f"{rows} x {columns}, blocks of {block[0]} x {block[1]}",
-        args=(A, B, unwritten((rows, columns))),
+        args=(A, B, unwritten_array((rows, columns))),
         outputs={2: expect((A + B).astype(np.float64))},
         grid=grid,
         block=block,
@@ -27,14 +23,13 @@ def launch(rng, rows, columns, *block):
 
 
 EXERCISE = Exercise(
-    id="rows-and-columns",
     title="Rows and columns",
     task="This sum of two matrices is right when they are square. Find out why it is not otherwise, and fix it.",
     points=2,
     function="add",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((16, 96, 16, 8), (70, 45, 16, 8)),  # rows, columns, threads a block along x and along y
+    random_sizes=(
         (range(75, 120, 2), range(101, 140, 2), range(8, 33, 8), range(4, 9)),
         ((1,), Beyond(140), (32,), (4, 5)),
         (Beyond(120), (1, 3, 7), (8,), (7, 8)),

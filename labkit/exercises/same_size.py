@@ -1,8 +1,6 @@
-"""Where an image begins with padding "same", whatever the filter and the stride."""
+"""Padding "same" for any filter and stride."""
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward, pads
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
@@ -16,7 +14,7 @@ SIZES = (
 )  # C, H, W, K, R, S, stride
 
 
-def launch(rng, C, H, W, K, R, S, stride):
+def make_launch(rng, C, H, W, K, R, S, stride):
     top, bottom = pads("same", H, R, stride)
     left, right = pads("same", W, S, stride)
     problem = Forward(1, C, H, W, K, R, S, stride, stride, top, bottom, left, right)
@@ -24,29 +22,28 @@ def launch(rng, C, H, W, K, R, S, stride):
     (expected,) = problem.expected((x, w, y, problem)).values()
     return Launch(
         label=f"{C} channels of {H} x {W}, {K} filters of {R} x {S}, stride {stride}",
-        args=(x[0], w, unwritten((y.size,)), stride),
+        args=(x[0], w, unwritten_array((y.size,)), stride),
         outputs={2: Expected(expected.value.ravel(), expected.bound.ravel())},
         grid=grid_for((problem.Q, problem.P, K), (*BLOCK, 1)),
         block=BLOCK,
         budgets=(
             Budget("global loads", problem.flops, "a pixel and a tap for each product"),
             Budget("global stores", y.size, "each output once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="same-size",
     title="Same size",
     task="With padding `same`, y has ceil(H / stride) rows and ceil(W / stride) columns. The zeros that this needs are "
     "split between both ends, the odd one below and to the right. Correct what the kernel takes for P, Q, `top` and "
     "`left`.",
     points=3,
     function="same_size",
-    launch=launch,
+    make_launch=make_launch,
     sizes=SIZES,
-    drawn=(
+    random_sizes=(
         ((1, 3), (6, 9, 14), (11, 17, 20), (2, 4), (2, 4, 6), (3, 5), (1,)),
         ((2,), (5, 8, 11), (7, 10, 13), (1, 3), (3, 5, 7), (4, 6, 7), (3, 4, 5)),
         ((1, 2), Beyond(20), (1, 2, 3), (1,), (3, 5, 7), (2, 4), (2,)),

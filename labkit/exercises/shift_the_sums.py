@@ -1,27 +1,23 @@
-"""A covariance in one pass, of rows that are tens of thousands of spreads from zero."""
+"""A covariance in one pass, of rows tens of thousands of standard deviations from zero."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 WARP = 32
-SIZES = ((5, 96), (12, 77), (1, 33))  # rows, columns
-FAR = 20_000, 40_000  # spreads from zero
-EPS = float(np.finfo(np.float32).eps)
+OFFSETS = 20_000, 40_000  # from zero, in standard deviations
 
 
-def launch(rng, M, N):
-    X, Y = _far_away(rng, matrix(rng, M, N)), _far_away(rng, matrix(rng, M, N))
+def make_launch(rng, M, N):
+    X, Y = _move_rows(rng, matrix(rng, M, N)), _move_rows(rng, matrix(rng, M, N))
     x, y = (row - row.mean(1, keepdims=True) for row in (X.astype(float), Y.astype(float)))
     width = np.ptp(x, axis=1) * np.ptp(y, axis=1)  # no product of distances from a value of the row is larger
     return Launch(
         label=f"X and Y {M} x {N}, a warp a row",
-        args=(X, Y, unwritten((M,))),
+        args=(X, Y, unwritten_array((M,))),
         outputs={2: Expected((x * y).mean(1), (N // WARP + 16) * EPS * width)},
         grid=(M,),
         block=(WARP,),
@@ -31,29 +27,29 @@ def launch(rng, M, N):
             ),
             Budget("global stores", M, "a number for each row"),
             Budget("load requests", 2 * M * (-(-N // WARP) + 2), "2 for 32 columns of a row, and 4 for its shifts"),
-            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(N, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "a warp for each row"),),
     )
 
 
-def _far_away(rng, rows):
-    """Rows with a spread and a place of their own, some of them below zero."""
-    spread = 10 ** rng.uniform(-3, 3, (len(rows), 1))
-    return (spread * (rows + rng.uniform(*FAR, spread.shape) * rng.choice((-1, 1), spread.shape))).astype(np.float32)
+def _move_rows(rng, rows):
+    """Give each row a standard deviation and an offset of its own, some below zero."""
+    std = 10 ** rng.uniform(-3, 3, (len(rows), 1))
+    offsets = rng.uniform(*OFFSETS, std.shape) * rng.choice((-1, 1), std.shape)
+    return (std * (rows + offsets)).astype(np.float32)
 
 
 EXERCISE = Exercise(
-    id="shift-the-sums",
     title="Shift the sums",
     task="The **covariance** of two rows is the mean of all (x - mean of X) times (y - mean of Y). This kernel finds "
     "it in one pass, by mean(x y) - mean(x) mean(y), and all digits are lost. Put it right, still in one pass: load "
     "each element once, and beside these one element of each row for each lane. A row may have any length.",
     points=3,
     function="covariance",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (2, 31, 32))),
+    make_launch=make_launch,
+    sizes=((5, 96), (12, 77), (1, 33)),  # rows, columns
+    random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (2, 31, 32))),
 )

@@ -1,46 +1,42 @@
-"""A tile of 8 channels x 32 pixels whose columns meet in a few banks."""
+"""A tile of 8 channels x 32 pixels whose columns conflict in a few banks."""
 
-from labkit.checking.budget import AT_WORK, SHARED_BYTES, Budget
-from labkit.checking.duty import COPY_ALONE, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import expect, from_tile, matrix
+from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, SHARED_BYTES
+from labkit.exercises.problems import depends_on_tile, expect, matrix
 
 CHANNELS, PIXELS = 8, 32
-SIZES = ((96,), (75,))  # pixels; the second is ragged
 
 
-def launch(rng, pixels):
+def make_launch(rng, pixels):
     x = matrix(rng, CHANNELS, pixels)
-    whole = pixels % 8 == 0  # otherwise rows of x begin within a sector
+    is_whole = pixels % 8 == 0  # otherwise rows of x begin inside a sector
     blocks = -(-pixels // PIXELS)
-    last = pixels - (blocks - 1) * PIXELS  # pixels of the last block
+    last_pixels = pixels - (blocks - 1) * PIXELS  # pixels of the last block
     return Launch(
         label=f"{pixels} pixels of {CHANNELS} channels, tiles of {CHANNELS} x {PIXELS}",
-        args=(x, unwritten((pixels, CHANNELS))),
+        args=(x, unwritten_array((pixels, CHANNELS))),
         outputs={1: expect(x.T.astype(float))},
         grid=(blocks,),
         block=(PIXELS, CHANNELS),
         budgets=(
             Budget(SHARED_BYTES, CHANNELS * PIXELS * 4, "CHANNELS * PIXELS * 4: the tile, without padding"),
             Budget("global loads", x.size, "each element once"),
-            *(Budget("sectors loaded", pixels, "CHANNELS * pixels / 8: each sector of x once"),) * whole,
+            *(Budget("sectors loaded", pixels, "CHANNELS * pixels / 8: each sector of x once"),) * is_whole,
             Budget("sectors stored", pixels, "CHANNELS * pixels / 8: each sector of y once"),
             Budget("bank conflicts", 0, "none"),
             Budget("load requests to shared memory", CHANNELS * blocks, "one of each warp"),
         ),
-        duties=(Duty(AT_WORK, CHANNELS * last // 4, "the elements for all threads"), COPY_ALONE),
-        dependences=(from_tile(x.T),),
+        duties=(Duty(ACTIVE_THREADS, CHANNELS * last_pixels // 4, "the elements for all threads"), NO_ARITHMETIC),
+        dependences=(depends_on_tile(x.T),),
     )
 
 
 EXERCISE = Exercise(
-    id="swizzle-short-rows",
     title="Swizzle short rows",
     task="Choose places in the tile so that no access meets a bank twice, without more shared memory.",
     points=3,
     function="short_rows",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(97, 160),), ((1, 2, 7, 31),), (Beyond(160, 8),)),
+    make_launch=make_launch,
+    sizes=((96,), (75,)),  # pixels; the second is ragged
+    random_sizes=((range(97, 160),), ((1, 2, 7, 31),), (Beyond(160, 8),)),
 )

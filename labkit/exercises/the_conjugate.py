@@ -1,58 +1,50 @@
-"""Spectra of real lines multiplied, from the half that is kept to the whole."""
+"""The product of two spectra of real lines, from their stored halves to all bins."""
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 
 BLOCK = 32, 4
-SIZES = ((5, 16, 0), (9, 5, 1), (2, 70, 1), (4, 2, 0))  # lines, their points, turned or not
 
 
-def launch(rng, lines, points, turned):
+def make_launch(rng, lines, points, turned):
     X, W = (_half_spectrum(rng.standard_normal((lines, points))) for _ in range(2))
     x, w = (spectrum[..., 0] + 1j * spectrum[..., 1].astype(np.float64) for spectrum in (X, W))
     half = x * (w if turned else w.conj())
-    upper = half[:, points - points // 2 - 1 : 0 : -1].conj()
-    whole = np.concatenate((half, upper), 1)
-    assert whole.shape == (lines, points)
+    mirrored = half[:, points - points // 2 - 1 : 0 : -1].conj()
+    spectrum = np.concatenate((half, mirrored), 1)
+    assert spectrum.shape == (lines, points)
     sizes = np.abs(x) * np.abs(w)
-    bound = 16 * np.finfo(np.float32).eps * np.concatenate((sizes, sizes[:, points - points // 2 - 1 : 0 : -1]), 1)
+    bound = 16 * EPS * np.concatenate((sizes, sizes[:, points - points // 2 - 1 : 0 : -1]), 1)
     return Launch(
         label=f"{lines} lines of {points} points, {'convolution' if turned else 'correlation'}",
-        args=(X, W, unwritten((lines, points, 2)), turned),
-        outputs={2: Expected(np.stack((whole.real, whole.imag), 2), np.stack((bound, bound), 2))},
+        args=(X, W, unwritten_array((lines, points, 2)), turned),
+        outputs={2: Expected(np.stack((spectrum.real, spectrum.imag), 2), np.stack((bound, bound), 2))},
         grid=grid_for((points // 2 + 1, lines), BLOCK),
         block=BLOCK,
         budgets=(
             Budget("global loads", 2 * X.size, "each number of both spectra once", {"X": X.size, "W": W.size}),
             Budget("global stores", 2 * lines * points + 2 * lines, "each number once, or twice where two bins meet"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 def _half_spectrum(lines):
-    """Of real lines, real and imaginary parts side by side."""
+    """Return the stored half of the spectra of real lines, real and imaginary parts side by side."""
     spectrum = np.fft.rfft(lines)
     return np.stack((spectrum.real, spectrum.imag), 2).astype(np.float32)
 
 
 EXERCISE = Exercise(
-    id="the-conjugate",
     title="The conjugate",
     task="`X` and `W` hold the spectra of real lines, bins 0 to T // 2 of T. Write all T bins of the spectrum of their "
     "circular correlation, or, where `turned` is 1, of their circular convolution. Load each number once.",
     points=3,
     function="whole_spectrum",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
-        ((1, 3, 6), (8, 32, 100), (0, 1)),
-        ((2, 5), (1, 3, 15, 33), (1,)),
-        (Beyond(9), Beyond(70), (0,)),
-    ),
+    make_launch=make_launch,
+    sizes=((5, 16, 0), (9, 5, 1), (2, 70, 1), (4, 2, 0)),  # lines, their points, turned or not
+    random_sizes=(((1, 3, 6), (8, 32, 100), (0, 1)), ((2, 5), (1, 3, 15, 33), (1,)), (Beyond(9), Beyond(70), (0,))),
 )

@@ -1,14 +1,14 @@
-"""The key under which a choice is kept: as long as it must be, and no longer."""
+"""The key of a cache of choices: all that the choice depends on, and nothing else."""
 
 from typing import NamedTuple
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 
 class Call(NamedTuple):
-    """A convolution as it is called: all that could stand in a key."""
+    """A call of a convolution: all that a key could contain."""
 
-    x: tuple[int, ...]  # shapes
+    x: tuple[int, ...]  # shape
     w: tuple[int, ...]
     stride: int | tuple[int, int]
     padding: int | tuple[int, int, int, int]
@@ -41,70 +41,70 @@ OTHERS = (
     *({"limit_bytes": limit_bytes} for limit_bytes in (None, *LIMITS)),
     *({"gpu": gpu} for gpu in GPUS),
 )
-STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some places in memory
+STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some addresses
 BASES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
-NEIGHBOURS: dict[str, tuple[tuple[str, int], ...]] = {  # neither is a number that groups must divide
+NEIGHBOURS: dict[str, tuple[tuple[str, int], ...]] = {  # pairs of sizes that groups need not divide
     "NCHW": (("x", 2), ("w", 2), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
     "NHWC": (("x", 0), ("x", 1), ("w", 1), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
 }
 
 
-def launch(rng, count):
-    """Calls that differ in little each, or drawn ones, some of which differ in nothing that counts."""
+def make_launch(rng, count):
+    """Ask for calls with small differences (count 0), or for random ones, some of which are the same problem."""
     if count == 0:
         calls = [BASE, *(BASE._replace(**change) for change in (*SAME, *OTHERS))]
         for layout, neighbours in NEIGHBOURS.items():
             base = BASE._replace(layout=layout)
-            calls += [call for where in neighbours for step in BASES for call in run_together(base, *where, step)]
+            calls += [call for pair in neighbours for step in BASES for call in make_carried_pair(base, *pair, step)]
     else:
         calls = []
         for _ in range(count // 2):
-            sizes, call = drawn(rng)
-            where, at = NEIGHBOURS[call.layout][rng.integers(len(NEIGHBOURS[call.layout]))]
-            calls += [call, in_other_words(rng, call), changed(rng, sizes, call)]
-            calls += run_together(call, where, at, int(2 ** rng.uniform(1, 21)))
+            sizes, call = draw_call(rng)
+            name, position = NEIGHBOURS[call.layout][rng.integers(len(NEIGHBOURS[call.layout]))]
+            calls += [call, rewrite(rng, call), change_problem(rng, sizes, call)]
+            calls += make_carried_pair(call, name, position, int(2 ** rng.uniform(1, 21)))
 
-    def wrong(keys):
-        known = {}
+    def find_mistake(keys):
+        first_calls = {}
         for call, key in zip(calls, keys, strict=True):
             try:
                 hash(key)
             except TypeError:
                 return f"A key of {type(key).__name__} cannot be looked up: return a tuple of numbers and texts."
-            known.setdefault(meaning(call), (call, key))
+            first_calls.setdefault(normalise(call), (call, key))
         owners = {}
         for call, key in zip(calls, keys, strict=True):
-            first, its_key = known[meaning(call)]
+            first, its_key = first_calls[normalise(call)]
             if key != its_key:
-                names = difference(first, call)
-                two = f"{its_key} and {key}"
-                return f"The same problem has two keys, so its choice is not found again; {names}. They are {two}."
+                why = f"{describe_difference(first, call)}. They are {its_key} and {key}"
+                return f"The same problem has two keys, so its choice is not found again; {why}."
             owner = owners.setdefault(key, call)
-            if meaning(owner) != meaning(call):
-                return f"Two problems share a key, so one gets the choice of the other; {difference(owner, call)}."
+            if normalise(owner) != normalise(call):
+                why = describe_difference(owner, call)
+                return f"Two problems share a key, so one gets the choice of the other; {why}."
         return ""
 
     label = f"{len(calls)} calls" if count else "calls that differ in little each"
-    return Questions(label, tuple((call,) for call in calls), wrong)
+    return Questions(label, tuple((call,) for call in calls), find_mistake)
 
 
-def meaning(call: Call) -> tuple:
-    """What a choice depends on."""
+def normalise(call: Call) -> tuple:
+    """Return what a choice depends on, written in one way."""
     stride = call.stride if isinstance(call.stride, tuple) else (call.stride,) * 2
     padding = call.padding if isinstance(call.padding, tuple) else (call.padding,) * 4
     return call._replace(stride=stride, padding=padding, address=0, stream=0)
 
 
-def difference(one: Call, other: Call) -> str:
-    """In what two calls differ, in words."""
+def describe_difference(one: Call, other: Call) -> str:
+    """Name the fields in which two calls differ, with both values."""
     names = [name for name in Call._fields if getattr(one, name) != getattr(other, name)]
     return "they differ in " + ", ".join(
         f"`{name}` ({getattr(one, name)!r} and {getattr(other, name)!r})" for name in names
     )
 
 
-def drawn(rng) -> tuple[dict[str, int], Call]:
-    """A call, whose sizes are small or large, and its sizes by their names; G is the channels of a group."""
+def draw_call(rng) -> tuple[dict[str, int], Call]:
+    """Draw a call with small or large sizes; return its sizes by name (G: channels per group) and the call."""
     groups, G = int(rng.choice((1, 1, 2, 3))), int(rng.integers(1, rng.choice((9, 65, 1000))))
     N, k = (int(rng.integers(1, rng.choice((9, 65)))) for _ in range(2))
     H, W = rng.integers(20, rng.choice((40, 200, 5000)), 2).tolist()
@@ -114,7 +114,7 @@ def drawn(rng) -> tuple[dict[str, int], Call]:
     padding = tuple(rng.integers(0, rng.choice((2, 12)), 4).tolist())
     layout = str(rng.choice(("NCHW", "NHWC")))
     return sizes, Call(
-        **shapes(sizes, layout),
+        **make_shapes(sizes, layout),
         stride=stride[0] if rng.integers(2) else stride,
         padding=padding[0] if rng.integers(2) else padding,
         layout=layout,
@@ -126,34 +126,36 @@ def drawn(rng) -> tuple[dict[str, int], Call]:
     )
 
 
-def shapes(sizes, layout) -> dict[str, tuple[int, ...]]:
-    """Of images and filters, in the order of a layout."""
+def make_shapes(sizes, layout) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of images and filters in a layout."""
     orders = {"NCHW": ("NCHW", "KGRS"), "NHWC": ("NHWC", "KRSG")}[layout]
     return {name: tuple(sizes[axis] for axis in order) for name, order in zip("xw", orders)}
 
 
-def in_other_words(rng, call: Call) -> Call:
-    """The same problem, called anew."""
-    said = {}
+def rewrite(rng, call: Call) -> Call:
+    """Write the same problem in another way."""
+    changes = {}
     for name, count in (("stride", 2), ("padding", 4)):
         value = getattr(call, name)
         if not isinstance(value, tuple):
-            said[name] = (value,) * count
+            changes[name] = (value,) * count
         elif len(set(value)) == 1:
-            said[name] = value[0]
-    return call._replace(**said, address=call.address + 256 * int(rng.integers(1, 9)), stream=int(rng.choice(STREAMS)))
+            changes[name] = value[0]
+    return call._replace(
+        **changes, address=call.address + 256 * int(rng.integers(1, 9)), stream=int(rng.choice(STREAMS))
+    )
 
 
-def changed(rng, sizes: dict[str, int], call: Call) -> Call:
-    """Another problem, in one thing that is drawn."""
+def change_problem(rng, sizes: dict[str, int], call: Call) -> Call:
+    """Change one random thing, so that it is another problem."""
     name = str(rng.choice(("N", "C", "H", "W", "K", "R", "S", "sides", "taps", "stride", "padding", "choice")))
     match name:
         case "sides" | "taps":
             one, other = "HW" if name == "sides" else "RS"
             longer = sizes[one] == sizes[other]
-            return call._replace(**shapes(sizes | {one: sizes[other] + longer, other: sizes[one]}, call.layout))
+            return call._replace(**make_shapes(sizes | {one: sizes[other] + longer, other: sizes[one]}, call.layout))
         case "stride" | "padding":
-            values = list(getattr(meaning(call), name))
+            values = list(getattr(normalise(call), name))
             values[rng.integers(len(values))] += int(rng.choice((1, 2, 8)))
             return call._replace(**{name: tuple(values)})
         case "choice":
@@ -164,26 +166,25 @@ def changed(rng, sizes: dict[str, int], call: Call) -> Call:
             values = [value for value in others[name] if value != getattr(call, name)]
             return call._replace(**{name: values[rng.integers(len(values))]})
     more = {"C": sizes["C"], "K": 12}.get(name, int(rng.choice((1, 2, 8))))  # which groups divide
-    return call._replace(**shapes(sizes | {name: sizes[name] + more}, call.layout))
+    return call._replace(**make_shapes(sizes | {name: sizes[name] + more}, call.layout))
 
 
-def run_together(call: Call, name: str, at: int, base: int) -> tuple[Call, ...]:
-    """Two problems that differ in two neighbours, as a digit is carried: alike for whoever makes one number of them."""
-    value = getattr(meaning(call), name)
-    front, (high, low), back = value[:at], value[at : at + 2], value[at + 2 :]
+def make_carried_pair(call: Call, name: str, position: int, base: int) -> tuple[Call, ...]:
+    """Make two problems that differ by a carry from one size to the next: equal if both sizes become one number."""
+    value = getattr(normalise(call), name)
+    front, (high, low), back = value[:position], value[position : position + 2], value[position + 2 :]
     carried = (high + 1, low), (high, low + base)
     return tuple(call._replace(**{name: (*front, *middle, *back)}) for middle in carried)
 
 
 EXERCISE = Exercise(
-    id="the-key-of-a-cache",
     title="The key of a cache",
     task="Return the key under which the choice for a call is kept. Two problems must never have the same key, and "
     "the same problem must have the same key whenever and however it is called.",
     points=3,
     function="key",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(40, 80),), (range(40, 80),), (Beyond(90),)),
+    random_sizes=((range(40, 80),), (range(40, 80),), (Beyond(90),)),
     machine="python",
 )

@@ -1,29 +1,25 @@
-"""A squared distance in one launch, whose last block may read what is not there yet."""
+"""A squared distance in one launch, whose last block may read sums that are not written yet."""
 
 import numpy as np
 
-from labkit.checking.budget import Budget
-from labkit.checking.duty import Dependence
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
 
-SIZES = ((1000, 5), (333, 40))  # elements, blocks of one warp
 
-
-def launch(rng, size, blocks):
+def make_launch(rng, size, blocks):
     x, y = rng.integers(-32, 33, (2, size)).astype(np.float32)
     squares = (x.astype(np.float64) - y) ** 2
     total = squares.sum(keepdims=True)
-    bound = np.where(total < 2**24, 0, size * np.finfo(np.float32).eps * total)  # float32 holds whole numbers to 2**24
+    bound = np.where(total < 2**24, 0, size * EPS * total)  # float32 holds whole numbers to 2**24
     allowed = 2 * size + 2 * blocks
     return Launch(
         label=f"{size} elements, {blocks} blocks of 32",
-        args=(x, y, unwritten((blocks,)), np.zeros(1, np.uint32), unwritten((1,))),
+        args=(x, y, unwritten_array((blocks,)), np.zeros(1, np.uint32), unwritten_array((1,))),
         outputs={
-            3: Expected(np.zeros(1), np.zeros(1)),  # counted round to where it was
-            2: Expected(np.zeros(blocks), np.full(blocks, np.inf)),  # each block's own sum, however the work is shared
+            3: Expected(np.zeros(1), np.zeros(1)),  # the arrival counter is back at 0
+            2: Expected(np.zeros(blocks), np.full(blocks, np.inf)),  # the sum of each block, for any split of the work
             4: Expected(total, bound),
         },
         grid=(blocks,),
@@ -36,12 +32,11 @@ def launch(rng, size, blocks):
 
 
 EXERCISE = Exercise(
-    id="the-last-block",
     title="The last block",
     task="The last block adds up sums that may not be there yet. Add what is missing.",
     points=2,
     function="one_launch",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(2001, 3000, 2), range(33, 60)), ((1, 2, 3, 31), (1, 2)), (Beyond(3000), Beyond(60))),
+    make_launch=make_launch,
+    sizes=((1000, 5), (333, 40)),  # elements, blocks of one warp
+    random_sizes=((range(2001, 3000, 2), range(33, 60)), ((1, 2, 3, 31), (1, 2)), (Beyond(3000), Beyond(60))),
 )

@@ -1,59 +1,56 @@
-"""The logarithm of a sum of exponentials, in one pass, wherever the logits lie."""
+"""Log-sum-exp in one pass, for logits of any size."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for, matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, grid_for, last_block, matrix
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
-SIZES = ((40, 70), (33, 9), (1, 5))  # rows, columns
-EPS = float(np.finfo(np.float32).eps)
 
 
-def launch(rng, rows, columns):
+def make_launch(rng, rows, columns):
     x = matrix(rng, rows, columns) * (10 ** rng.uniform(-1, 1.5, columns))
     x = np.where(rng.random(columns) < 0.3, np.sort(x, 0), x)  # a new maximum at each step
     x = (x + 10 ** rng.uniform(1, 4, columns) * rng.choice((-1, 1), columns)).astype(np.float32)
     masked = rng.random((rows, columns)) < rng.choice((0, 0.1, 0.5), columns)
     masked |= np.arange(rows)[:, None] < np.where(rng.random(columns) < 0.2, rng.integers(1, rows + 1, columns), 0)
     x[masked] = -np.inf
-    nothing = masked.all(0)
-    maximum = np.where(nothing, 0, x.max(0)).astype(float)
-    shares = np.exp(x - maximum)
-    total = shares.sum(0)
-    apart = (shares * np.where(masked, 0, maximum - x)).sum(0) / np.maximum(total, 1)
-    off = EPS * ((rows / 2 + 2) * np.abs(maximum) + 4 * rows + 4 * apart + 8)  # each step may round what is far from 0
-    result = np.where(nothing, -np.inf, maximum + np.log(np.maximum(total, 1)))
+    all_masked = masked.all(0)
+    col_max = np.where(all_masked, 0, x.max(0)).astype(float)
+    exps = np.exp(x - col_max)
+    col_sum = exps.sum(0)
+    mean_distance = (exps * np.where(masked, 0, col_max - x)).sum(0) / np.maximum(col_sum, 1)
+    bound = EPS * (
+        (rows / 2 + 2) * np.abs(col_max) + 4 * rows + 4 * mean_distance + 8
+    )  # each step may round a large number
+    result = np.where(all_masked, -np.inf, col_max + np.log(np.maximum(col_sum, 1)))
     return Launch(
         label=f"x {rows} x {columns}, a thread a column",
-        args=(x, unwritten((columns,))),
-        outputs={1: Expected(result, off)},
+        args=(x, unwritten_array((columns,))),
+        outputs={1: Expected(result, bound)},
         grid=grid_for((columns,), BLOCK),
         block=BLOCK,
         budgets=(
             Budget("global loads", rows * columns, "each element of x once"),
             Budget("global stores", columns, "a number for each column"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
-            Budget(KEPT, 8, "8: a column may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a column may have any length"),
             Budget(SHARED_BYTES, 0, "none: a thread has a column"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, columns - (columns - 1) // BLOCK[0] * BLOCK[0], "a thread for each column"),),
+        duties=(Duty(ACTIVE_THREADS, last_block(columns, BLOCK[0]), "a thread for each column"),),
     )
 
 
 EXERCISE = Exercise(
-    id="the-logarithm-of-the-sum",
     title="The logarithm of the sum",
     task="Write log(sum of exp(x)) of each column, and load each element once. The logits lie anywhere between -10,000 "
     "and 10,000, or are minus infinity; where all of a column are, so is the result. A column may have any length.",
     points=2,
     function="log_sum_exp",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(7, 50, 2), range(65, 140, 3)), (Beyond(60), (1, 2, 31)), ((1, 2, 3), Beyond(80))),
+    make_launch=make_launch,
+    sizes=((40, 70), (33, 9), (1, 5)),  # rows, columns
+    random_sizes=((range(7, 50, 2), range(65, 140, 3)), (Beyond(60), (1, 2, 31)), ((1, 2, 3), Beyond(80))),
 )

@@ -1,58 +1,52 @@
-"""A softmax in which no place looks at a later one."""
+"""Causal softmax that loads only the allowed logits."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
 from labkit.ladder import Expected
 
 WARP = 32
-SIZES = ((40, 40), (9, 75), (37, 20), (1, 1))  # queries, keys
-FAR = 1e4
-NOTHING = 0.3  # of the logits are minus infinity
-EPS = float(np.finfo(np.float32).eps)
-LEAST_NORMAL = float(np.finfo(np.float32).tiny)
+MAX_LOGIT = 1e4
+MASKED = 0.3  # share of the logits that are minus infinity
 
 
-def launch(rng, queries, keys):
-    S = (5 * matrix(rng, queries, keys) + rng.uniform(-FAR, FAR, (queries, 1))).astype(np.float32)
+def make_launch(rng, queries, keys):
+    S = (5 * matrix(rng, queries, keys) + rng.uniform(-MAX_LOGIT, MAX_LOGIT, (queries, 1))).astype(np.float32)
     rows, columns = np.arange(queries)[:, None], np.arange(keys)
-    count = np.clip(rows + keys - queries + 1, 0, None)  # of a row that are allowed
-    sure = (rng.random((queries, 1)) * count).astype(int)  # is finite
-    S[(rng.random(S.shape) < NOTHING) & (columns != sure)] = -np.inf
+    count = np.clip(rows + keys - queries + 1, 0, None)  # allowed logits per row
+    finite_column = (rng.random((queries, 1)) * count).astype(int)  # one logit per row stays finite
+    S[(rng.random(S.shape) < MASKED) & (columns != finite_column)] = -np.inf
     allowed = columns < count
-    S[~allowed] = np.where(rng.random(S.shape) < 0.5, np.inf, 2 * FAR)[~allowed]
-    seen = np.where(allowed, S.astype(float), -np.inf)
-    maximum = np.where(count > 0, seen.max(1, keepdims=True), 0)
-    shares = np.exp(seen - maximum)
-    P = shares / np.maximum(shares.sum(1, keepdims=True), LEAST_NORMAL)
-    apart = np.where(P > 0, maximum - np.where(P > 0, seen, maximum), 0)
-    off = EPS * (4 * keys / WARP + 32 + 4 * apart + 4 * (P * apart).sum(1, keepdims=True)) * P
-    many = int(allowed.sum())
-    last = int(count[-1, 0])  # of the last row, whose block is the last
+    S[~allowed] = np.where(rng.random(S.shape) < 0.5, np.inf, 2 * MAX_LOGIT)[~allowed]
+    logits = np.where(allowed, S.astype(float), -np.inf)
+    row_max = np.where(count > 0, logits.max(1, keepdims=True), 0)
+    exps = np.exp(logits - row_max)
+    P = exps / np.maximum(exps.sum(1, keepdims=True), MIN_NORMAL)
+    distances = np.where(P > 0, row_max - np.where(P > 0, logits, row_max), 0)
+    bound = EPS * (4 * keys / WARP + 32 + 4 * distances + 4 * (P * distances).sum(1, keepdims=True)) * P
+    num_allowed = int(allowed.sum())
+    last_count = int(count[-1, 0])  # the last row is the last block's
     return Launch(
         label=f"S {queries} x {keys}, a warp a row",
-        args=(S, unwritten(S.shape)),
-        outputs={1: Expected(P, off + LEAST_NORMAL * (P > 0))},
+        args=(S, unwritten_array(S.shape)),
+        outputs={1: Expected(P, bound + MIN_NORMAL * (P > 0))},
         grid=(queries,),
         block=(WARP,),
         budgets=(
-            Budget("global loads", 2 * many, "each logit that is allowed twice, and no other"),
+            Budget("global loads", 2 * num_allowed, "each logit that is allowed twice, and no other"),
             Budget("global stores", queries * keys, "each element of P once"),
             Budget("load requests", 2 * int((-(-count // WARP)).sum()), "2 for 32 neighbours, which a warp loads"),
-            Budget(KEPT, 8, "8: a row may have any length"),
+            Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, min(last, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "a warp for each row"),),
     )
 
 
 EXERCISE = Exercise(
-    id="the-mask",
     title="The mask",
     task="A language model must not look ahead: the last query may look at all keys, the one before at all but the "
     "last key, and so on. Write P, the softmax of what a row may look at, and 0 in all other places; a row that may "
@@ -60,7 +54,7 @@ EXERCISE = Exercise(
     "infinity, but never all of a row.",
     points=3,
     function="causal",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(5, 20, 3), range(33, 90, 2)), (Beyond(40), (1, 2, 31, 64)), ((1, 3), Beyond(75))),
+    make_launch=make_launch,
+    sizes=((40, 40), (9, 75), (37, 20), (1, 1)),  # queries, keys
+    random_sizes=((range(5, 20, 3), range(33, 90, 2)), (Beyond(40), (1, 2, 31, 64)), ((1, 3), Beyond(75))),
 )

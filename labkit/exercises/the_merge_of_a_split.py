@@ -1,76 +1,73 @@
-"""A cache whose parts were attended to one by one, and the attention to all of it."""
+"""Attention outputs of the parts of a split key cache, merged into the output for all keys."""
 
 import numpy as np
 
-from labkit.checking.budget import AT_WORK, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.problems import EPS, last_block
 from labkit.ladder import Expected
 
-HEAD, ROWS = 32, 4  # numbers of a row, rows of a block
-SIZES = ((5, 11), (9, 6), (1, 3))  # parts, rows
-FAR = 700.0  # log-sum-exp from zero
-EMPTY = 0.3  # of the parts
-EPS = float(np.finfo(np.float32).eps)
+HEAD_DIM, ROWS = 32, 4  # of an output, and per block
+MAX_LSE = 700.0
+EMPTY = 0.3  # share of the parts
 
 
-def launch(rng, parts, rows):
-    far = FAR * np.where(rng.random(rows) < 0.2, 10, 1)
-    lse = rng.uniform(-far, far) + 10 ** rng.uniform(-1, 2, rows) * rng.standard_normal((parts, rows))
+def make_launch(rng, parts, rows):
+    max_lse = MAX_LSE * np.where(rng.random(rows) < 0.2, 10, 1)
+    lse = rng.uniform(-max_lse, max_lse) + 10 ** rng.uniform(-1, 2, rows) * rng.standard_normal((parts, rows))
     lse = np.where(rng.random(rows) < 0.3, np.sort(lse, 0), lse)
     lse[0, rng.random(rows) < 0.3] += 300  # whose exponential overflows
     lse = lse.astype(np.float32)
-    O = rng.standard_normal((parts, rows, HEAD), np.float32)
-    empty = drawn_empty(rng, parts, rows)
+    O = rng.standard_normal((parts, rows, HEAD_DIM), np.float32)
+    empty = draw_empty_parts(rng, parts, rows)
     lse[empty] = -np.inf
-    left = np.array((np.inf, -np.inf, 3e38, -1.0, 0.0), np.float32)  # whatever was there
-    O[empty] = rng.choice(left, (empty.sum(), HEAD))
+    leftovers = np.array((np.inf, -np.inf, 3e38, -1.0, 0.0), np.float32)  # uninitialised numbers
+    O[empty] = rng.choice(leftovers, (empty.sum(), HEAD_DIM))
 
-    there = np.where(empty, -np.inf, lse.astype(float))
-    most = np.where(empty.all(0), 0, there.max(0))
-    weights = np.exp(there - most)
-    total = weights.sum(0)
-    weights /= np.where(total > 0, total, 1)
+    valid_lse = np.where(empty, -np.inf, lse.astype(float))
+    row_max = np.where(empty.all(0), 0, valid_lse.max(0))
+    weights = np.exp(valid_lse - row_max)
+    row_sum = weights.sum(0)
+    weights /= np.where(row_sum > 0, row_sum, 1)
     values = np.where(empty[:, :, None], 0, O.astype(float))
     with np.errstate(divide="ignore"):
-        merged = most + np.log(total)
-    farthest = np.abs(np.where(empty, 0, lse)).max(0)
-    off = EPS * (parts * (4 + 2 * farthest) + 4)  # of weights relative to a running log-sum-exp
+        merged_lse = row_max + np.log(row_sum)
+    lse_size = np.abs(np.where(empty, 0, lse)).max(0)
+    error = EPS * (parts * (4 + 2 * lse_size) + 4)  # weights may be relative to a running log-sum-exp
     return Launch(
         label=f"{parts} part{'s' * (parts > 1)} of {rows} rows",
-        args=(O, lse, unwritten((rows, HEAD)), unwritten((rows,))),
+        args=(O, lse, unwritten_array((rows, HEAD_DIM)), unwritten_array((rows,))),
         outputs={
             2: Expected(
-                (weights[:, :, None] * values).sum(0), off[:, None] * (weights[:, :, None] * np.abs(values)).sum(0)
+                (weights[:, :, None] * values).sum(0), error[:, None] * (weights[:, :, None] * np.abs(values)).sum(0)
             ),
-            3: Expected(merged, off),
+            3: Expected(merged_lse, error),
         },
         grid=(1, -(-rows // ROWS)),
-        block=(HEAD, ROWS),
+        block=(HEAD_DIM, ROWS),
         budgets=(
             Budget(
                 "global loads",
-                2 * parts * rows * HEAD,
+                2 * parts * rows * HEAD_DIM,
                 "an element of O and a log-sum-exp of each part for each thread",
             ),
             Budget("load requests", 2 * parts * rows, "2 of a warp for each part of its row"),
             Budget(
                 "global stores",
-                rows * (HEAD + 1),
+                rows * (HEAD_DIM + 1),
                 "32 numbers and a log-sum-exp for each row",
-                {"O": rows * HEAD, "lse": rows},
+                {"O": rows * HEAD_DIM, "lse": rows},
             ),
-            Budget(KEPT, 0, "none: there may be any number of parts"),
+            Budget(LOCAL_NUMBERS, 0, "none: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: there may be any number of parts"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
-        duties=(Duty(AT_WORK, HEAD * ((rows - 1) % ROWS + 1), "a thread for each number of a row"),),
+        duties=(Duty(ACTIVE_THREADS, HEAD_DIM * last_block(rows, ROWS), "a thread for each number of a row"),),
     )
 
 
-def drawn_empty(rng, parts, rows):
-    """Which parts are empty: as many whatever the seed, all of one row, and of a single row those that chance says."""
+def draw_empty_parts(rng, parts, rows):
+    """Mark empty parts: all of one row, a fixed number of the others; of a single row each by chance."""
     if rows == 1:
         return rng.random((parts, 1)) < EMPTY
     others = parts * (rows - 1)
@@ -79,7 +76,6 @@ def drawn_empty(rng, parts, rows):
 
 
 EXERCISE = Exercise(
-    id="the-merge-of-a-split",
     title="The merge of a split",
     task="The keys of a long cache were split into parts. For each row, a query, each part has left its own O, which "
     "is divided by the sum of its own weights, and its own log-sum-exp. Write O and the log-sum-exp of all keys, in "
@@ -88,7 +84,7 @@ EXERCISE = Exercise(
     "-inf.",
     points=3,
     function="merge_split",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(((2, 3, 7), range(5, 14, 2)), (Beyond(12), (1, 2, 9)), ((1, 2, 6), Beyond(14))),
+    make_launch=make_launch,
+    sizes=((5, 11), (9, 6), (1, 3)),  # parts, rows
+    random_sizes=(((2, 3, 7), range(5, 14, 2)), (Beyond(12), (1, 2, 9)), ((1, 2, 6), Beyond(14))),
 )

@@ -1,57 +1,53 @@
-"""A producer warp, two consumer warps, and arrivals of which one is missing and one comes too early."""
+"""A producer warp and two consumer warps, with one arrival missing and one too early."""
 
 import numpy as np
 
-from labkit.checking.budget import ALONE, BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.duty import Dependence, Duty
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.exact_scores import NUMBERS as HEAD
-from labkit.exercises.exact_scores import queries_and_keys
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
-TILE, CONSUMERS, WARP = 16, 2, 32  # keys of a tile, warps, threads of one
-TILE_BYTES, BARRIER_BYTES = 4 * TILE * HEAD, 8
-MOST_STAGES = 4
-FARTHER = 64  # times as far from zero: no first maximum but minus infinity will do
-SIZES = ((70, 90), (33, 37), (1, 1))  # queries, keys
+TILE, CONSUMERS, WARP = 16, 2, 32  # keys per tile, warps, threads per warp
+TILE_BYTES, BARRIER_BYTES = 4 * TILE * HEAD_DIM, 8
+MAX_STAGES = 4
+OFFSET = 64  # scores this many times as far from zero: only minus infinity works as first maximum
 
 
-def launch(rng, queries, keys):
-    Q, K = queries_and_keys(rng, queries, keys)
-    K[:, 1] *= FARTHER
+def make_launch(rng, queries, keys):
+    Q, K = random_queries_and_keys(rng, queries, keys)
+    K[:, 1] *= OFFSET
     rows = CONSUMERS * WARP
     blocks, tiles = -(-queries // rows), -(-keys // TILE)
 
-    def largest(K):
+    def expect_largest(K):
         return Expected((Q.astype(float) @ K.T).max(1), np.zeros(queries))
 
-    def disturbed(disturbance):
-        return [largest(disturbance.scaled(COPIES, K))]
+    def expected_results(disturbance):
+        return [expect_largest(disturbance.scaled(COPIES, K))]
 
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",
-        args=(Q.T.copy(), K, unwritten((queries,))),
-        outputs={2: largest(K)},
+        args=(Q.T.copy(), K, unwritten_array((queries,))),
+        outputs={2: expect_largest(K)},
         grid=(blocks,),
         block=(WARP, 1 + CONSUMERS),
         budgets=(
-            Budget("global loads", (queries + blocks * keys) * HEAD, "a query once, and a key once for each block"),
+            Budget("global loads", (queries + blocks * keys) * HEAD_DIM, "a query once, and a key once for each block"),
             Budget("global stores", queries, "one for each query"),
-            Budget(KEPT, HEAD, "those of a query"),
+            Budget(LOCAL_NUMBERS, HEAD_DIM, "those of a query"),
             Budget(
                 SHARED_BYTES,
-                MOST_STAGES * (TILE_BYTES + 2 * BARRIER_BYTES),
+                MAX_STAGES * (TILE_BYTES + 2 * BARRIER_BYTES),
                 "a ring of 4 stages, with two barriers each, at most",
             ),
             Budget(
-                ALONE,
-                min(100, -(-100 * MOST_STAGES // tiles)),
+                EXPOSED_LOADS,
+                min(100, -(-100 * MAX_STAGES // tiles)),
                 f"those of as many tiles as a ring has stages, of {tiles}: before them the next copy is on its way",
             ),
             Budget(BARRIERS, blocks, "one for each block, after its mbarriers are set up"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
         duties=(
             Duty(SHARED_BYTES, 2 * (TILE_BYTES + 2 * BARRIER_BYTES), "a ring of 2 stages, with two barriers each"),
@@ -61,12 +57,11 @@ def launch(rng, queries, keys):
                 "of each tile the producer says that it has come, and each consumer waits for that",
             ),
         ),
-        dependences=(Dependence(COPIES, "bring the keys by `ptx.cp_async`", disturbed),),
+        dependences=(Dependence(COPIES, "bring the keys by `ptx.cp_async`", expected_results),),
     )
 
 
 EXERCISE = Exercise(
-    id="the-missing-arrive",
     title="The missing arrive",
     task="Warp 0 brings tiles of keys into a ring of two stages, and lets the next copy run while it waits for the one "
     "before. Two warps of consumers find the largest score of each query. Of what the warps tell one another one "
@@ -74,7 +69,7 @@ EXERCISE = Exercise(
     "Repair both; keep the ring, and the one `cuda.syncthreads()`.",
     points=3,
     function="largest_scores",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(5, 99, 3), range(33, 120, 2)), ((1, 2, 65), Beyond(120)), (Beyond(90), (1, 2, 16, 17, 31))),
+    make_launch=make_launch,
+    sizes=((70, 90), (33, 37), (1, 1)),  # queries, keys
+    random_sizes=((range(5, 99, 3), range(33, 120, 2)), ((1, 2, 65), Beyond(120)), (Beyond(90), (1, 2, 16, 17, 31))),
 )

@@ -1,35 +1,39 @@
-"""Sums relative to an origin that moves late, and what has to move with it."""
+"""Softmax sums relative to a reference maximum that moves late, and the rescaling that each move needs."""
 
 import numpy as np
 
-from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.exact_scores import EPS, LEAST_NORMAL, queries_and_keys
-from labkit.exercises.exact_scores import NUMBERS as HEAD
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
+from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
 from labkit.ladder import Expected
 
-QUERIES, KEYS = 32, 8  # threads of a block, keys of a tile
-SIZES = ((40, 70), (33, 41), (1, 3))  # queries, keys
-LATE = 8  # above the origin
+QUERIES, KEYS = 32, 8  # threads per block, keys per tile
+THRESHOLD = 8  # the origin moves to a score that exceeds it by more
 
 
-def launch(rng, queries, keys):
-    Q, K = queries_and_keys(rng, queries, keys)
-    V = matrix(rng, keys, HEAD)
+def make_launch(rng, queries, keys):
+    Q, K = random_queries_and_keys(rng, queries, keys)
+    V = matrix(rng, keys, HEAD_DIM)
     scores = Q.astype(float) @ K.T
-    origins = late_origins(scores)
+    origins = find_origins(scores)
     weights = np.exp(scores - origins[:, None])
     tiles, blocks = -(-keys // KEYS), -(-queries // QUERIES)
-    off = EPS * (keys + 4 * tiles + 32 + 2 * np.abs(scores - origins[:, None])) * weights
-    size = np.abs(V.astype(float))
+    error = EPS * (keys + 4 * tiles + 32 + 2 * np.abs(scores - origins[:, None])) * weights
+    V_size = np.abs(V.astype(float))
     return Launch(
         label=f"{queries} queries and {keys} keys",
-        args=(Q.T.copy(), K, V, unwritten((HEAD, queries)), unwritten((queries,)), unwritten((queries,))),
+        args=(
+            Q.T.copy(),
+            K,
+            V,
+            unwritten_array((HEAD_DIM, queries)),
+            unwritten_array((queries,)),
+            unwritten_array((queries,)),
+        ),
         outputs={
-            3: Expected((weights @ V).T, (off @ size + LEAST_NORMAL * size.sum(0)).T),
-            4: Expected(weights.sum(1), off.sum(1) + keys * LEAST_NORMAL),
+            3: Expected((weights @ V).T, (error @ V_size + MIN_NORMAL * V_size.sum(0)).T),
+            4: Expected(weights.sum(1), error.sum(1) + keys * MIN_NORMAL),
             5: Expected(origins, np.zeros(queries)),
         },
         grid=(blocks,),
@@ -37,30 +41,31 @@ def launch(rng, queries, keys):
         budgets=(
             Budget(
                 "global loads",
-                queries * HEAD + 2 * blocks * keys * HEAD,
+                queries * HEAD_DIM + 2 * blocks * keys * HEAD_DIM,
                 "a query once, and each key and value once for each block",
             ),
-            Budget("global stores", queries * (HEAD + 2), "8 sums, a total and an origin for each query"),
-            Budget("load requests", blocks * (HEAD + 4 * tiles), "8 of a warp for its queries, and 4 for each tile"),
-            Budget(KEPT, 2 * HEAD + KEYS + 8, "32: a query, its sums, and the scores of a tile"),
-            Budget(SHARED_BYTES, 8 * KEYS * HEAD, "those of a tile of K and one of V"),
+            Budget("global stores", queries * (HEAD_DIM + 2), "8 sums, a total and an origin for each query"),
+            Budget(
+                "load requests", blocks * (HEAD_DIM + 4 * tiles), "8 of a warp for its queries, and 4 for each tile"
+            ),
+            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS + 8, "32: a query, its sums, and the scores of a tile"),
+            Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
             Budget(BARRIERS, 2 * blocks * tiles, "two for each tile of each block"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
-def late_origins(scores):
-    """The last origin of each row: a tile moves it to its largest score, if that is more than 8 above it."""
+def find_origins(scores):
+    """Return the final origin of each row; a tile's largest score becomes it if it exceeds it by the threshold."""
     origins = np.full(len(scores), -np.inf)
-    for left in range(0, scores.shape[1], KEYS):
-        most = scores[:, left : left + KEYS].max(1)
-        origins = np.where(most > origins + LATE, most, origins)
+    for k0 in range(0, scores.shape[1], KEYS):
+        tile_max = scores[:, k0 : k0 + KEYS].max(1)
+        origins = np.where(tile_max > origins + THRESHOLD, tile_max, origins)
     return origins
 
 
 EXERCISE = Exercise(
-    id="the-missing-rescale",
     title="The missing rescale",
     task="These blocks have some of the keys, and a later kernel merges what they find with what was found for the "
     "others. So a query keeps its sums of weight times value undivided, the total of its weights, and the origin that "
@@ -69,7 +74,7 @@ EXERCISE = Exercise(
     "(`origins` is checked too), and load each key and value once for each block.",
     points=3,
     function="part_of_attention",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(60), (1, 2, 8, 31))),
+    make_launch=make_launch,
+    sizes=((40, 70), (33, 41), (1, 3)),  # queries, keys
+    random_sizes=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(60), (1, 2, 8, 31))),
 )

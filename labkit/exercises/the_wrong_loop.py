@@ -1,25 +1,22 @@
-"""A triple loop that runs one of its loops over the wrong side."""
+"""A triple loop with the wrong length in one of its loops."""
 
-from labkit.checking.exercise import Beyond, Exercise
-from labkit.exercises.matmuls import matmul_loop
-
-SIZES = ((5, 9, 7), (12, 3, 8))  # M, N, K
+from labkit.checking import Beyond, Exercise
+from labkit.exercises.matmuls import make_loop_launch
 
 
-def launch(rng, M, N, K):
-    return matmul_loop(rng, M, N, K, "A @ B.T")
+def make_launch(rng, M, N, K):
+    return make_loop_launch(rng, M, N, K, "A @ B.T")
 
 
 EXERCISE = Exercise(
-    id="the-wrong-loop",
     title="The wrong loop",
     task="This loop should compute C = A @ B.T, and is right for square matrices alone. "
     "One of its loops has the wrong length: find it and set it right.",
     points=2,
     function="product",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((5, 9, 7), (12, 3, 8)),  # M, N, K
+    random_sizes=(
         (range(13, 30, 2), range(11, 30, 2), range(11, 30, 2)),
         ((1,), Beyond(30), (1, 2, 3)),
         (Beyond(30), (2, 5, 7), Beyond(30)),

@@ -1,64 +1,65 @@
-"""Correlations of a line by transforms, for exercises: the arrays, and what must come out."""
+"""Winograd convolutions of a line, for exercises: the arrays and the expected results."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import matrix
+from labkit.checking import unwritten_array
+from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
 
 
 @dataclass(frozen=True)
 class Line:
-    """Pixels x of some channels, and a filter g, by tiles that F(m, r) with the matrices A, G and B makes of them."""
+    """Pixels x of C channels and a filter g, convolved in tiles by F(m, r) with the matrices A, G and B."""
 
     A: Float64[np.ndarray, "alpha m"]
     G: Float64[np.ndarray, "alpha r"]
     B: Float64[np.ndarray, "alpha alpha"]
     x: Float32[np.ndarray, "C W"]
     g: Float32[np.ndarray, "C r"]
-    off: Float64[np.ndarray, "alpha C"]  # of U from what g is transformed to
+    U_offset: Float64[np.ndarray, "alpha C"]  # difference of U from the transformed g
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, off: float = 0) -> "Line":
-        """Random pixels and taps; where U is off, no taps have it, and products of transforms alone are right."""
+    def draw(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, offset: float = 0) -> "Line":
+        """Draw pixels and taps. With an offset, no taps have this U, and only products of transforms are right."""
         taps = G.shape[1]
-        drawn = matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps)
-        return cls(A, G, B, *drawn, off * rng.standard_normal((len(G), channels)))
+        arrays = matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps)
+        return cls(A, G, B, *arrays, offset * rng.standard_normal((len(G), channels)))
 
     @property
     def count(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return self.x.shape[1] - self.g.shape[1] + 1
 
-    def tiles(self) -> Float64[np.ndarray, "C tiles alpha"]:
-        """The pixels of each tile, with zeros beyond the end."""
+    def cut_tiles(self) -> Float64[np.ndarray, "C tiles alpha"]:
+        """Return the pixels of each tile, with zeros past the end."""
         alpha, m = self.A.shape
         tiles = -(-self.count // m)
         padded = np.zeros((len(self.x), tiles * m + alpha - m))
         padded[:, : self.x.shape[1]] = self.x
         return np.lib.stride_tricks.sliding_window_view(padded, alpha, 1)[:, ::m]
 
-    def arrays(self):
-        """x, U, V and y of a launch."""
-        U = (self.G @ self.g.T.astype(float) + self.off).astype(np.float32)
-        return self.x, U, unwritten((len(U), *self.tiles().shape[:2])), unwritten((self.count,))
+    def make_arrays(self):
+        """Return x, U, V and y of a launch."""
+        U = (self.G @ self.g.T.astype(float) + self.U_offset).astype(np.float32)
+        return self.x, U, unwritten_array((len(U), *self.cut_tiles().shape[:2])), unwritten_array((self.count,))
 
-    def transformed(self, *channel: int) -> Expected:
-        """V, of all channels or of one."""
-        B, d = self.B.T, self.tiles()
+    def expect_V(self, *channel: int) -> Expected:
+        """Expect V, of all channels or of one."""
+        B, d = self.B.T, self.cut_tiles()
         value, size = np.einsum("ik,ctk->ict", B, d), np.einsum("ik,ctk->ict", np.abs(B), np.abs(d))
-        at = slice(None), *channel
-        return Expected(value[at], len(B) * np.finfo(np.float32).eps * size[at])
+        index = slice(None), *channel
+        return Expected(value[index], len(B) * EPS * size[index])
 
-    def outputs(self) -> Expected:
-        """y, within what the roundings of transforms, products and the sum over channels can add up to."""
+    def expect_y(self) -> Expected:
+        """Expect y within the roundings of the transforms, the products and the sum over channels."""
         windows = np.lib.stride_tricks.sliding_window_view(self.x.astype(float), self.g.shape[1], 1)
         value = np.einsum("cqs,cs->q", windows, self.g.astype(float))
-        value += np.einsum("im,ic,ctk,ki->tm", self.A, self.off, self.tiles(), self.B).ravel()[: self.count]
-        A, G, B, g, d, off = (np.abs(one) for one in (self.A, self.G, self.B, self.g, self.tiles(), self.off))
-        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + off.T, d, B).ravel()[: self.count]
+        value += np.einsum("im,ic,ctk,ki->tm", self.A, self.U_offset, self.cut_tiles(), self.B).ravel()[: self.count]
+        arrays = self.A, self.G, self.B, self.g, self.cut_tiles(), self.U_offset
+        A, G, B, g, d, U_offset = map(np.abs, arrays)
+        size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + U_offset.T, d, B).ravel()[: self.count]
         roundings = len(self.x) + 3 * len(A) + 2
-        return Expected(value, roundings * np.finfo(np.float32).eps * size)
+        return Expected(value, roundings * EPS * size)

@@ -1,60 +1,61 @@
-"""Attention to the first keys and to the latest, whose tiles in between are left out."""
+"""Attention to the first and the latest keys, which skips the tiles in between."""
 
 import numpy as np
 
-from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, KEPT, SHARED_BYTES, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.exact_scores import EPS, LEAST_NORMAL, queries_and_keys
-from labkit.exercises.exact_scores import NUMBERS as HEAD
-from labkit.exercises.problems import matrix
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
+from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
 from labkit.ladder import Expected
 
-QUERIES, KEYS = 32, 8  # threads of a block, keys of a tile
-SIZES = ((70, 97, 9, 13), (64, 64, 8, 17), (5, 120, 3, 1), (1, 1, 0, 1))  # queries, keys, sinks, window
+QUERIES, KEYS = 32, 8  # threads per block, keys per tile
 
 
-def launch(rng, queries, keys, sinks, window):
+def make_launch(rng, queries, keys, sinks, window):
     keys = max(queries, keys)
-    Q, K = queries_and_keys(rng, queries, keys)
-    Q[::QUERIES, 0] = Q[QUERIES - 1 :: QUERIES, 0] = 0  # what a block's first or last query alone sees has weight
-    V = matrix(rng, keys, HEAD)
-    place, j = np.arange(queries)[:, None] + keys - queries, np.arange(keys)
-    allowed = (j <= place) & ((j < sinks) | (j > place - window))
-    seen = np.where(allowed, Q.astype(float) @ K.T, -np.inf)
-    apart = seen.max(1, keepdims=True) - seen
-    weights = np.exp(-apart)
+    Q, K = random_queries_and_keys(rng, queries, keys)
+    Q[::QUERIES, 0] = Q[QUERIES - 1 :: QUERIES, 0] = 0  # a key that only one of them sees has weight
+    V = matrix(rng, keys, HEAD_DIM)
+    position, j = np.arange(queries)[:, None] + keys - queries, np.arange(keys)
+    allowed = (j <= position) & ((j < sinks) | (j > position - window))
+    scores = np.where(allowed, Q.astype(float) @ K.T, -np.inf)
+    distances = scores.max(1, keepdims=True) - scores
+    weights = np.exp(-distances)
     weights /= weights.sum(1, keepdims=True)
-    off = EPS * (2 * keys + 32 + 2 * np.where(allowed, apart, 0)) * weights
-    O, size = weights @ V, np.abs(V.astype(float))
-    needed = tiles(allowed)
+    error = EPS * (2 * keys + 32 + 2 * np.where(allowed, distances, 0)) * weights
+    O, V_size = weights @ V, np.abs(V.astype(float))
+    needed = find_needed_tiles(allowed)
     blocks, count = len(needed), int(needed.sum())
-    rows = int((needed * np.minimum(KEYS, keys - KEYS * np.arange(needed.shape[1]))).sum())  # of K, and of V
+    tile_rows = int((needed * np.minimum(KEYS, keys - KEYS * np.arange(needed.shape[1]))).sum())  # of K, and of V
     return Launch(
         label=f"{queries} queries, {keys} keys, {sinks} sinks, a window of {window}",
-        args=(Q.T.copy(), K, V, unwritten((HEAD, queries)), np.int32(sinks), np.int32(window)),
-        outputs={3: Expected(O.T, (off @ size + off.sum(1, keepdims=True) * np.abs(O) + LEAST_NORMAL * size.sum(0)).T)},
+        args=(Q.T.copy(), K, V, unwritten_array((HEAD_DIM, queries)), np.int32(sinks), np.int32(window)),
+        outputs={
+            3: Expected(O.T, (error @ V_size + error.sum(1, keepdims=True) * np.abs(O) + MIN_NORMAL * V_size.sum(0)).T)
+        },
         grid=(blocks,),
         block=(QUERIES,),
         budgets=(
             Budget(
                 "global loads",
-                HEAD * (queries + 2 * rows),
+                HEAD_DIM * (queries + 2 * tile_rows),
                 f"queries once, and the keys and values of the {count} tiles in which a query of the block may look",
             ),
-            Budget("global stores", HEAD * queries, "each element of O once"),
-            Budget("load requests", HEAD * blocks + 4 * count, "8 of a warp for its queries, and 4 for each tile"),
-            Budget("shared loads", 2 * count * KEYS * HEAD * QUERIES, "2 x 8 x 8 of each thread for each of the tiles"),
+            Budget("global stores", HEAD_DIM * queries, "each element of O once"),
+            Budget("load requests", HEAD_DIM * blocks + 4 * count, "8 of a warp for its queries, and 4 for each tile"),
+            Budget(
+                "shared loads", 2 * count * KEYS * HEAD_DIM * QUERIES, "2 x 8 x 8 of each thread for each of the tiles"
+            ),
             Budget(BARRIERS, 2 * count, "two for each of the tiles"),
-            Budget(KEPT, 2 * HEAD + 8, "24: a query and its sums"),
-            Budget(SHARED_BYTES, 8 * KEYS * HEAD, "those of a tile of K and one of V"),
-            FLOAT32_ALONE,
+            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + 8, "24: a query and its sums"),
+            Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
+            NO_FLOAT64,
         ),
     )
 
 
-def tiles(allowed):
-    """For each block and each tile of keys, whether a query of the block sees a key of the tile."""
+def find_needed_tiles(allowed):
+    """Mark, per block, the tiles of keys of which one of its queries sees a key."""
     queries, keys = allowed.shape
     needed = np.zeros((-(-queries // QUERIES), -(-keys // KEYS)), bool)
     row, column = np.nonzero(allowed)
@@ -63,7 +64,6 @@ def tiles(allowed):
 
 
 EXERCISE = Exercise(
-    id="tiles-to-skip",
     title="Tiles to skip",
     task="A model that writes on and on keeps two kinds of keys: the first few, its **sinks**, and those of a window "
     "that ends at its own place. A query at place p sees key j if j <= p, and either j < sinks or j > p - window. This "
@@ -71,9 +71,9 @@ EXERCISE = Exercise(
     "queries sees something, each once, and no other.",
     points=3,
     function="with_sinks",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((70, 97, 9, 13), (64, 64, 8, 17), (5, 120, 3, 1), (1, 1, 0, 1)),  # queries, keys, sinks, window
+    random_sizes=(
         (range(33, 100, 3), range(60, 160, 7), range(30), range(1, 50)),
         ((1, 2, 33), Beyond(130), (0, 1, 8, 16, 31), (1, 8, 9, 16)),
         (Beyond(80), Beyond(100), (0, 7, 24), Beyond(20)),

@@ -2,16 +2,13 @@
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = 32, 4
-SIZES = ((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3))  # N, C, P, Q, R, S, stride
 
 
-def launch(rng, N, C, P, Q, R, S, stride):
+def make_launch(rng, N, C, P, Q, R, S, stride):
     H, W = (P - 1) * stride + R, (Q - 1) * stride + S
     x = rng.standard_normal((N, H, W, C), np.float32)
     windows = np.lib.stride_tricks.sliding_window_view(x, (R, S), (1, 2))[:, ::stride, ::stride]  # N P Q C R S
@@ -19,28 +16,27 @@ def launch(rng, N, C, P, Q, R, S, stride):
     return Launch(
         label=f"{N} image{'s' * (N > 1)} of {H} x {W} pixels and {C} channel{'s' * (C > 1)}, "
         f"windows of {R} x {S}, stride {stride}",
-        args=(x, unwritten(lowered.shape), S, P, Q, stride),
+        args=(x, unwritten_array(lowered.shape), S, P, Q, stride),
         outputs={1: expect(lowered.astype(float))},
         grid=grid_for(lowered.shape[::-1], BLOCK),
         block=BLOCK,
         budgets=(
             Budget("global loads", lowered.size, "a pixel for each element"),
             Budget("global stores", lowered.size, "each element once"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="unflatten-an-index",
     title="Unflatten an index",
     task="The channels come last here: x is N x H x W x C. So rows of the matrix are counted over R, S and C, the last "
     "one fastest, and columns over N, P and Q. Take both numbers apart.",
     points=2,
     function="lower",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3)),  # N, C, P, Q, R, S, stride
+    random_sizes=(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),
         (Beyond(4), (2, 3), (1, 2, 3), Beyond(7), (1, 2), Beyond(4), (1,)),
         ((1, 2), Beyond(6), Beyond(5), (2, 3), Beyond(5), (1, 2), Beyond(4)),

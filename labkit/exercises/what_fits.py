@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from labkit.checking.exercise import Beyond, Exercise, Questions
+from labkit.checking import Beyond, Exercise, Questions
 
 MB = 2**20
 
 
 class Candidate(NamedTuple):
-    """A row of a ranking: time and workspace, or the reason why it cannot be taken."""
+    """A row of a ranking: time and workspace, or the reason why it does not apply."""
 
     algorithm: str
     time_ms: float | None
@@ -49,33 +49,33 @@ CASES = (
 )
 
 
-def launch(rng, count):
-    """The cases above, or so many drawn ones."""
-    asked = CASES if count == 0 else tuple(drawn(rng) for _ in range(count))
+def make_launch(rng, count):
+    """Ask for the cases above (count 0), or for this many random ones."""
+    calls = CASES if count == 0 else tuple(draw_ranking(rng) for _ in range(count))
 
-    def wrong(answers):
-        for (rows, limit_bytes), answer in zip(asked, answers, strict=True):
-            expected = best(rows, limit_bytes)
+    def find_mistake(answers):
+        for (rows, limit_bytes), answer in zip(calls, answers, strict=True):
+            expected = find_best(rows, limit_bytes)
             if answer != expected or type(answer) is not type(expected):
-                told = "; ".join(
+                ranking = "; ".join(
                     f"{row.algorithm}: {row.reason or f'{row.time_ms:g} ms, {row.workspace_bytes:,} bytes'}"
                     for row in rows
                 )
                 limit = "no limit" if limit_bytes is None else f"a limit of {limit_bytes:,} bytes"
-                return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {told or 'no rows'}."
+                return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {ranking or 'no rows'}."
         return ""
 
-    return Questions(f"{count} rankings" if count else "rankings made for it", asked, wrong)
+    return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake)
 
 
-def best(rows, limit_bytes):
-    """The name of the fastest that fits; of several as fast, the one with the least workspace, then the first."""
+def find_best(rows, limit_bytes):
+    """Return the fastest algorithm that fits; of equally fast ones that with the least workspace, then the first."""
     fits = [row for row in rows if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes)]
     return min(fits, key=lambda row: (row.time_ms, row.workspace_bytes)).algorithm if fits else None
 
 
-def drawn(rng):
-    """Candidates in any order, of whose times and needs many tie or nearly so; a limit that often is one's need."""
+def draw_ranking(rng):
+    """Draw candidates with ties and near ties, and a limit that often is just what one of them needs."""
     times_ms = 10 ** rng.uniform(-3, 7, 3) * rng.choice((1, 1 + 1e-6, 1.003), (3, 3)).T
     needs = [int(need) for need in 10 ** rng.uniform(0, 12, 3) for need in (need, need + 1)] + [0, 1, MB]
     rows = []
@@ -86,19 +86,18 @@ def drawn(rng):
             rows.append(Candidate(name, None, need, str(rng.choice(REASONS))))
         else:
             rows.append(Candidate(name, float(rng.choice(times_ms.ravel())), workspace_bytes))
-    near = int(rng.choice([row.workspace_bytes or 0 for row in rows])) + int(rng.integers(-1, 2))
-    return tuple(rows), None if rng.integers(4) == 0 else max(0, near)
+    limit_bytes = int(rng.choice([row.workspace_bytes or 0 for row in rows])) + int(rng.integers(-1, 2))
+    return tuple(rows), None if rng.integers(4) == 0 else max(0, limit_bytes)
 
 
 EXERCISE = Exercise(
-    id="what-fits",
     title="What fits",
     task="Return the name of the fastest algorithm that can be taken within a limit of workspace, or None if there is "
     "none. Of two that are as fast take the one that needs less, and of two alike the one that stands first.",
     points=2,
     function="fitting",
-    launch=launch,
+    make_launch=make_launch,
     sizes=((0,),),
-    drawn=((range(60, 100),), (range(60, 100),), (Beyond(150),)),
+    random_sizes=((range(60, 100),), (range(60, 100),), (Beyond(150),)),
     machine="python",
 )

@@ -1,29 +1,25 @@
-"""A small product on tensor cores, from a blank kernel, with ragged edges."""
+"""A small matmul on tensor cores with ragged edges, from a blank kernel."""
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise
-from labkit.exercises.matmuls import half_launch, whole
-
-SIZES = ((32, 64, 48), (21, 37, 80))  # M, N and K, which is rounded up to a multiple of 16
+from labkit.checking import Beyond, Budget, Exercise
+from labkit.exercises.matmuls import make_tensor_core_launch, round_up
 
 
-def launch(rng, M, N, K):
-    K = whole(K, 16)
+def make_launch(rng, M, N, K):
+    K = round_up(K, 16)
     steps = -(-M // 16) * -(-N // 32) * (K // 16)
     loads = Budget("global loads", 384 * steps, "12 words a lane, block and step of k: each word of A once, of B once")
-    return half_launch(rng, M, N, K, part=(16, 32), block=(32,), budgets=(loads,))
+    return make_tensor_core_launch(rng, M, N, K, tile=(16, 32), block=(32,), budgets=(loads,))
 
 
 EXERCISE = Exercise(
-    id="write-a-gemm-on-tensor-cores",
     title="Write a GEMM on tensor cores",
     task="Write C = A @ B.T with `ptx.mma`: blocks are one warp and take 16 x 32 of C; "
     "M and N need not be multiples of that, K is a multiple of 16.",
     points=4,
     function="small_gemm",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((32, 64, 48), (21, 37, 80)),  # M, N and K, which is rounded up to a multiple of 16
+    random_sizes=(
         ((1, *range(17, 24)), range(33, 64, 2), range(81, 129)),
         ((9, 25, 31), Beyond(64), (1,)),  # the lower half of a block is ragged
         (Beyond(32), (1, 57, 63), Beyond(128, 16)),

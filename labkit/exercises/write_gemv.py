@@ -1,21 +1,17 @@
-"""A matrix times a vector, a warp a row."""
+"""A matrix times a vector, one warp per row."""
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect_product, matrix
 from labkit.ladder import Expected
 
-SIZES = ((11, 96), (20, 45))  # M, N
 
-
-def launch(rng, M, N):
+def make_launch(rng, M, N):
     A, x = matrix(rng, M, N), rng.standard_normal(N).astype("float32")
     product = expect_product(A, x[:, None])
     steps = M * -(-N // 32)
     return Launch(
         label=f"A {M} x {N}, a warp a row",
-        args=(A, x, unwritten((M,))),
+        args=(A, x, unwritten_array((M,))),
         outputs={2: Expected(product.value[:, 0], product.bound[:, 0])},
         grid=(M,),
         block=(32,),
@@ -26,18 +22,17 @@ def launch(rng, M, N):
                 "9 for each 32 columns of a row: 4 of x, and 5 of A where rows begin anywhere",
             ),
             Budget("global stores", M, "one for each row"),
-            FLOAT32_ALONE,
+            NO_FLOAT64,
         ),
     )
 
 
 EXERCISE = Exercise(
-    id="write-gemv",
     title="Write gemv",
     task="Write y = A @ x in float32, a warp a row, so that the lanes of a warp read neighbours.",
     points=3,
     function="my_gemv",
-    launch=launch,
-    sizes=SIZES,
-    drawn=((range(13, 40, 2), range(97, 200, 2)), ((1,), Beyond(200)), (Beyond(40), (1, 2, 31))),
+    make_launch=make_launch,
+    sizes=((11, 96), (20, 45)),  # M, N
+    random_sizes=((range(13, 40, 2), range(97, 200, 2)), ((1,), Beyond(200)), (Beyond(40), (1, 2, 31))),
 )

@@ -1,24 +1,20 @@
-"""The first kernel of one's own, out = a * x + y."""
+"""The learner's first kernel, out = a * x + y."""
 
 import numpy as np
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise, Launch
-from labkit.checking.unwritten import unwritten
-from labkit.exercises.problems import grid_for
+from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 
-SIZES = ((512, 128, 2.5), (1000, 128, -41.0))  # elements, threads a block, a; threads are left over
 
-
-def launch(rng, size, threads, a):
+def make_launch(rng, size, threads, a):
     a = np.float32(a)
     x, y = rng.standard_normal((2, size), np.float32)
     product = a.astype(float) * x.astype(float)
-    bound = 2 * np.finfo(np.float32).eps * (np.abs(product) + np.abs(y))
+    bound = 2 * EPS * (np.abs(product) + np.abs(y))
     return Launch(
         label=f"{size} elements, a = {a:g}, blocks of {threads}",
-        args=(a, x, y, unwritten((size,))),
+        args=(a, x, y, unwritten_array((size,))),
         outputs={3: Expected(product + y, bound)},
         grid=grid_for((size,), (threads,)),
         block=(threads,),
@@ -30,14 +26,13 @@ def launch(rng, size, threads, a):
 
 
 EXERCISE = Exercise(
-    id="write-saxpy",
     title="Write saxpy",
     task="Write out[i] = a * x[i] + y[i], one thread an element. There may be more threads than elements.",
     points=2,
     function="saxpy",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((512, 128, 2.5), (1000, 128, -41.0)),  # elements, threads a block, a; threads are left over
+    random_sizes=(
         (range(1101, 2000, 2), range(160, 257, 32), (0.1, -0.001)),
         ((1, 2, 3, 31), (32, 96), (0.0,)),
         (Beyond(2000), (64,), (37.0,)),

@@ -1,26 +1,22 @@
-"""Cache blocking, for sides that are no multiples of the block."""
+"""Cache blocking, for sizes that are not multiples of the block."""
 
-from labkit.checking.budget import Budget
-from labkit.checking.exercise import Beyond, Exercise
-from labkit.exercises.matmuls import added, matmul_loop
-
-SIZES = ((70, 150, 170),)  # M, N, K: B is three times as large as L1
+from labkit.checking import Beyond, Budget, Exercise
+from labkit.exercises.matmuls import add_to_C, make_loop_launch
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     budget = Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64")
-    return added(rng, matmul_loop(rng, M, N, K, budgets=(budget,) * (min(M, N, K) >= 10)))
+    return add_to_C(rng, make_loop_launch(rng, M, N, K, budgets=(budget,) * (min(M, N, K) >= 10)))
 
 
 EXERCISE = Exercise(
-    id="write-the-blocked-loop",
     title="Write the blocked loop",
     task="Add A @ B to C in blocks that fit into the cache, so that L1 misses at most once in 64 multiply-adds.",
     points=3,
     function="blocked",
-    launch=launch,
-    sizes=SIZES,
-    drawn=(
+    make_launch=make_launch,
+    sizes=((70, 150, 170),),  # M, N, K: B is three times as large as L1
+    random_sizes=(
         (range(71, 90, 2), range(97, 120, 2), range(21, 40, 2)),
         (range(11, 20, 2), range(151, 165, 2), range(193, 205, 2)),
         ((1,), Beyond(170), (1, 2, 3)),

@@ -1,22 +1,19 @@
-"""A matmul with one thread an output, mapped so that loads coalesce."""
+"""A matmul with one thread per output, mapped so that loads coalesce."""
 
-from labkit.checking.budget import FLOAT32_ALONE, Budget
-from labkit.checking.duty import Duty
-from labkit.checking.exercise import Exercise
+from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise
 from labkit.exercises.contents import chapter_number
-from labkit.exercises.matmuls import DRAWN_SCALED, matmul_launch, scaled
+from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, make_matmul_launch, scale_by_alpha
 
 BLOCK = (32, 8)
-SIZES = ((24, 64, 40, 1.5), (13, 27, 49, -41.0))  # M, N, K, alpha; the second is ragged
 
 
-def launch(rng, M, N, K, alpha):
+def make_launch(rng, M, N, K, alpha):
     warps = -(-N // 32) * -(-M // 8) * 8
     budgets = (
         Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
         Budget("global stores", M * N, "each element of C once"),
         Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
-        FLOAT32_ALONE,
+        NO_FLOAT64,
     )
     duties = (
         Duty(
@@ -25,17 +22,16 @@ def launch(rng, M, N, K, alpha):
             f"a thread for each output, which loads for itself: sharing is {chapter_number('tiled-gemm')}'s",
         ),
     )
-    return scaled(alpha, matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))
+    return scale_by_alpha(alpha, make_matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))
 
 
 EXERCISE = Exercise(
-    id="write-the-matmul",
     title="Write the matmul",
     task="Write C = alpha * A @ B, one thread an output and in float32, "
     "so that the threads of a warp read neighbours in B.",
     points=3,
     function="matmul",
-    launch=launch,
-    sizes=SIZES,
-    drawn=DRAWN_SCALED,
+    make_launch=make_launch,
+    sizes=((24, 64, 40, 1.5), (13, 27, 49, -41.0)),  # M, N, K, alpha; the second is ragged
+    random_sizes=RANDOM_SIZES_AND_ALPHA,
 )

@@ -1,33 +1,31 @@
 """The tiled matmul, from a blank kernel, for any shape."""
 
-from labkit.checking.budget import BARRIERS, FLOAT32_ALONE, Budget
-from labkit.checking.exercise import Exercise
-from labkit.exercises.matmuls import DRAWN, FROM_TILES, matmul_launch
+from labkit.checking import NO_FLOAT64, Budget, Exercise
+from labkit.checking.budget import BARRIERS
+from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, make_matmul_launch
 
 TILE = 16
-SIZES = ((48, 80, 64), (37, 43, 70), (9, 33, 5))  # M, N, K; two are ragged
 
 
-def launch(rng, M, N, K):
+def make_launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budgets = (
         Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room"),
         Budget("global stores", M * N, "each element of C once"),
         Budget("sectors loaded", 6 * TILE * tiles, "3 for each row of a tile, which 16 neighbours load together"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
-        FLOAT32_ALONE,
+        NO_FLOAT64,
     )
-    return matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(FROM_TILES,))
+    return make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(USES_TILES,))
 
 
 EXERCISE = Exercise(
-    id="write-the-tiled-matmul",
     title="Write the tiled matmul",
     task="Write C = A.T @ B in float32, with tiles in shared memory and loads that coalesce. "
     "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
     points=4,
     function="tiled_matmul",
-    launch=launch,
-    sizes=SIZES,
-    drawn=DRAWN,
+    make_launch=make_launch,
+    sizes=((48, 80, 64), (37, 43, 70), (9, 33, 5)),  # M, N, K; two are ragged
+    random_sizes=RANDOM_SIZES,
 )

@@ -1,4 +1,4 @@
-"""Grades learners' notebooks: points come from nbval, over answers that are judged as text.
+"""Grading of learners' notebooks: points come from nbval, over answers that are judged as text.
 
 This module imports nothing: pytest loads `labkit.grading.plugin` before each batch.
 """

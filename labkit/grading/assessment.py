@@ -1,4 +1,4 @@
-"""What a teacher wants graded, by which rules."""
+"""The exercises, students and rules of a grading."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,20 +11,17 @@ from labkit.grading.policy import Deadline
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a teacher wants graded: `points` of the exercises of an `assignment`, or none for all chapters handed in.
+    """A teacher's choice of what is graded, and by which rules."""
 
-    `students` are those of the roster, each with what its further columns hold.
-    """
-
-    students: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    points: Mapping[str, float] = field(default_factory=dict)
-    collected: Mapping[str, Collected] = field(default_factory=dict)
+    students: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of the roster, with its further columns
+    points: Mapping[str, float] = field(default_factory=dict)  # by exercise; none: all chapters that were handed in
+    collected: Mapping[str, Collected] = field(default_factory=dict)  # by student
     deadline: Deadline | None = None
-    by_hand: Path | None = None
-    assignment: str = ""
+    by_hand: Path | None = None  # CSV of points that the teacher gives
+    assignment: str = ""  # its name
 
     def worth(self, id: str) -> float:
-        """The points of an exercise."""
+        """Return the points of an exercise."""
         return self.points[id] if self.points else exercise(id).points
 
     @property

@@ -1,4 +1,4 @@
-"""The `collected.json` of a collection: what came of each student's repository, and when they committed."""
+"""The `collected.json` of a collection: the result for each student's repository, and the time of its commit."""
 
 import json
 from collections.abc import Iterable
@@ -13,17 +13,14 @@ FILE = "collected.json"
 
 @dataclass(frozen=True)
 class Collected:
-    """What came of one line of the roster; `problem` says in a sentence what is missing, if anything is.
-
-    `committed` is the committer's time of the commit, in ISO 8601: the student's clock wrote it.
-    """
+    """The result of collecting one line of the roster."""
 
     student: str
     repository: str = ""
     commit: str = ""
-    committed: str = ""
+    committed: str = ""  # the committer's time in ISO 8601: the student's clock wrote it
     notebooks: int = 0
-    problem: str = ""
+    problem: str = ""  # a sentence on what is missing
 
     def __post_init__(self):
         if self.committed and not is_time(self.committed):
@@ -31,7 +28,7 @@ class Collected:
 
     @property
     def time(self) -> datetime | None:
-        """When the commit was made, if it is known."""
+        """The time of the commit, if it is known."""
         return datetime.fromisoformat(self.committed).astimezone() if self.committed else None
 
     def __str__(self):
@@ -42,7 +39,7 @@ class Collected:
 
 
 def is_time(written: str) -> bool:
-    """Whether a text is a time in ISO 8601 that any clock on Earth can show."""
+    """Tell whether a text is a time in ISO 8601 that exists in every time zone."""
     try:
         return MINYEAR < datetime.fromisoformat(written).year < MAXYEAR
     except ValueError:
@@ -50,7 +47,7 @@ def is_time(written: str) -> bool:
 
 
 def read_collected(path: Path) -> dict[str, Collected]:
-    """What was collected of each student."""
+    """Read what was collected, by student."""
     try:
         rows = [Collected(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError) as error:
@@ -59,5 +56,5 @@ def read_collected(path: Path) -> dict[str, Collected]:
 
 
 def to_json(rows: Iterable[Collected]) -> str:
-    """The text of `collected.json`."""
+    """Return the text of `collected.json`."""
     return json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False) + "\n"

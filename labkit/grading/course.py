@@ -1,4 +1,4 @@
-"""The `course.json` of a release: what an assignment consists of, for those who hand it in and those who grade it."""
+"""The `course.json` of a release: the contents of an assignment, for handing in and grading."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ FILE = "course.json"
 
 @dataclass(frozen=True)
 class Course:
-    """An assignment: the names of its chapters, and the points of each exercise by id."""
+    """An assignment: its name, the names of its chapters, and the points of its exercises by id."""
 
     assignment: str
     chapters: tuple[str, ...]
@@ -22,20 +22,20 @@ class Course:
 
     @property
     def out_of(self) -> float:
-        """The most points that there are."""
+        """The sum of all points."""
         return sum(self.points.values())
 
     def to_json(self) -> str:
-        """The text of `course.json`."""
+        """Return the text of `course.json`."""
         return json.dumps(asdict(self), indent=1) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> "Course":
-        """The course that a file of this edition or one before describes."""
+        """Read the course from a file of this edition or an earlier one."""
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            points = {current_id(id): worth for id, worth in said["points"].items()}
-            course = cls(str(said["assignment"]), tuple(said["chapters"]), points)
+            content = json.loads(path.read_text(encoding="utf-8"))
+            points = {current_id(id): worth for id, worth in content["points"].items()}
+            course = cls(str(content["assignment"]), tuple(content["chapters"]), points)
             if not all(isinstance(worth, int | float) for worth in course.points.values()):
                 raise TypeError("its points are no numbers")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Feedback notebooks: a student's own cells without their outputs, and the verdict under each exercise."""
+"""Feedback notebooks: a student's own cells without outputs, with the verdict below each exercise."""
 
 import json
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from labkit.book.chapter import METADATA
 from labkit.grading.grades import Grade
 from labkit.grading.ledger import HandedIn
 from labkit.grading.reports import replace_file
-from labkit.grading.reports.page import headline, plain_name, told
-from labkit.grading.reports.summary import plain
+from labkit.grading.reports.page import explain, headline, make_safe_name
+from labkit.grading.reports.summary import escape_markdown
 
 FILE = "feedback.zip"
 
 
 def write_feedback(files: Iterable[HandedIn], grades: Iterable[Grade], out: Path) -> None:
-    """Write `feedback.zip`: a notebook for each file that could be read, in a folder for each student.
+    """Write `feedback.zip`: one notebook per file that could be read, one folder per student.
 
-    They are in an archive, where no later run takes them for work that was handed in.
+    It is an archive, so that no later run takes the notebooks for work that was handed in.
     """
     rows: dict[str, list[Grade]] = {}
     for row in grades:
@@ -29,38 +29,38 @@ def write_feedback(files: Iterable[HandedIn], grades: Iterable[Grade], out: Path
     with ZipFile(content, "w", ZIP_DEFLATED) as archive:
         for file in files:
             if file.submission.cells:
-                path = _path(file, set(archive.namelist()))
-                archive.writestr(ZipInfo(path), feedback(file, rows.get(file.name, [])), ZIP_DEFLATED)
+                path = _choose_path(file, set(archive.namelist()))
+                archive.writestr(ZipInfo(path), make_feedback(file, rows.get(file.name, [])), ZIP_DEFLATED)
     replace_file(out / FILE, content.getvalue())
 
 
-def feedback(file: HandedIn, rows: list[Grade]) -> str:
-    """The text of a file's notebook; verdicts on what no cell answers stand at its end."""
+def make_feedback(file: HandedIn, rows: list[Grade]) -> str:
+    """Return the text of a file's feedback notebook; verdicts on what no cell answers come last."""
     waiting = list(rows)
     cells = []
     for kind, text in file.submission.cells:
-        cells.append(_cell(kind, text))
+        cells.append(_make_cell(kind, text))
         row = next((row for row in waiting if file.submission.answers.get(row.exercise) == text), None)
         if kind == "code" and row:
-            cells.append(_cell("markdown", _verdict(row)))
+            cells.append(_make_cell("markdown", _format_verdict(row)))
             waiting.remove(row)
-    cells += [_cell("markdown", _verdict(row)) for row in waiting]
+    cells += [_make_cell("markdown", _format_verdict(row)) for row in waiting]
     numbered = [cell | {"id": f"cell-{number}"} for number, cell in enumerate(cells)]
     notebook = {"cells": numbered, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1) + "\n"
 
 
-def _path(file, taken):
-    """The place of a file's notebook; equal names are numbered."""
-    stem = f"{plain_name(file.student)}/{plain_name(file.submission.path.stem)}"
-    return next(name for number in count() if (name := f"{stem}{number or ''}.ipynb") not in taken)
+def _choose_path(file, used):
+    """Choose the path of a file's notebook; equal names are numbered."""
+    stem = f"{make_safe_name(file.student)}/{make_safe_name(file.submission.path.stem)}"
+    return next(name for number in count() if (name := f"{stem}{number or ''}.ipynb") not in used)
 
 
-def _cell(kind, text):
+def _make_cell(kind, text):
     code = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "metadata": {}, "source": text, **code}
 
 
-def _verdict(row):
-    """A cell's Markdown, in which nothing of a student's is Markdown."""
-    return "\n\n".join([f"**{plain(headline(row))}**", *(plain(line) for line in told(row))])
+def _format_verdict(row):
+    """Return the Markdown of a verdict, in which nothing of a student's is Markdown."""
+    return "\n\n".join([f"**{escape_markdown(headline(row))}**", *(escape_markdown(line) for line in explain(row))])

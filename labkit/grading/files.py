@@ -1,4 +1,4 @@
-"""Finds and reads what strangers hand in: links, devices, folders and endless files give a reason, never a surprise."""
+"""Safe search and reading of files that strangers hand in: odd ones (links, devices, endless files) give a reason."""
 
 import os
 import stat
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST_BYTES = 16 << 20  # of a notebook
-MOST_NOTEBOOKS = 1000  # of a student
-MOST_DEEP = 32
+MAX_BYTES = 16 << 20  # per notebook
+MAX_NOTEBOOKS = 1000  # per student
+MAX_DEPTH = 32
 
 
 class Unreadable(Exception):
-    """A file that is not read; the message says why in a sentence."""
+    """A file cannot be read; the message says why in a sentence."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file to grade, or why it is none; `root` is the path under which it was found."""
+    """A file to grade, or the reason why it cannot be graded; `root` is the path under which it was found."""
 
     path: Path
     root: Path
@@ -26,27 +26,27 @@ class Found:
 
 
 def find(root: Path) -> Iterator[Found]:
-    """The notebooks at a path, sorted; what bears a notebook's name and is none has a complaint.
+    """Yield the notebooks at a path, sorted; what only has a notebook's name gets a complaint.
 
-    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are passed over. Each folder that
-    stands right at the path may hold so many notebooks, for it may be a student's.
+    Links are not followed, and hidden folders, Jupyter's checkpoints among them, are skipped. Each folder directly at
+    the path may be a student's, so the limit of notebooks holds for it.
     """
     if root.is_symlink() or not root.is_dir():
         yield Found(root, root)
         return
     counts = Counter()
-    for found in _below(root, root, 0):
+    for found in _scan(root, root, 0):
         folder, *inside = found.path.relative_to(root).parts or [""]
-        place = folder if inside else ""
-        counts[place] += 1
-        if counts[place] <= MOST_NOTEBOOKS:
+        owner = folder if inside else ""
+        counts[owner] += 1
+        if counts[owner] <= MAX_NOTEBOOKS:
             yield found
-        elif counts[place] == MOST_NOTEBOOKS + 1:
-            complaint = f"More than {MOST_NOTEBOOKS:,} notebooks are here: the rest was left out."
+        elif counts[owner] == MAX_NOTEBOOKS + 1:
+            complaint = f"More than {MAX_NOTEBOOKS:,} notebooks are here: the rest was left out."
             yield Found(found.path, root, complaint)
 
 
-def _below(folder, root, depth):
+def _scan(folder, root, depth):
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
     except OSError as error:
@@ -59,19 +59,21 @@ def _below(folder, root, depth):
             continue
         if entry.name.lower().endswith(".ipynb"):
             yield Found(path, root, "This is a folder: hand in a notebook." if is_folder else "")
-        elif is_folder and depth == MOST_DEEP:
-            yield Found(path, root, f"More than {MOST_DEEP} folders stand in one another here: the rest was left out.")
+        elif is_folder and depth == MAX_DEPTH:
+            yield Found(path, root, f"More than {MAX_DEPTH} folders stand in one another here: the rest was left out.")
         elif is_folder:
-            yield from _below(path, root, depth + 1)
+            yield from _scan(path, root, depth + 1)
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a plain file of moderate size; opening it waits for nobody and follows no link."""
+    """Return the content of a regular file of moderate size; opening it never blocks and follows no link."""
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY"):
         flags |= getattr(os, name, 0)
     try:
-        if why := _not_plain(os.lstat(path).st_mode):  # before it is opened, for that does something to some devices
+        if why := _explain_irregular(
+            os.lstat(path).st_mode
+        ):  # before it is opened, for that does something to some devices
             raise Unreadable(why)
         handle = os.open(path, flags)
     except FileNotFoundError:
@@ -79,15 +81,15 @@ def read_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         raise Unreadable(f"The file cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     with open(handle, "rb") as file:
-        if why := _not_plain(os.fstat(handle).st_mode):
+        if why := _explain_irregular(os.fstat(handle).st_mode):
             raise Unreadable(why)
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise Unreadable(f"The file has more than {MOST_BYTES >> 20} MB: clear its outputs and hand it in again.")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise Unreadable(f"The file has more than {MAX_BYTES >> 20} MB: clear its outputs and hand it in again.")
     return content
 
 
-def _not_plain(mode):
+def _explain_irregular(mode):
     if stat.S_ISREG(mode):
         return ""
     if stat.S_ISLNK(mode):
@@ -95,7 +97,7 @@ def _not_plain(mode):
     return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is no file: hand in a notebook."
 
 
-def shown(path: Path | str) -> str:
-    """A path as text that can be printed and told from any other: odd characters are escaped."""
+def printable_path(path: Path | str) -> str:
+    """Return a path as text that can be printed and is unique: odd characters are escaped."""
     text = path.as_posix() if isinstance(path, Path) else path
     return "".join(c if c.isprintable() and c != "\\" else ascii(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""From files handed in to points: one grade for each student and exercise, with the reason for it."""
+"""Grading of files that were handed in: one grade per student and exercise, with its reason."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,31 +8,31 @@ from pathlib import Path
 from labkit.exercises import chapter_of, exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
-from labkit.grading.files import Found, shown
+from labkit.grading.files import Found, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
 from labkit.grading.ledger import HandedIn, Ledger
-from labkit.grading.rebuild import chapters, setups
+from labkit.grading.rebuild import read_chapters, read_setups
 from labkit.grading.reports import write_reports
-from labkit.grading.roster import student_of
-from labkit.grading.sandbox import missing
-from labkit.grading.second_pass import second_pass
+from labkit.grading.roster import identify_student
+from labkit.grading.sandbox import explain_missing
+from labkit.grading.second_pass import run_as_programs
 from labkit.grading.submission import Submission, find_submissions, read_submission
 from labkit.grading.trusted import Task
-from labkit.grading.workers import workers_of
+from labkit.grading.workers import start_workers
 
 REPORT_EVERY_S = 5
 
 
-def handed_in(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
-    """Every file that was found at the paths, read."""
-    known = list(dict.fromkeys([*assessment.students, *assessment.collected]))
+def read_files(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
+    """Read every file that was found at the paths."""
+    students = list(dict.fromkeys([*assessment.students, *assessment.collected]))
     files = []
     for entry in found:
-        student = student_of(entry.path, entry.root, paths, known)
+        student = identify_student(entry.path, entry.root, paths, students)
         submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
-        files.append(HandedIn(shown(entry.path), student, submission or read_submission(entry.path)))
+        files.append(HandedIn(printable_path(entry.path), student, submission or read_submission(entry.path)))
     return files
 
 
@@ -41,6 +41,7 @@ def grade(
     out: Path,
     assessment: Assessment | None = None,
     seed: int | None = None,
+    *,
     cell_timeout_s: float = CELL_TIMEOUT_S,
     scheduler: str | None = None,
     run: bool = False,
@@ -49,77 +50,78 @@ def grade(
 ) -> list[Grade]:
     """Grade notebooks, or folders of them, and keep the reports in `out` up to date meanwhile.
 
-    What `out` knows of an earlier run with the same seed is not judged again. `seed` and the next ones draw the sizes
-    that all are checked on; if it is None it is that of the earlier run, or drawn.
+    Answers that an earlier run with the same seed judged in `out` are not judged again.
 
     Parameters
     ----------
     paths
-        Notebooks and folders: one folder that holds a folder for each student, or one path for each.
+        Notebooks and folders: one folder that holds a folder per student, or one path per student.
+    seed
+        Seed of the random sizes on which all are checked; if None, that of the earlier run, or a random one.
     scheduler
-        Address of the scheduler of a Dask cluster, whose workers judge; the cores of this machine if left out.
+        Address of the scheduler of a Dask cluster, whose workers judge; if None, the cores of this machine.
     run
-        Whether the answers are then run as code too, in a sandbox, which changes no points.
+        Run the answers as code too, in a sandbox, which changes no points.
     progress
-        Is told how many answers are graded, and of how many.
+        Called with the number of graded answers, and of all.
     tell
-        Is told in a sentence which folders are left out, and who is not on the roster.
+        Called with a sentence on folders that are left out, and on students who are not on the roster.
     """
     assessment = assessment or Assessment()
     out.mkdir(parents=True, exist_ok=True)
     journal = Journal(out, seed, paths)
-    found, solutions_found = find_submissions(paths)
-    for folder in dict.fromkeys(path.parent for path in solutions_found):
-        tell(f"Left out: the book's own solutions in {shown(folder)}")
-    files = handed_in(found, paths, assessment)
+    found, book_solutions = find_submissions(paths)
+    for folder in dict.fromkeys(path.parent for path in book_solutions):
+        tell(f"Left out: the book's own solutions in {printable_path(folder)}")
+    files = read_files(found, paths, assessment)
     strays = sorted({file.student for file in files} - assessment.students.keys())
     if assessment.students and strays:
         tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
     ledger = Ledger(files, assessment, journal.seed)
-    solutions = chapters()
-    texts = {chapter: setups(solutions[chapter]) for chapter in solutions}
+    chapters = read_chapters()
+    setups = {chapter: read_setups(chapters[chapter]) for chapter in chapters}
     tasks, digests = [], {}
     for file in files:
-        for task in _tasks(file):
-            read = set()
+        for task in _make_tasks(file):
+            done = set()
             for id in task.answers:
-                digests[task.key[0], id] = digest = journal.digest(texts[task.key[1]], task.answers, id)
+                digests[task.file, id] = digest = journal.digest(setups[task.chapter], task.answers, id)
                 if judgement := journal.judgement(digest):
-                    ledger.judged(task.key[0], id, judgement)
+                    ledger.add_judgement(task.file, id, judgement)
                 if judgement or id not in assessment.exercises:
-                    read.add(id)
-            tasks.append(replace(task, read=frozenset(read)))
-    reporting = _Reporting(ledger, out, files)
+                    done.add(id)
+            tasks.append(replace(task, done=frozenset(done)))
+    reporter = _Reporter(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
-    with workers_of(scheduler) as (executor, workers):
+    with start_workers(scheduler) as (executor, workers):
         limits = Limits(journal.seed, cell_timeout_s)
         progress(*ledger.progress)
-        for task, id, judgement in judge_tasks(waiting, texts, limits, executor, workers):
-            ledger.judged(task.key[0], id, judgement)
+        for task, id, judgement in judge_tasks(waiting, setups, limits, executor, workers):
+            ledger.add_judgement(task.file, id, judgement)
             if judgement is not None:
-                journal.add(digests[task.key[0], id], judgement)
+                journal.add(digests[task.file, id], judgement)
             progress(*ledger.progress)
-            reporting.now_and_then()
-        reporting.remark = missing() if run else ""
-        if run and not reporting.remark:
-            for name, id, ran in second_pass(tasks, solutions, executor):
-                ledger.ran(name, id, ran)
-                reporting.now_and_then()
-    grades = reporting.write()
+            reporter.write_if_due()
+        reporter.remark = explain_missing() if run else ""
+        if run and not reporter.remark:
+            for name, id, ran in run_as_programs(tasks, chapters, executor):
+                ledger.add_run(name, id, ran)
+                reporter.write_if_due()
+    grades = reporter.write()
     write_feedback(files, grades, out)
     return grades
 
 
-def _tasks(file: HandedIn) -> Iterator[Task]:
-    """The answers to the book's exercises, by chapter and in the book's order."""
-    known = [id for id in exercise_ids() if id in file.submission.answers]
-    for chapter in dict.fromkeys(map(chapter_of, known)):
-        answers = {id: file.submission.answers[id] for id in known if chapter_of(id) == chapter}
-        yield Task((file.name, chapter), answers)
+def _make_tasks(file: HandedIn) -> Iterator[Task]:
+    """Yield the answers to the book's exercises, one task per chapter, in the book's order."""
+    ids = [id for id in exercise_ids() if id in file.submission.answers]
+    for chapter in dict.fromkeys(map(chapter_of, ids)):
+        answers = {id: file.submission.answers[id] for id in ids if chapter_of(id) == chapter}
+        yield Task(file.name, chapter, answers)
 
 
-class _Reporting:
-    """Writes the reports again and again, and not too often."""
+class _Reporter:
+    """Writes the reports again and again, but not too often."""
 
     def __init__(self, ledger: Ledger, out: Path, files: list[HandedIn]):
         self.ledger, self.out = ledger, out
@@ -127,13 +129,13 @@ class _Reporting:
         self.written_s = 0.0
         self.remark = ""
 
-    def now_and_then(self) -> None:
-        """Write, if it is some time since."""
+    def write_if_due(self) -> None:
+        """Write if the last time is some seconds ago."""
         if time.monotonic() - self.written_s > REPORT_EVERY_S:
             self.write()
 
     def write(self) -> list[Grade]:
-        """Write what is known."""
+        """Write the grades so far."""
         grades = self.ledger.grades()
         write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, self.ledger.assessment)
         self.written_s = time.monotonic()

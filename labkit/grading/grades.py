@@ -1,53 +1,45 @@
-"""A grade: what one exercise earned, and why."""
+"""Grades: the points of an exercise, and the reason for them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MOST_SAID = 2000
+MAX_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
 class Grade:
-    """What one exercise of a student earned; a file without any answer has a row with no exercise.
-
-    `points` is None where an answer could not be graded. `reason` is a word or two, those of the verdict where there
-    is one; `line` and `launch` are what the message speaks of, `hidden` that nobody else knows what that run was on.
-    `seed` drew the sizes of the checks: grading with it draws them again. `note` is what the teacher should know
-    besides, `late` what lateness cost, `by_hand` what the teacher says who gave the points, `ran` what became of the
-    answer when it was run as code, which changes no points. `verbatim` says that a right answer is the book's own,
-    word for word: only the teacher is told.
-    """
+    """The points of one exercise of a student, or a row for a file without any answer."""
 
     student: str
-    submission: str
-    exercise: str
-    points: float | None
+    submission: str  # the file
+    exercise: str  # "": the file has no answer
+    points: float | None  # None: the answer could not be graded
     out_of: float
     message: str
-    seed: int | None = None
-    reason: str = ""
-    line: int | None = None
-    launch: str = ""
-    hidden: bool = False
-    note: str = ""
-    ran: str = ""
-    late: str = ""
-    by_hand: str = ""
-    verbatim: bool = False
+    seed: int | None = None  # of the sizes: grading with it draws the same ones
+    reason: str = ""  # a word or two, those of the verdict if there is one
+    line: int | None = None  # of the answer, that the message is about
+    launch: str = ""  # the run that the message is about
+    hidden: bool = False  # the sizes of that run are known only to the grader
+    note: str = ""  # for the teacher
+    ran: str = ""  # the result of running the answer as code, which changes no points
+    late: str = ""  # the cost of lateness
+    by_hand: str = ""  # the words of a teacher who gave the points
+    verbatim: bool = False  # a right answer is the book's own, word for word; only the teacher sees this
 
     @property
     def said(self) -> str:
-        """All that is said of the points: the teacher's words first, then those of the judge."""
+        """All messages on the points: the teacher's words first, then the judge's."""
         return "\n".join(filter(None, [self.by_hand, self.message, self.note, self.late]))
 
 
-def printable(text: str) -> str:
-    """A text without characters that a terminal, XML or a reader's eye would take for something else."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:MOST_SAID])
+def make_printable(text: str) -> str:
+    """Replace characters that a terminal, XML or a reader would take for something else."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:MAX_CHARACTERS])
 
 
-def totals(grades: Iterable[Grade]) -> dict[str, tuple[float, float]]:
-    """Points and points to be had, by student."""
+def sum_points(grades: Iterable[Grade]) -> dict[str, tuple[float, float]]:
+    """Return the points and the possible points of each student."""
     sums: dict[str, tuple[float, float]] = {}
     for row in grades:
         points, out_of = sums.get(row.student, (0, 0))

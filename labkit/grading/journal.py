@@ -1,4 +1,4 @@
-"""What was judged, on disk as it comes: an interrupted run goes on, and only answers that changed are judged anew."""
+"""A journal of judgements on disk, with which an interrupted run goes on and only changed answers are judged again."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from secrets import randbits
 from typing import Any
 
 from labkit import places
-from labkit.grading.files import shown
+from labkit.grading.files import printable_path
 from labkit.grading.judge import Judgement
 from labkit.grading.roster import RosterError
 
@@ -24,48 +24,49 @@ class Journal:
     Raises
     ------
     RosterError
-        The folder has the grades of other work than `of`, which would be lost.
+        The folder has grades of other paths, which would be lost.
     """
 
-    def __init__(self, folder: Path, seed: int | None = None, of: Iterable[Path] = ()):
+    def __init__(self, folder: Path, seed: int | None = None, paths: Iterable[Path] = ()):
         self.path = folder / FILE
-        self.known: dict[str, dict] = {}
+        self.judgements: dict[str, dict] = {}  # by digest
         self.seed: Any = seed
-        work, before = sorted(str(path.absolute()) for path in of), None
+        work, before = sorted(str(path.absolute()) for path in paths), None
         for line in self._lines():
             before = line.get("of", before)
             if seed is None:
                 self.seed = line.get("seed", self.seed)
             if "answer" in line:
-                self.known[line["answer"]] = line
+                self.judgements[line["answer"]] = line["judgement"]
         if self.seed is None:
             self.seed = randbits(32)
         if before not in (None, work):
+            others = ", ".join(map(printable_path, before))
             raise RosterError(
-                f"{folder} has the grades of {', '.join(map(shown, before))}: grade the same again, where what was "
-                "judged stays judged, or give another folder with --out"
+                f"{folder} has the grades of {others}: grade the same again, where what was judged stays judged, or "
+                "give another folder with --out"
             )
         self._append({"seed": self.seed, "of": work})
 
     def judgement(self, digest: str) -> Judgement | None:
-        """What was said of an answer before."""
-        line = self.known.get(digest)
-        return Judgement(**line["judgement"]) if line else None
+        """Return the earlier judgement of an answer, if there is one."""
+        fields = self.judgements.get(digest)
+        return Judgement(**fields) if fields else None
 
     def add(self, digest: str, judgement: Judgement) -> None:
-        """Keep a judgement; it is on the disk when this returns."""
-        line = {"answer": digest, "judgement": asdict(judgement)}
-        self.known[digest] = line
-        self._append(line)
+        """Record a judgement; it is on the disk when this returns."""
+        self.judgements[digest] = asdict(judgement)
+        self._append({"answer": digest, "judgement": self.judgements[digest]})
 
     def digest(self, setups: Sequence[str], answers: Mapping[str, str], id: str) -> str:
-        """Stands for an answer with all that decides on it: seed, rules, and what the cells before it define."""
+        """Hash an answer with all that decides on it: seed, rules, and the cells before it."""
         ids = list(answers)
-        read = [[other, answers[other]] for other in ids[: ids.index(id) + 1]]
-        return hashlib.sha256(json.dumps([self.seed, _rules(), list(setups), read]).encode()).hexdigest()
+        cells = [[other, answers[other]] for other in ids[: ids.index(id) + 1]]
+        content = json.dumps([self.seed, _hash_package(), list(setups), cells])
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def _lines(self):
-        """The whole lines; the last may have been cut off."""
+        """Yield the complete lines; the last may have been cut off."""
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines(keepends=True):
                 if line.endswith("\n"):
@@ -90,8 +91,8 @@ class Journal:
 
 
 @cache
-def _rules() -> str:
-    """Changes with whatever could change a judgement: all of this package."""
+def _hash_package() -> str:
+    """Hash all of this package, which decides on judgements."""
     digest = hashlib.sha256()
     for path in sorted(places.PACKAGE.rglob("*.py")):
         digest.update(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Judges the answers of a class: in batches, each under nbval in a fresh kernel, resumed where one hangs or dies."""
+"""The judging of a class: batches of answers, each under nbval in a fresh kernel, resumed if one hangs or dies."""
 
 import json
 from collections import deque
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 
-from labkit.grading.grades import printable
+from labkit.grading.grades import make_printable
 from labkit.grading.judge import NOT_SOLVED, SOLVED, Judgement
 from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import START, Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
-MOST_TASKS = 48  # in a batch: a kernel takes some seconds to start, which they share
+MAX_TASKS = 48  # per batch, which shares the seconds that a kernel takes to start
 TRIES = 3
 
 
@@ -22,7 +22,7 @@ class CannotJudge(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What the answers of one run are judged with."""
+    """The seed and the time limit of one run."""
 
     seed: int
     cell_timeout_s: float = CELL_TIMEOUT_S
@@ -30,29 +30,33 @@ class Limits:
 
 @dataclass(frozen=True)
 class Batch:
-    """Tasks for one kernel; `lost` kernels in a row ended on the first answer of a lone task."""
+    """Tasks for one kernel; the last `lost` kernels all ended on the first answer of a single task."""
 
     tasks: tuple[Task, ...]
     lost: int = 0
 
     @property
-    def now(self) -> tuple[Task, ...]:
-        """What its kernel is given: after a loss the first answer alone, so that no other is blamed."""
+    def current(self) -> tuple[Task, ...]:
+        """The tasks of its kernel: after a loss only the first answer, so that no other is blamed."""
         if not self.lost:
             return self.tasks
         (task,) = self.tasks
-        return (replace(task, answers=_up_to(task.answers, task.pending[0])),)
+        return (replace(task, answers=_take_until(task.answers, task.pending[0])),)
 
 
 def judge_tasks(
     tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], limits: Limits, executor: Executor, workers: int
 ) -> Iterator[tuple[Task, str, Judgement | None]]:
-    """Task, exercise and judgement of every answer, as they come; no judgement where none could be had in three tries.
+    """Yield the task, exercise and judgement of every answer, as they come.
 
-    An answer loses by a hang alone: in a kernel of its own. One whose kernel dies again and again has no judgement.
-    Where the judge would not start without any answer either, none is to blame: that raises CannotJudge.
+    Only an answer that hangs in a kernel of its own fails for that. One whose kernel dies three times has no judgement.
+
+    Raises
+    ------
+    CannotJudge
+        The judge does not start without any answer either.
     """
-    waiting = deque(_batches(list(tasks), workers))
+    waiting = deque(_make_batches(list(tasks), workers))
     running: dict[Future, Batch] = {}
     while waiting or running:
         while waiting:
@@ -63,17 +67,17 @@ def judge_tasks(
             batch = running.pop(future)
             results = {} if future.exception() else future.result()
             if START not in results or not results[START].passed:
-                _require_a_start(setups, limits, executor)
-            yield from _judged(batch, results, limits, waiting)
+                _require_start(setups, limits, executor)
+            yield from _read_results(batch, results, limits, waiting)
 
 
 def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits) -> dict[str, CellResult]:
-    """The results of a batch by cell; runs in a worker, which may be on another machine."""
-    return run_notebook(trusted_notebook(batch.now, setups, limits.seed), limits.cell_timeout_s)
+    """Return the results of a batch by cell; runs in a worker, which may be on another machine."""
+    return run_notebook(trusted_notebook(batch.current, setups, limits.seed), limits.cell_timeout_s)
 
 
-def _require_a_start(setups, limits, executor):
-    """Raise CannotJudge where a notebook without answers does not start."""
+def _require_start(setups, limits, executor):
+    """Raise CannotJudge if a notebook without answers does not start."""
     for _ in range(TRIES):
         try:
             start = executor.submit(run_batch, Batch(()), setups, limits).result()[START]
@@ -81,64 +85,65 @@ def _require_a_start(setups, limits, executor):
             start = CellResult(False, False, True, f"{type(error).__name__}: {error}")
         if start.passed:
             return
-    said = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
+    output = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
     raise CannotJudge(
         "The judge does not start on this machine, which is no fault of the answers: install labkit and the packages "
-        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{printable(said)}"
+        f"that it needs anew, then run this again; what is graded stays so. It said last:\n{make_printable(output)}"
     )
 
 
-def _batches(tasks, workers):
-    """Tasks of the same chapter stand together, which spares a kernel the preparations for another."""
-    tasks = sorted(tasks, key=lambda task: task.key[1])
-    size = max(1, min(MOST_TASKS, -(-len(tasks) // workers)))
+def _make_batches(tasks, workers):
+    """Group tasks by chapter, which saves a kernel the setup of others."""
+    tasks = sorted(tasks, key=lambda task: task.chapter)
+    size = max(1, min(MAX_TASKS, -(-len(tasks) // workers)))
     return [Batch(tuple(tasks[first : first + size])) for first in range(0, len(tasks), size)]
 
 
-def _judged(batch, results, limits, waiting):
-    """The judgements in the results; what is left is put among the waiting, a task whose kernel broke by itself."""
-    cells = answer_cells(batch.now)
-    judged = {cell: found for cell in cells if (found := _judgement(results.get(cell))) is not None}
+def _read_results(batch, results, limits, waiting):
+    """Yield the judgements in the results; queue the tasks that are left, alone the one whose kernel broke."""
+    cells = answer_cells(batch.current)
+    judgements = {cell: _read_judgement(results.get(cell)) for cell in cells}
+    judged = {cell: judgement for cell, judgement in judgements.items() if judgement is not None}
     for cell, judgement in judged.items():
         yield *cells[cell], judgement
     done = {(cells[cell][0].key, cells[cell][1]) for cell in judged}
-    left = [replace(task, read=task.read | {id for key, id in done if key == task.key}) for task in batch.tasks]
-    left = [task for task in left if task.pending]
+    tasks = [replace(task, done=task.done | {id for key, id in done if key == task.key}) for task in batch.tasks]
+    remaining = [task for task in tasks if task.pending]
     broken = next((cell for cell in cells if cell not in judged), None)
     if len(batch.tasks) > 1 and broken is not None:
-        waiting.append(Batch(tuple(task for task in left if task.key == cells[broken][0].key)))
-        left = [task for task in left if task.key != cells[broken][0].key]
-    elif broken is not None and not judged:  # the first answer of a lone task
-        (task,), (_, id) = left, cells[broken]
+        waiting.append(Batch(tuple(task for task in remaining if task.key == cells[broken][0].key)))
+        remaining = [task for task in remaining if task.key != cells[broken][0].key]
+    elif broken is not None and not judged:  # the first answer of a single task
+        (task,), (_, id) = remaining, cells[broken]
         hung = broken in results and results[broken].hung
         if not hung and batch.lost + 1 < TRIES:
             waiting.append(Batch((task,), batch.lost + 1))
             return
-        yield task, id, _too_slow(limits) if hung else None
-        left = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
-    left = [task for task in left if task.pending]
-    if left:
-        waiting.append(Batch(tuple(left)))
+        yield task, id, _make_timeout_judgement(limits) if hung else None
+        remaining = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
+    remaining = [task for task in remaining if task.pending]
+    if remaining:
+        waiting.append(Batch(tuple(remaining)))
 
 
-def _up_to(answers, last):
+def _take_until(answers, last):
     ids = list(answers)
     return {id: answers[id] for id in ids[: ids.index(last) + 1]}
 
 
-def _too_slow(limits):
+def _make_timeout_judgement(limits):
     message = f"The judge took longer than {limits.cell_timeout_s:g} s over this answer: make it smaller or simpler."
     return Judgement("too slow", message)
 
 
-def _judgement(result: CellResult | None) -> Judgement | None:
-    """What a cell says, where nbval's comparison and the words of the judge agree; points are nbval's alone."""
+def _read_judgement(result: CellResult | None) -> Judgement | None:
+    """Read a cell's judgement if nbval's comparison and the judge's words agree; points are only nbval's."""
     if result is None or result.hung or result.dead:
         return None
     if result.passed:
         return Judgement(SOLVED, "Solved.")
-    said, _, rest = result.said.partition("\n")
+    outcome, _, details = result.said.partition("\n")
     try:
-        return Judgement(**json.loads(rest)) if said == NOT_SOLVED else None
+        return Judgement(**json.loads(details)) if outcome == NOT_SOLVED else None
     except ValueError:
         return None

@@ -1,17 +1,17 @@
-"""The rows of a class: which exercises of whose files are graded, and what is known of each so far."""
+"""The ledger of a class: one row per file and graded exercise, with what is known of it so far."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from labkit.exercises import chapter_of, place
+from labkit.exercises import chapter_of, position
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
-from labkit.grading.grades import Grade, printable
+from labkit.grading.grades import Grade, make_printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
 from labkit.grading.reports.page import Picture
 from labkit.grading.submission import Submission
-from labkit.grading.verbatim import stands_in_the_book
+from labkit.grading.verbatim import is_book_solution
 
 PENDING = "pending"
 MISSING = "Missing: no cell has this exercise's id; write into the cells that the chapter came with."
@@ -19,7 +19,7 @@ MISSING = "Missing: no cell has this exercise's id; write into the cells that th
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A file, whose it is, and the name that it has in reports."""
+    """A file with its student and its name in reports."""
 
     name: str
     student: str
@@ -27,7 +27,7 @@ class HandedIn:
 
 
 class Ledger:
-    """The rows of all files, whose points come in one after the other."""
+    """The rows of all files, to which judgements are added one after the other."""
 
     def __init__(self, files: list[HandedIn], assessment: Assessment, seed: int):
         self.assessment, self.seed = assessment, seed
@@ -35,24 +35,24 @@ class Ledger:
         self.rows: dict[tuple[str, str], Grade] = {}
         self.pictures: dict[tuple[str, str], Picture] = {}
         for file in files:
-            for row in self._before(file):
+            for row in self._make_rows(file):
                 self.rows[row.submission, row.exercise] = row
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many rows are graded, and of how many."""
+        """The number of graded rows, and of all rows."""
         return sum(row.reason != PENDING for row in self.rows.values()), len(self.rows)
 
-    def _before(self, file: HandedIn) -> Iterator[Grade]:
-        """What can be told from the file alone."""
+    def _make_rows(self, file: HandedIn) -> Iterator[Grade]:
+        """Yield the rows of a file before its answers are judged."""
         submission = file.submission
-        seen = {*submission.answers, *submission.refused}
-        present = {submission.chapter} | {chapter_of(id) for id in seen}
-        asked = [id for id in self.assessment.exercises if chapter_of(id) in present]
-        if not asked:
+        found = {*submission.answers, *submission.refused}
+        chapters = {submission.chapter} | {chapter_of(id) for id in found}
+        ids = [id for id in self.assessment.exercises if chapter_of(id) in chapters]
+        if not ids:
             complaint = submission.complaint or "The notebook holds no exercise that is graded here."
             yield self._row(file, "", 0, 0, complaint, "unreadable")
-        for id in asked:
+        for id in ids:
             worth = self.assessment.worth(id)
             if id in submission.answers:
                 yield self._row(file, id, None, worth, "Not graded yet.", PENDING)
@@ -62,60 +62,57 @@ class Ledger:
                 yield self._row(file, id, 0, worth, MISSING, "missing")
 
     def _row(self, file, id, points, out_of, message, reason, **more):
-        row = Grade(file.student, file.name, id, points, out_of, printable(message), self.seed, reason, **more)
+        row = Grade(file.student, file.name, id, points, out_of, make_printable(message), self.seed, reason, **more)
         if id in file.submission.recovered:
-            row = policy.noted(row, "The cell had lost its id and was found by its function.")
+            row = policy.add_note(row, "The cell had lost its id and was found by its function.")
         return row
 
-    def judged(self, name: str, id: str, judgement: Judgement | None) -> None:
-        """Put a judgement into its row, if the exercise is of the assignment."""
+    def add_judgement(self, name: str, id: str, judgement: Judgement | None) -> None:
+        """Put a judgement into its row if the exercise is part of the assignment."""
         if (name, id) not in self.rows:
             return
-        file, most = self.files[name], self.assessment.worth(id)
+        file, worth = self.files[name], self.assessment.worth(id)
         if judgement is None:
             message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
-            self.rows[name, id] = self._row(file, id, None, most, message, "not graded")
+            self.rows[name, id] = self._row(file, id, None, worth, message, "not graded")
             return
         solved = judgement.reason == SOLVED
-        points = most if solved else 0
+        points = worth if solved else 0
         more = {
             "line": judgement.line,
-            "launch": printable(judgement.launch),
+            "launch": make_printable(judgement.launch),
             "hidden": judgement.hidden,
-            "verbatim": solved and stands_in_the_book(id, file.submission.answers[id]),
+            "verbatim": solved and is_book_solution(id, file.submission.answers[id]),
         }
-        self.rows[name, id] = self._row(file, id, points, most, judgement.message, judgement.reason, **more)
+        self.rows[name, id] = self._row(file, id, points, worth, judgement.message, judgement.reason, **more)
         if judgement.picture and not judgement.hidden:
-            self.pictures[name, id] = Picture(judgement.picture, printable(judgement.pictured))
+            self.pictures[name, id] = Picture(judgement.picture, make_printable(judgement.pictured))
 
-    def ran(self, name: str, id: str, ran: str) -> None:
-        """Note what became of an answer that was run."""
+    def add_run(self, name: str, id: str, result: str) -> None:
+        """Put the result of running an answer as code into its row."""
         if (name, id) in self.rows:
-            self.rows[name, id] = replace(self.rows[name, id], ran=printable(ran))
+            self.rows[name, id] = replace(self.rows[name, id], ran=make_printable(result))
 
     def grades(self) -> list[Grade]:
-        """The rows as they stand: one for each student and exercise, missing ones too, by the teacher's rules."""
+        """Return the rows by the teacher's rules so far: one per student and exercise, missing ones too."""
         rows = list(self.rows.values())
         if self.assessment.deadline:
             collected = self.assessment.collected
-            rows = [self.assessment.deadline.applied(row, collected.get(row.student)) for row in rows]
-        rows = policy.best(rows)
-        rows += self._absent(rows)
+            rows = [self.assessment.deadline.apply(row, collected.get(row.student)) for row in rows]
+        rows = policy.choose_best(rows)
+        rows += self._make_absent_rows(rows)
         if self.assessment.by_hand:
-            rows = policy.by_hand(rows, self.assessment.by_hand)
-        return sorted(rows, key=lambda row: (row.student, place(row.exercise), row.submission))
+            rows = policy.apply_points_by_hand(rows, self.assessment.by_hand)
+        return sorted(rows, key=lambda row: (row.student, position(row.exercise), row.submission))
 
-    def _absent(self, rows):
-        """Rows for what a student of the roster did not hand in."""
-        wanted = (
-            self.assessment.exercises
-            if self.assessment.points
-            else sorted({row.exercise for row in rows} - {""}, key=place)
-        )
-        there = {(row.student, row.exercise) for row in rows}
-        present = {row.student for row in rows} if self.assessment.points else set()
-        for student in dict.fromkeys([*self.assessment.students, *sorted(present)]):
+    def _make_absent_rows(self, rows):
+        """Yield rows for what a student of the roster did not hand in."""
+        handed_in = {(row.student, row.exercise) for row in rows}
+        ids, students = sorted({row.exercise for row in rows} - {""}, key=position), []
+        if self.assessment.points:
+            ids, students = self.assessment.exercises, sorted({row.student for row in rows})
+        for student in dict.fromkeys([*self.assessment.students, *students]):
             collected = self.assessment.collected.get(student)
-            why = printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
-            for id in [id for id in wanted if (student, id) not in there] if wanted else []:
+            why = make_printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
+            for id in [id for id in ids if (student, id) not in handed_in]:
                 yield Grade(student, "", id, 0, self.assessment.worth(id), why, self.seed, "missing")

@@ -1,4 +1,4 @@
-"""A pytest plugin that writes down how each notebook cell fared, one line of JSON a cell, and ends with the kernel."""
+"""A pytest plugin that writes the result of each notebook cell as a line of JSON, and ends with the kernel."""
 
 import json
 import time
@@ -11,17 +11,17 @@ from nbval.kernel import RunningKernel
 
 from labkit.grading.process import tie_to_parent
 
-MOST_CHARACTERS = 300_000  # more than any judgement has as JSON, of which a part is none
+MAX_CHARACTERS = 300_000  # more than any judgement's JSON, which must not be cut
 POLL_S = 1
 
 
 class Kernel(RunningKernel):
-    """A kernel that nobody waits for once it is dead; `died` says that it was no timeout, which nbval takes it for."""
+    """A kernel for which no one waits once it is dead; `died` tells that from a timeout, which nbval does not."""
 
     died = False
 
     def get_message(self, stream, timeout=None):
-        """The next message, within the timeout and the kernel's life."""
+        """Return the next message within the timeout and the kernel's life."""
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         while True:
             left = end - time.monotonic()
@@ -32,14 +32,14 @@ class Kernel(RunningKernel):
                     raise
 
     def interrupt(self):
-        """Stop what takes too long, if there is anything left to stop."""
+        """Stop what takes too long, if the kernel lives."""
         self.died = not self.is_alive()
         if not self.died:
             super().interrupt()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--cell-results", type=Path, help="file that receives one JSON line a cell")
+    parser.addoption("--cell-results", type=Path, help="file that receives one JSON line per cell")
 
 
 def pytest_configure(config):
@@ -59,22 +59,22 @@ def pytest_runtest_makereport(item, call):
             "passed": call.when == "call" and report.outcome == "passed",
             "hung": hung,
             "dead": dead and not hung,
-            "said": _said(item.test_outputs or ()),
+            "said": _last_output(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
-            file.write(f"\n{json.dumps(line)}\n")  # a line of its own, whatever stands before it
+            file.write(f"\n{json.dumps(line)}\n")  # a new line even after a cut-off one
         if dead or hung:
             item.session.shouldstop = "the kernel hangs or is dead"
     return report
 
 
-def _said(outputs):
-    """The cell's last error or displayed text, cut where it is endless."""
+def _last_output(outputs):
+    """Return the cell's last error or displayed text, cut if it is too long."""
     for output in reversed(outputs):
         if output.output_type == "error":
-            return f"{output.ename}: {output.evalue}"[:MOST_CHARACTERS]
+            return f"{output.ename}: {output.evalue}"[:MAX_CHARACTERS]
         if output.output_type == "stream":
-            return output.text[:MOST_CHARACTERS]
+            return output.text[:MAX_CHARACTERS]
         if "data" in output:
-            return str(output.data.get("text/plain", ""))[:MOST_CHARACTERS]
+            return str(output.data.get("text/plain", ""))[:MAX_CHARACTERS]
     return ""

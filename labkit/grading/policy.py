@@ -1,4 +1,4 @@
-"""What the teacher decides on top of the judge: deadline, points given by hand, and which of several answers counts."""
+"""The teacher's rules on top of the judge: deadline, points by hand, and the best of several answers."""
 
 import math
 from collections.abc import Iterable
@@ -8,19 +8,19 @@ from pathlib import Path
 
 from labkit.exercises.contents import current_id
 from labkit.grading.collected import Collected
-from labkit.grading.grades import Grade, printable
+from labkit.grading.grades import Grade, make_printable
 from labkit.grading.roster import RosterError, read_table
 
 DAY_S = 24 * 60 * 60
 
 
-def time_of(text: str) -> datetime:
-    """A time in ISO 8601, by this machine's clock where it names no zone; a day alone means its end.
+def parse_time(text: str) -> datetime:
+    """Parse a time in ISO 8601, in this machine's zone if it names none; a day alone means its end.
 
     Raises
     ------
     ValueError
-        It is none.
+        The text is not a time.
     """
     try:
         time = datetime.fromisoformat(text)
@@ -32,13 +32,13 @@ def time_of(text: str) -> datetime:
 
 @dataclass(frozen=True)
 class Deadline:
-    """When work is due, and the share of the points that each day begun after it costs."""
+    """A deadline, and the percentage of the points that each started day after it costs."""
 
     due: datetime
     percent_a_day: float = 100
 
-    def applied(self, row: Grade, collected: Collected | None) -> Grade:
-        """The row with what lateness costs, by the time of the commit; one without points has none to lose."""
+    def apply(self, row: Grade, collected: Collected | None) -> Grade:
+        """Subtract the cost of lateness from a row, by the time of the commit; a row without points stays."""
         if row.points == 0:
             return row
         committed = collected and collected.time
@@ -54,20 +54,20 @@ class Deadline:
         return replace(row, points=points, late=f"Late by {days} {unit}: {share:.0%} of the points count.")
 
 
-def best(rows: Iterable[Grade]) -> list[Grade]:
-    """One row for each student and exercise: of several answers the one with the most points counts.
+def choose_best(rows: Iterable[Grade]) -> list[Grade]:
+    """Choose one row per student and exercise: the answer with the most points.
 
-    One that could not be graded counts before one without full points, so that somebody looks at it. Rows without an
-    exercise stay: they speak of a file.
+    An answer that could not be graded wins over one without full points, so that a teacher looks at it. Rows without
+    an exercise stay: they are about a file.
     """
     groups: dict[tuple[str, str], list[Grade]] = {}
     for row in rows:
         key = (row.student, row.exercise) if row.exercise else (row.student, f" {row.submission}")
         groups.setdefault(key, []).append(row)
-    return [_best(group) for group in groups.values()]
+    return [_choose_best_row(group) for group in groups.values()]
 
 
-def _best(rows):
+def _choose_best_row(rows):
     def rank(row):
         if row.points is None:
             return row.out_of - 0.001, True
@@ -75,18 +75,18 @@ def _best(rows):
 
     answered = [row for row in rows if row.reason != "missing"]
     chosen = max(rows, key=rank)
-    return noted(chosen, f"The best of {len(answered)} answers.") if len(answered) > 1 else chosen
+    return add_note(chosen, f"The best of {len(answered)} answers.") if len(answered) > 1 else chosen
 
 
-def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
-    """The rows with the points of a CSV: student, exercise, points, and if need be comment and extra.
+def apply_points_by_hand(rows: list[Grade], table: Path) -> list[Grade]:
+    """Give rows the points of a CSV with student, exercise, points, and optionally comment and extra.
 
-    Points below 0 or above the exercise's need a word in the column `extra`. Lateness takes nothing from them.
+    Points below 0 or above the exercise's need a word in the column `extra`. Lateness does not reduce them.
     """
-    given = {}
+    by_row = {}
     worth = {(row.student, row.exercise): row.out_of for row in rows}
     for line in read_table(table, "student", "exercise", "points"):
-        points = _points(line["points"], table)
+        points = _parse_points(line["points"], table)
         student, id = key = line["student"].strip(), current_id(line["exercise"].strip())
         if key not in worth:
             raise RosterError(f"{table}: {student} has no exercise {id}; there is no such row in the grades")
@@ -95,16 +95,16 @@ def by_hand(rows: list[Grade], table: Path) -> list[Grade]:
                 f"{table}: {student} gets {points:g} of {worth[key]:g} points for {id}; give 0 to {worth[key]:g}, or "
                 "write `yes` into a column `extra`"
             )
-        given[key] = points, printable(f"Points given by hand. {line.get('comment', '')}".strip())
+        by_row[key] = points, make_printable(f"Points given by hand. {line.get('comment', '')}".strip())
     return [
-        replace(row, points=given[key][0], by_hand=given[key][1], late="")
-        if (key := (row.student, row.exercise)) in given
+        replace(row, points=by_row[key][0], by_hand=by_row[key][1], late="")
+        if (key := (row.student, row.exercise)) in by_row
         else row
         for row in rows
     ]
 
 
-def _points(written, table):
+def _parse_points(written, table):
     try:
         points = float(written)
     except ValueError:
@@ -114,6 +114,6 @@ def _points(written, table):
     return points
 
 
-def noted(row: Grade, note: str) -> Grade:
-    """The row with one more note."""
-    return replace(row, note=f"{row.note} {printable(note)}".strip())
+def add_note(row: Grade, note: str) -> Grade:
+    """Add a note to a row."""
+    return replace(row, note=f"{row.note} {make_printable(note)}".strip())

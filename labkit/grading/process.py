@@ -1,4 +1,4 @@
-"""Child processes that end: with their parent, within their limits, and with all of their own children."""
+"""Child processes that end with their parent, within their limits, and with all of their own children."""
 
 import contextlib
 import ctypes
@@ -15,14 +15,14 @@ import psutil
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 KERNEL_BYTES = 6 << 30
-MACHINE_KEEPS = 0.04  # of its memory, whoever takes the rest
+MIN_FREE_SHARE = 0.04  # of the machine's memory
 POLL_S = 0.1
 _running: set[subprocess.Popen] = set()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a child and its own children may take together."""
+    """The resources that a child and its own children may use together."""
 
     seconds: float
     processes: int | None = None
@@ -31,16 +31,16 @@ class Limits:
 
 
 def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], limits: Limits) -> tuple[int | None, str]:
-    """Run a command; its exit status, None where it broke a limit, and the last of what it printed."""
+    """Run a command; return its exit status (None if it broke a limit) and the end of its output."""
     end_s = time.monotonic() + limits.seconds
-    with (folder / "printed").open("a+b") as printed:  # so that what opens it anew adds to it as well
+    with (folder / "printed").open("a+b") as printed:  # a program that opens the file again appends, too
         child = subprocess.Popen(
             command, cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL, stdout=printed, stderr=printed
         )
         _running.add(child)
         try:
-            while (status := _status(child)) is None:
-                if time.monotonic() > end_s or _takes_too_much(child, limits):
+            while (status := _poll(child)) is None:
+                if time.monotonic() > end_s or _breaks_limit(child, limits):
                     break
         finally:
             end(child)
@@ -49,47 +49,47 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], li
         return status, printed.read().decode(errors="replace")
 
 
-def _status(child):
+def _poll(child):
     try:
         return child.wait(POLL_S)
     except subprocess.TimeoutExpired:
         return None
 
 
-def _takes_too_much(child, limits):
+def _breaks_limit(child, limits):
     if limits.processes is None and limits.memory_bytes is None:
         return False
-    family = _family(child)
-    if limits.processes is not None and len(family) > limits.processes:
+    processes = _process_tree(child)
+    if limits.processes is not None and len(processes) > limits.processes:
         return True
-    taken = 0
-    for process in family:
+    used_bytes = 0
+    for process in processes:
         with contextlib.suppress(psutil.Error):
-            taken += process.memory_info().rss
-    return limits.memory_bytes is not None and (taken > limits.memory_bytes or _machine_is_full())
+            used_bytes += process.memory_info().rss
+    return limits.memory_bytes is not None and (used_bytes > limits.memory_bytes or _is_memory_full())
 
 
-def _machine_is_full():
-    """Whether memory runs out; what is shared and not mapped, no process is charged with."""
+def _is_memory_full():
+    """Tell whether memory runs out; shared memory that is not mapped is not in any process's count."""
     memory = psutil.virtual_memory()
-    return memory.available < MACHINE_KEEPS * memory.total
+    return memory.available < MIN_FREE_SHARE * memory.total
 
 
 def end(child: subprocess.Popen) -> None:
-    """Kill a process and all that it started, in whatever session they are."""
-    for process in _family(child):
+    """Kill a process and all that it started, in any session."""
+    for process in _process_tree(child):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     child.wait()
 
 
 def end_all() -> None:
-    """End every command that runs, for the sake of those who wait for this process to stop."""
+    """End every running command, so that this process can stop at once."""
     for child in list(_running):
         end(child)
 
 
-def _family(child):
+def _process_tree(child):
     try:
         parent = psutil.Process(child.pid)
         return [parent, *parent.children(recursive=True)]
@@ -98,17 +98,17 @@ def _family(child):
 
 
 def tie_to_parent() -> None:
-    """Let the kernel kill this process when its parent dies; where it cannot, nothing."""
+    """Let the operating system kill this process when its parent dies, if it can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def limit_memory(most_bytes: int = KERNEL_BYTES) -> None:
-    """Let this process fail with a MemoryError before the machine runs out of memory."""
+def limit_memory(max_bytes: int = KERNEL_BYTES) -> None:
+    """Make this process fail with a MemoryError before the machine runs out of memory."""
     if sys.platform == "linux":
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+        limit = max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

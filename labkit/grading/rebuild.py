@@ -1,4 +1,4 @@
-"""The book's chapters, and a learner's answers put into one of them."""
+"""The book's chapters, and chapters rebuilt with a learner's answers."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,36 +7,36 @@ import nbformat
 
 from labkit import places
 from labkit.book.chapter import exercise_cell_id
-from labkit.checking.given import is_setup
+from labkit.checking.setup_cells import is_setup_cell
 from labkit.exercises import exercise_ids
 from labkit.exercises.contents import NOTEBOOKS, slug_of
 
 
 @cache
-def chapters() -> dict[str, nbformat.NotebookNode]:
-    """The blank notebook of each chapter that has exercises, by its slug."""
+def read_chapters() -> dict[str, nbformat.NotebookNode]:
+    """Read the blank notebook of each chapter that has exercises, by its slug."""
     return _read(places.folder("notebooks"))
 
 
 @cache
-def solved_chapters() -> dict[str, nbformat.NotebookNode]:
-    """The solved ones, as far as this copy of the book has them."""
+def read_solved_chapters() -> dict[str, nbformat.NotebookNode]:
+    """Read the solved notebooks, as far as this copy of the book has them."""
     return _read(places.folder("notebooks") / "solutions")
 
 
 def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbformat.NotebookNode:
-    """The part of a chapter that runs these answers: setup cells and answers."""
+    """Make the part of a chapter that runs these answers: setup cells and answers."""
     answer_of = {exercise_cell_id(exercise): answer for exercise, answer in answers.items()}
     cells = []
     for cell in chapter.cells:
-        if cell.id in answer_of or is_setup(cell):
+        if cell.id in answer_of or is_setup_cell(cell):
             cells.append(nbformat.from_dict({**cell, "source": answer_of.get(cell.id, cell.source)}))
     return nbformat.v4.new_notebook(cells=cells, metadata=chapter.metadata)
 
 
-def setups(chapter: nbformat.NotebookNode) -> list[str]:
-    """The text of the chapter's setup cells."""
-    return [cell.source for cell in chapter.cells if is_setup(cell)]
+def read_setups(chapter: nbformat.NotebookNode) -> list[str]:
+    """Return the text of the chapter's setup cells."""
+    return [cell.source for cell in chapter.cells if is_setup_cell(cell)]
 
 
 def _read(folder):

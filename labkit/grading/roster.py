@@ -1,18 +1,18 @@
-"""Who should have handed in, and whose a file is."""
+"""The students of a class, and the student of each file."""
 
 import csv
 from io import StringIO
 from pathlib import Path
 
-from labkit.grading.files import shown
+from labkit.grading.files import printable_path
 
 
 class RosterError(Exception):
-    """A list of the teacher's that cannot be used; the message says what to do."""
+    """A list of the teacher cannot be used; the message says what to do."""
 
 
 def read_roster(path: Path) -> dict[str, dict[str, str]]:
-    """The students of a CSV with a column `student`, each with what its further columns hold."""
+    """Read the students of a CSV with a column `student`, each with its further columns."""
     students: dict[str, dict[str, str]] = {}
     for row in read_table(path, "student"):
         if student := row.pop("student").strip():
@@ -22,10 +22,9 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
 
 
 def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
-    """The rows of a teacher's CSV, which has these columns at least; names of columns in small letters.
+    """Read a teacher's CSV, which has at least these columns; their names become lower case.
 
-    Fields are parted by commas, or by semicolons where the first line has no comma, as spreadsheets of some countries
-    write them.
+    The separator is a comma, or a semicolon if the first line has no comma, as spreadsheets of some countries write.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -36,21 +35,21 @@ def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
         raise RosterError(f"{path} cannot be read: {error}") from error
     names = [name.strip().casefold() for name in names]
     if missing := [name for name in columns if name not in names]:
-        there = f"the first line has {', '.join(filter(None, names)) or 'none'}"
-        raise RosterError(f"{path} has no column `{missing[0]}`; {there}")
+        columns_found = ", ".join(filter(None, names)) or "none"
+        raise RosterError(f"{path} has no column `{missing[0]}`; the first line has {columns_found}")
     return [{name: line[n] if n < len(line) else "" for n, name in enumerate(names) if name} for line in lines if line]
 
 
-def student_of(path: Path, root: Path, roots: list[Path], known: list[str]) -> str:
-    """Whose a file is: a folder on its path, or itself, that bears a known student's name.
+def identify_student(path: Path, root: Path, roots: list[Path], students: list[str]) -> str:
+    """Return the student of a file: the known name that a folder on its path, or the file itself, has.
 
-    Where there is none: the first folder below a single root, or else the root that it was found under.
+    Without such a name it is the first folder below a single root, or else the root under which the file was found.
     """
     inside = path.relative_to(root).parts if path != root else ()
-    names = {name.casefold(): name for name in known}
+    names = {name.casefold(): name for name in students}
     for part in (root.name, *inside[:-1], path.stem):
         if part.casefold() in names:
             return names[part.casefold()]
     first = inside[0] if len(roots) == 1 and inside else root.name
-    alike = [other for other in roots if other.name == root.name]
-    return shown((root.as_posix() if len(alike) > 1 else first).removesuffix(".ipynb"))
+    namesakes = [other for other in roots if other.name == root.name]
+    return printable_path((root.as_posix() if len(namesakes) > 1 else first).removesuffix(".ipynb"))

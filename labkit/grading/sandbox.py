@@ -1,8 +1,8 @@
-"""A place for strangers' programs, made by bubblewrap: no network, no files but what Python needs, and limits.
+"""A sandbox for strangers' programs, made by bubblewrap: no network, only the files that Python needs, and limits.
 
-What may be seen is listed: the system's libraries, this Python and labkit without its solutions, all read-only. Home
-and temporary files are in memory, of limited size. Processes, memory and output are limited; nothing outlives the run.
-There is no filter of system calls: a fault of the kernel is not kept from a program.
+A program sees the system's libraries, this Python, and labkit without its solutions, all read-only. Home and temporary
+files are in memory, of limited size. Processes, memory and output are limited; nothing outlives the run. System calls
+are not filtered: a program could use a fault of the operating system's kernel.
 """
 
 import os
@@ -21,45 +21,50 @@ from labkit.grading.process import Limits, run
 HOME = "/home/student"
 LIMITS = Limits(seconds=150, processes=100, memory_bytes=3 << 30, printed_bytes=4 << 20)
 DISK_BYTES = 64 << 20
-_LIMITED = """
+_SET_LIMITS = """
 import os, resource, sys
-for name, most in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
-    resource.setrlimit(getattr(resource, "RLIMIT_" + name), (most, most))
+for name, limit in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
+    resource.setrlimit(getattr(resource, "RLIMIT_" + name), (limit, limit))
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
 @cache
-def missing() -> str:
-    """Why there is no sandbox on this machine, in a sentence; "" where there is one."""
+def explain_missing() -> str:
+    """Return a sentence if there is no sandbox on this machine, else ""."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return "Answers were not run as programs: that needs Linux with bubblewrap (apt install bubblewrap)."
     try:
         with TemporaryDirectory(prefix="labkit-sandbox-") as folder:
-            status, said = run_inside([sys.executable, "-I", "-c", "print('inside')"], Path(folder), {}, LIMITS)
+            status, output = run_inside([sys.executable, "-I", "-c", "print('inside')"], Path(folder), {}, LIMITS)
     except OSError as error:
-        status, said = None, str(error)
-    if status == 0 and "inside" in said:
+        status, output = None, str(error)
+    if status == 0 and "inside" in output:
         return ""
-    return f"Answers were not run as programs: bubblewrap cannot make a sandbox here ({said.strip()[:200]})."
+    return f"Answers were not run as programs: bubblewrap cannot make a sandbox here ({output.strip()[:200]})."
 
 
 def run_inside(
     command: Sequence[str], folder: Path, files: dict[str, Path], limits: Limits = LIMITS
 ) -> tuple[int | None, str]:
-    """Run a command in the sandbox; its exit status, None where it broke a limit, and what it printed.
+    """Run a command in the sandbox; return its exit status (None if it broke a limit) and its output.
 
-    `files` are those that it finds in its home, by name; `folder` is where its output is kept meanwhile.
+    Parameters
+    ----------
+    folder
+        A folder for its output meanwhile.
+    files
+        The files in its home, by name.
     """
-    limited = _LIMITED.format(disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes)
+    limited = _SET_LIMITS.format(disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes)
     inside = [sys.executable, "-I", "-S", "-c", limited, *command]
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
-    return run([*_bwrap(files), "--", *inside], folder, environment, limits)
+    return run([*_bwrap_command(files), "--", *inside], folder, environment, limits)
 
 
-def _bwrap(files):
+def _bwrap_command(files):
     args = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    if _closes_user_namespaces():  # in one of its own a program could mount what it likes
+    if _can_disable_user_namespaces():  # in its own namespace a program could mount anything
         args += ["--unshare-user", "--disable-userns"]
     args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     own = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -74,12 +79,12 @@ def _bwrap(files):
         elif os.path.isdir(path):
             args += ["--ro-bind", path, path]
     args += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"]
-    args += _in_memory("/tmp") + _in_memory("/dev/shm") + _in_memory(HOME)
+    args += _tmpfs("/tmp") + _tmpfs("/dev/shm") + _tmpfs(HOME)
     for path in dict.fromkeys(os.path.realpath(path) for path in (sys.base_prefix, sys.prefix, places.PACKAGE)):
         if not path.startswith("/usr/"):
             args += ["--ro-bind", path, path]
-    if (places.PACKAGE / "notebooks").is_dir():  # of an installed labkit: the solutions are in it
-        args += _in_memory(os.path.realpath(places.PACKAGE / "notebooks"))
+    if (places.PACKAGE / "notebooks").is_dir():  # an installed labkit has the solutions in it
+        args += _tmpfs(os.path.realpath(places.PACKAGE / "notebooks"))
     for name, path in files.items():
         args += ["--ro-bind", str(path), f"{HOME}/{name}"]
     for path in ("/dev", "/"):  # in memory too, and of no size
@@ -88,11 +93,11 @@ def _bwrap(files):
 
 
 @cache
-def _closes_user_namespaces():
-    """Whether this bubblewrap can keep programs from making user namespaces, as it can since 0.8."""
-    told = subprocess.run(["bwrap", "--help"], capture_output=True, text=True)
-    return "--disable-userns" in told.stdout + told.stderr
+def _can_disable_user_namespaces():
+    """Tell whether this bubblewrap can keep programs from making user namespaces (0.8 and later)."""
+    help_text = subprocess.run(["bwrap", "--help"], capture_output=True, text=True)
+    return "--disable-userns" in help_text.stdout + help_text.stderr
 
 
-def _in_memory(path):
+def _tmpfs(path):
     return ["--size", str(DISK_BYTES), "--tmpfs", path]

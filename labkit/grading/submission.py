@@ -1,4 +1,4 @@
-"""Reads what learners hand in: the exercise cells' text, and nothing else of the file."""
+"""The reader of submissions: it takes the text of exercise cells, and nothing else of the file."""
 
 import json
 import re
@@ -7,39 +7,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit.checking.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.exercises import chapter_of, exercise, exercise_ids
 from labkit.exercises.contents import current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find, read_bytes
 
-MOST_CELLS = 5000
-MOST_OF_A_CELL = MOST_CHARACTERS + 1  # which is judged to be too long
-_BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # how an edition before ends the ids of cells
-MOST_OF_ALL_CELLS = 1 << 20  # what they put out is not kept
+MAX_CELLS = 5000
+MAX_CELL_CHARACTERS = MAX_CHARACTERS + 1  # one more, so that it is judged to be too long
+_BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # the end of cell ids in an earlier edition
+MAX_ALL_CHARACTERS = 1 << 20  # without outputs
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One notebook as handed in.
-
-    `answers` holds the text of the answers by exercise id, `refused` the reason where an answer cannot be
-    taken, `recovered` the ids of those that were found by the name of their function, `chapter` the slug of the
-    chapter that the file says it is, `complaint` why it could not be read. `cells` are all of them, as kind and text.
-    """
+    """One notebook as handed in."""
 
     path: Path
-    answers: Mapping[str, str] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    chapter: str = ""
-    complaint: str = ""
-    recovered: frozenset[str] = frozenset()
-    cells: tuple[tuple[str, str], ...] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)  # text by exercise id
+    refused: Mapping[str, str] = field(default_factory=dict)  # reason by exercise id, if an answer cannot be taken
+    chapter: str = ""  # slug of the chapter that the file says it is
+    complaint: str = ""  # the reason why it could not be read
+    recovered: frozenset[str] = frozenset()  # ids of answers that were found by the name of their function
+    cells: tuple[tuple[str, str], ...] = ()  # kind and text of all cells
 
 
 def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
-    """The files to grade, which are those named and the notebooks in the folders named, and those left out of them.
+    """Find the files to grade: the named files and the notebooks in the named folders; and the files left out.
 
-    The book's own solutions are left out, unless they are named: a fork of the book holds them, whoever wrote the rest.
+    The book's own solutions are left out unless they are named, because every fork of the book holds them.
     """
     found = {entry.path: entry for path in paths for entry in find(path)}
     named = {path.absolute() for path in paths}
@@ -53,7 +48,7 @@ def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
 
 
 def read_submission(path: Path) -> Submission:
-    """The answers in a notebook; a file that is none gives a complaint instead of an error."""
+    """Read the answers in a notebook; a file that is not a notebook gives a complaint instead of an error."""
     try:
         notebook = json.loads(read_bytes(path).decode("utf-8-sig"))
         cells = notebook["cells"]
@@ -67,41 +62,39 @@ def read_submission(path: Path) -> Submission:
         return Submission(path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again.")
     except (KeyError, TypeError):
         return Submission(path, complaint="The file is not a notebook: it has no list of cells.")
-    if len(cells) > MOST_CELLS:
-        return Submission(
-            path, complaint=f"The notebook has more than {MOST_CELLS:,} cells: hand in the chapter alone."
-        )
+    if len(cells) > MAX_CELLS:
+        return Submission(path, complaint=f"The notebook has more than {MAX_CELLS:,} cells: hand in the chapter alone.")
     kinds = ("code", "markdown")
-    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _text(cell, kind)) is not None)
-    if sum(len(text) for _, text in all_cells) > MOST_OF_ALL_CELLS:
-        return Submission(
-            path, complaint=f"The cells hold more than {MOST_OF_ALL_CELLS:,} characters: hand in the chapter alone."
-        )
-    chapter = slug_of(str(_mapping(_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
-    texts = [(_exercise_of(cell), text) for cell in cells if (text := _text(cell)) is not None]
+    all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _read_text(cell, kind)) is not None)
+    if sum(len(text) for _, text in all_cells) > MAX_ALL_CHARACTERS:
+        complaint = f"The cells hold more than {MAX_ALL_CHARACTERS:,} characters: hand in the chapter alone."
+        return Submission(path, complaint=complaint)
+    chapter = slug_of(str(_as_mapping(_as_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
+    texts = [(_identify_exercise(cell), text) for cell in cells if (text := _read_text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
     for id, text in texts:
         if id:
             found.setdefault(id, {})[text] = None
     strays = [text for id, text in texts if id is None]
-    recovered = _by_function(strays, _lost(found, chapter))
+    recovered = _match_by_function(strays, _find_unmarked(found, chapter))
     found |= recovered
-    twice = {id: f"{len(all)} cells claim to be the answer: keep one." for id, all in found.items() if len(all) > 1}
-    answers = {id: next(iter(all)) for id, all in found.items() if id not in twice}
-    return Submission(path, answers, twice, chapter, recovered=frozenset(recovered), cells=all_cells)
+    counts = {id: len(versions) for id, versions in found.items() if len(versions) > 1}
+    refused = {id: f"{count} cells claim to be the answer: keep one." for id, count in counts.items()}
+    answers = {id: next(iter(versions)) for id, versions in found.items() if id not in refused}
+    return Submission(path, answers, refused, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
-def _lost(found, chapter):
-    """The exercises of the file's chapters that no cell is marked with; of all chapters where nothing tells which."""
+def _find_unmarked(found, chapter):
+    """Return the exercises of the file's chapters that mark no cell; of all chapters if its chapters are unknown."""
     chapters = {chapter_of(id) for id in found} | {chapter}
-    known = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
-    return [id for id in known if id not in found]
+    ids = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
+    return [id for id in ids if id not in found]
 
 
-def _by_function(texts, lost):
-    """The exercises whose function exactly these texts define, where one name means one exercise."""
+def _match_by_function(texts, ids):
+    """Match texts to exercises by the function that they define, if its name belongs to only one exercise."""
     names: dict[str, list[str]] = {}
-    for id in lost:
+    for id in ids:
         names.setdefault(exercise(id).function, []).append(id)
     found: dict[str, dict[str, None]] = {}
     for text in texts:
@@ -111,19 +104,18 @@ def _by_function(texts, lost):
     return found
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    """The value, or an empty mapping where a broken file holds something else."""
+def _as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return the value, or an empty mapping if a broken file holds something else."""
     return value if isinstance(value, dict) else {}
 
 
-def _exercise_of(cell: Any) -> str | None:
-    """The exercise that a cell answers, by its id, or that in the metadata of Colab or nbgrader, or the book's own.
+def _identify_exercise(cell: Any) -> str | None:
+    """Return the exercise that a cell answers, by its id or its metadata from Colab, nbgrader or the book.
 
-    Cells of an edition before name it by its number then. "" is another cell of the book, None one of which nothing is
-    known.
+    Cells of an earlier edition name it by its number then. "" means another cell of the book, None an unknown cell.
     """
-    metadata = _mapping(_mapping(cell).get("metadata"))
-    for name in (cell.get("id"), metadata.get("id"), _mapping(metadata.get("nbgrader")).get("grade_id")):
+    metadata = _as_mapping(_as_mapping(cell).get("metadata"))
+    for name in (cell.get("id"), metadata.get("id"), _as_mapping(metadata.get("nbgrader")).get("grade_id")):
         kind, _, rest = str(name).partition("-")
         numbered = _BY_NUMBER.fullmatch(rest)
         id = current_id(".".join(numbered.groups())) if numbered else rest
@@ -135,13 +127,13 @@ def _exercise_of(cell: Any) -> str | None:
     return id if isinstance(tags, list) and "exercise" in tags and id in exercise_ids() else None
 
 
-def _text(cell: Any, kind: str = "code") -> str | None:
-    """The text of a cell of this kind, cut where it is endless, or None where it is none or has none."""
-    if _mapping(cell).get("cell_type") != kind:
+def _read_text(cell: Any, kind: str = "code") -> str | None:
+    """Return the text of a cell, cut if it is too long; None if it is of another kind or has no text."""
+    if _as_mapping(cell).get("cell_type") != kind:
         return None
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]
     if not all(isinstance(line, str) for line in lines):
         return None
-    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")[:MOST_OF_A_CELL]
+    text = "".join(lines).replace("\r\n", "\n").replace("\r", "\n")[:MAX_CELL_CHARACTERS]
     return text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written again

@@ -1,7 +1,7 @@
-"""The trusted notebook of a batch: answers as text in cells of ours, beside the verdict that earns their points."""
+"""The trusted notebook of a batch: answers as text in our cells, with the verdict that earns their points."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -14,28 +14,34 @@ START = "start"  # the cell that prepares the kernel
 
 @dataclass(frozen=True)
 class Task:
-    """The answers of one notebook to one chapter, by exercise and in order; those in `read` are judged already."""
+    """The answers of one notebook to one chapter, by exercise and in order; those in `done` are judged already."""
 
-    key: tuple[str, str]  # (submission, chapter)
+    file: str  # its name in reports
+    chapter: str
     answers: Mapping[str, str]
-    read: frozenset[str] = field(default=frozenset())
+    done: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The file and the chapter."""
+        return self.file, self.chapter
 
     @property
     def pending(self) -> list[str]:
         """The exercises whose answers are still to be judged."""
-        return [id for id in self.answers if id not in self.read]
+        return [id for id in self.answers if id not in self.done]
 
 
 def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], seed: int) -> nbformat.NotebookNode:
-    """A notebook whose cells, under nbval, pass where the answers in them are solved.
+    """Make a notebook whose cells pass under nbval if the answers in them are solved.
 
-    Texts stand as ASCII literals on one line, where neither IPython nor nbval finds anything of its own in them.
+    Texts are ASCII literals on one line, in which neither IPython nor nbval finds syntax of its own.
     """
     tasks = list(tasks)
-    chapters = sorted({task.key[1] for task in tasks})
+    chapters = sorted({task.chapter for task in tasks})
     texts = {chapter: list(setups[chapter]) for chapter in chapters}
     cells = [
-        _silent(
+        _make_silent_cell(
             "from labkit.grading.judge import Judge, compile_checks\n"
             "from labkit.grading.process import limit_memory, tie_to_parent\n\n"
             "tie_to_parent()\nlimit_memory()\ncompile_checks()\n"
@@ -44,26 +50,26 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
         )
     ]
     for number, task in enumerate(tasks):
-        cells.append(_silent(f"judge = Judge(setups[{task.key[1]!r}], seed={seed})", id=f"task-{number}"))
+        cells.append(_make_silent_cell(f"judge = Judge(setups[{task.chapter!r}], seed={seed})", id=f"task-{number}"))
         for id, text in task.answers.items():
-            if id in task.read:
-                cells.append(_silent(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell(number, id)}"))
+            if id in task.done:
+                cells.append(_make_silent_cell(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell_id(number, id)}"))
             else:
                 verdict = new_output("stream", name="stdout", text=f"{SOLVED}\n")
                 source = f"judge({id!r}, {text!a})"
-                cells.append(new_code_cell(source, id=_cell(number, id), execution_count=1, outputs=[verdict]))
+                cells.append(new_code_cell(source, id=_cell_id(number, id), execution_count=1, outputs=[verdict]))
     return new_notebook(cells=cells, metadata=METADATA)
 
 
 def answer_cells(tasks: Iterable[Task]) -> dict[str, tuple[Task, str]]:
-    """Task and exercise of each cell that judges an answer, by the cell's id, in order."""
-    return {_cell(number, id): (task, id) for number, task in enumerate(tasks) for id in task.pending}
+    """Return the task and exercise of each cell that judges an answer, by the cell's id, in order."""
+    return {_cell_id(number, id): (task, id) for number, task in enumerate(tasks) for id in task.pending}
 
 
-def _cell(number, id):
+def _cell_id(number, id):
     return f"answer-{number}-{id}"
 
 
-def _silent(source, id):
-    """A cell that only has to run: what it warns of is compared with nothing."""
+def _make_silent_cell(source, id):
+    """Make a cell that only has to run: its output is not compared."""
     return new_code_cell(source, id=id, execution_count=1, metadata={"tags": ["nbval-ignore-output"]})

@@ -1,4 +1,4 @@
-"""Where batches are judged: on the cores of this machine, or by the workers of a Dask cluster."""
+"""The workers that judge batches: the cores of this machine, or a Dask cluster."""
 
 import os
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from labkit.grading.process import end_all
 
 
 class SchedulerError(Exception):
-    """A cluster that cannot be used; the message says what to do."""
+    """A cluster cannot be used; the message says what to do."""
 
 
 @contextmanager
-def workers_of(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
-    """An executor, and how many batches it judges at a time.
+def start_workers(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
+    """Start workers; yield their executor, and the number of batches that it judges at a time.
 
     The workers of a cluster need this version of labkit (distributed.dask.org, "Client").
     """

@@ -18,7 +18,7 @@ from labkit.exercises.contents import FILE, Chapter, Contents, book_contents
 from labkit.grading.assessment import Assessment
 from labkit.grading.course import Course
 from labkit.grading.grade import grade
-from labkit.grading.rebuild import solved_chapters
+from labkit.grading.rebuild import read_solved_chapters
 from labkit.grading.submission import read_submission
 
 CHAPTER = "03-tiled-gemm.ipynb"
@@ -34,7 +34,7 @@ COURSE = {"assignment": "hw2", "chapters": ["03-tiled-gemm"], "points": {"03.1":
 
 def solved(*ids):
     """The chapter as that edition handed it out, with the book's answers to exercises, which have ids of then."""
-    answers = {cell.id: cell.source for cell in solved_chapters()["tiled-gemm"].cells}
+    answers = {cell.id: cell.source for cell in read_solved_chapters()["tiled-gemm"].cells}
     notebook = json.loads(BEFORE.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         for id in ids:

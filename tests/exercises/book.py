@@ -1,4 +1,4 @@
-"""Every kernel and loop of the book: the steps of the ladders, and what the cells of the chapters define."""
+"""All kernels and loops of the book: the steps of the ladders, and the functions in the chapters' cells."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from exercise_cells import cells_of
 
 from labkit import places
-from labkit.checking.definitions import definitions
+from labkit.checking.definitions import read_definitions
 
 ROOMS = (
     "loops",
@@ -34,7 +34,7 @@ ROOMS = (
 
 @dataclass(frozen=True)
 class BookKernel:
-    """A function of the book: where it stands, its name, and the text that defines it and all that it needs."""
+    """A function of the book: its file, its name, and the text that defines it and all that it needs."""
 
     origin: str
     name: str
@@ -43,13 +43,13 @@ class BookKernel:
     text: str
 
     def named(self, name: str) -> dict:
-        """What the text defines, with the function under another name."""
+        """Return what the text defines, with the function under another name."""
         text = re.sub(rf"\b{self.name}\b", name, self.text)
-        return definitions(text, f"<{self.origin} {self.name} as {name}>", {})
+        return read_definitions(text, f"<{self.origin} {self.name} as {name}>", {})
 
 
 def kernels() -> Iterator[BookKernel]:
-    """All of them."""
+    """Yield all kernels and loops."""
     for room in ROOMS:
         for path in sorted((places.PACKAGE / room).glob("*.py")):
             text = path.read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def kernels() -> Iterator[BookKernel]:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """The texts of the modules of operations that a module imports from."""
+    """Yield the texts of the modules of operations that a module imports from."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and node.module.startswith(
             ("labkit.blas", "labkit.gemm", "labkit.conv", "labkit.norm", "labkit.softmax", "labkit.attention")
@@ -76,7 +76,7 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def _functions(text: str) -> list[tuple[str, str, int]]:
-    """The names, machines and numbers of parameters of what a learner could hand in: kernels, and compiled loops."""
+    """Return name, machine and number of parameters of all functions that a learner could hand in."""
     try:
         tree = ast.parse(text)
     except SyntaxError:  # a magic command, or a bug that is shown

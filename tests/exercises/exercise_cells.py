@@ -8,7 +8,7 @@ import numpy as np
 from labkit import cuda, places, ptx
 from labkit.book.chapter import exercise_cell_id, read_chapter
 from labkit.book.contents import source
-from labkit.checking.definitions import definitions
+from labkit.checking.definitions import read_definitions
 from labkit.checking.source import run_cell
 from labkit.exercises import chapter_of, exercise
 
@@ -19,26 +19,26 @@ def _chapter(slug):
 
 
 def cell(id, notebook="solved"):
-    """The exercise's cell as the solutions (or the blanks) have it."""
+    """Return the exercise's cell in the solved (or blank) notebook."""
     cells = getattr(_chapter(chapter_of(id)), notebook).cells
     return next(cell.source for cell in cells if cell.id == exercise_cell_id(id))
 
 
 def cells_of(path):
-    """The code of a chapter's cells, solved."""
+    """Return the code of a chapter's cells, solved."""
     return [cell.source for cell in read_chapter(path).solved.cells if cell.cell_type == "code"]
 
 
 def function(id, text, name="<answer>"):
-    """What the text of an exercise cell defines, run where the chapter's imports have been."""
+    """Run the text of an exercise cell after the chapter's imports; return its function."""
     return run_cell(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})[exercise(id).function]
 
 
 def defined(id, text, name="<answer>"):
-    """All that the text defines, read as the grader reads it, where the chapter's imports have been."""
-    return definitions(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})
+    """Read the text as the grader does, after the chapter's imports; return all that it defines."""
+    return read_definitions(text, name, {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx})
 
 
 def prose(chapter):
-    """The text of a chapter, without its code."""
+    """Return the prose of a chapter."""
     return "\n".join(cell.source for cell in _chapter(chapter).solved.cells if cell.cell_type == "markdown")

@@ -63,7 +63,7 @@ def _put(parent, field, place, node):
 
 
 def _twins(function):
-    """What people mix up: names bound side by side, such as row and col, and the lengths of arrays."""
+    """Return names that people mix up: those bound together, such as row and col, and the lengths of arrays."""
     assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
     groups = [_names(node.targets) for node in assigned if isinstance(node.targets[0], ast.Tuple)]
     groups.append([name for node in assigned if _is_length(node.value) for name in _names(node.targets)])

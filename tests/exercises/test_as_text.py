@@ -1,4 +1,4 @@
-"""What `check` says where the live function is right, and the text of its cell, which grading reads, is not enough."""
+"""Messages of `check` if the live function is right and the text of its cell, which grading reads, is not."""
 
 import numba
 import numpy as np
@@ -7,7 +7,7 @@ from exercise_cells import cell
 from sampling import sampled
 
 from labkit import check, cuda, exercises, places, ptx
-from labkit.checking.given import setups_of
+from labkit.checking.setup_cells import read_setup_cells
 from labkit.checking.source import run_cell
 from labkit.exercises import exercise, exercise_ids
 
@@ -38,7 +38,7 @@ def judged(monkeypatch):
 def test_a_constant_of_the_book_s_own_listings_is_known():
     assert "LEAST" not in cell("the-logarithm-of-the-sum")
     verdict = checked("the-logarithm-of-the-sum", LEAST + cell("the-logarithm-of-the-sum"))
-    assert verdict.passed and not verdict.as_text
+    assert verdict.passed and not verdict.grading_problem
 
 
 @pytest.mark.parametrize("before", [ZERO, "import math\n\nZERO = math.log(1)\n", "ZERO = 0.0\n"])
@@ -51,7 +51,7 @@ def test_what_the_text_says_as_well_is_judged_once(judged, before):
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 4))
 def test_the_book_s_solutions_are_judged_once(judged, id):
     verdict = checked(id, cell(id))
-    assert verdict.passed and not verdict.as_text
+    assert verdict.passed and not verdict.grading_problem
     assert len(judged) == 1
 
 
@@ -61,29 +61,29 @@ def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
     shown = repr(verdict)
     assert f"✓ {exercise('write-saxpy').headline}: solved here, but not as it is graded" in shown
     assert "`ZERO` is not defined; if another cell defines it, move that into this one" in shown
-    assert verdict.as_text.endswith("Here that is `ZERO = np.float32(0.0)`.")
+    assert verdict.grading_problem.endswith("Here that is `ZERO = np.float32(0.0)`.")
     assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()
 
 
 def test_a_constant_that_only_running_the_cell_tells_is_named_with_its_value():
     verdict = checked("write-saxpy", "ZERO = sum([])\n\n\n" + SAXPY)
-    assert "Line 1, `ZERO = sum([])`: the value of `ZERO` is not known" in verdict.as_text
-    assert verdict.as_text.endswith("Here that is `ZERO = 0`.")
+    assert "Line 1, `ZERO = sum([])`: the value of `ZERO` is not known" in verdict.grading_problem
+    assert verdict.grading_problem.endswith("Here that is `ZERO = 0`.")
 
 
 def test_a_function_that_its_text_does_not_define_is_told_so():
     text = "".join(f"    {line}\n" if line else "\n" for line in cell("write-saxpy").splitlines())
     verdict = checked("write-saxpy", f"if True:\n{text}")
-    assert verdict.passed and "defines no function `saxpy`" in verdict.as_text
+    assert verdict.passed and "defines no function `saxpy`" in verdict.grading_problem
 
 
 def test_a_constant_that_has_another_value_by_now_is_judged_as_the_text_has_it(judged):
     names = run_cell(ZERO + SAXPY, "<another cell>", IMPORTS)
     names["ZERO"] = 0
-    assert not check("write-saxpy", names["saxpy"], seed=1).as_text
+    assert not check("write-saxpy", names["saxpy"], seed=1).grading_problem
     names = run_cell("ZERO = 1\n" + SAXPY, "<another cell>", IMPORTS)
     names["ZERO"] = 0
-    assert "out[0] is" in check("write-saxpy", names["saxpy"], seed=1).as_text
+    assert "out[0] is" in check("write-saxpy", names["saxpy"], seed=1).grading_problem
     assert len(judged) == 3 + 1
 
 
@@ -91,9 +91,12 @@ def test_what_an_earlier_answer_defines_counts():
     names = run_cell(ZERO + cell("write-saxpy"), "<first>", IMPORTS)
     add = cell("rows-and-columns").replace("C[row, col] = ", "C[row, col] = ZERO + ")
     assert "ZERO" in add
-    assert not check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).as_text
+    assert not check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).grading_problem
     del names["saxpy"]
-    assert "`ZERO` is not defined" in check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).as_text
+    assert (
+        "`ZERO` is not defined"
+        in check("rows-and-columns", run_cell(add, "<second>", names)["add"], seed=1).grading_problem
+    )
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"cells": [1]}', '{"cells": [{"metadata": {}}, {}]}', None])
@@ -101,9 +104,9 @@ def test_a_check_goes_on_where_the_chapter_s_notebook_cannot_be_read(tmp_path, m
     if content is not None:
         (tmp_path / "02-first-gpu-matmul.ipynb").write_text(content)
     monkeypatch.setattr(places, "folder", lambda name: tmp_path)
-    setups_of.cache_clear()
+    read_setup_cells.cache_clear()
     try:
         verdict = checked("write-saxpy", SAXPY, ZERO=0)
     finally:
-        setups_of.cache_clear()
-    assert verdict.passed and not verdict.as_text
+        read_setup_cells.cache_clear()
+    assert verdict.passed and not verdict.grading_problem

@@ -24,7 +24,7 @@ def cases(kind, count):
 
 
 def verdicts(id, case):
-    """What the check says with one seed after the other."""
+    """Return the verdicts with one seed after the other."""
     rules = exercise(id)
     kernel = defined(id, case.source(cell(id)), f"<{id} {case.what}>").get(rules.function)
     return (judge(rules, kernel, seed) for seed in SEEDS[rules.machine])

@@ -1,4 +1,4 @@
-"""What `check` says to things that are no answer, and how it says what is wrong."""
+"""Messages of `check`, to things that are not answers and to wrong ones."""
 
 import re
 from dataclasses import replace
@@ -9,7 +9,7 @@ from answers import variants
 from exercise_cells import cell, function
 
 from labkit import check, cuda
-from labkit.checking.check import judge, with_line
+from labkit.checking.check import add_line, judge
 from labkit.checking.source import run_cell
 from labkit.exercises import exercise
 
@@ -159,8 +159,8 @@ def test_a_duty_that_is_not_done_is_named():
 
 
 def test_a_longer_number_is_not_taken_for_the_line():
-    assert with_line(1, "a race with line 12") == "Line 1: a race with line 12"
-    assert with_line(12, "a race with line 12") == "a race with line 12"
+    assert add_line(1, "a race with line 12") == "Line 1: a race with line 12"
+    assert add_line(12, "a race with line 12") == "a race with line 12"
 
 
 def test_a_right_answer_is_told_what_it_used_of_its_budget():
@@ -186,7 +186,7 @@ def test_a_result_that_does_not_depend_on_the_tiles_is_told_so():
     )
     rules = replace(
         exercise("put-the-barrier-back"),
-        launch=lambda *sizes: replace(exercise("put-the-barrier-back").launch(*sizes), budgets=()),
+        make_launch=lambda *sizes: replace(exercise("put-the-barrier-back").make_launch(*sizes), budgets=()),
     )
     verdict = judge(rules, function("put-the-barrier-back", text), seed=1)
     assert verdict.reason == "duty"

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from labkit.checking.compare import wrong_output
+from labkit.checking.compare import find_wrong_output
 from labkit.checking.exercise import Launch
-from labkit.checking.unwritten import unwritten
+from labkit.checking.unwritten import unwritten_array
 from labkit.exercises.problems import expect
 
 VALUE = np.arange(1.0, 25.0).reshape(4, 6)
@@ -12,11 +12,11 @@ VALUE = np.arange(1.0, 25.0).reshape(4, 6)
 @pytest.fixture
 def launch():
     x = np.arange(3, dtype=np.float32)
-    return Launch("a launch", (x, unwritten((4, 6)), 7), {1: expect(VALUE)})
+    return Launch("a launch", (x, unwritten_array((4, 6)), 7), {1: expect(VALUE)})
 
 
 def compared(launch, C, x=None):
-    return wrong_output(launch, ["x", "C", "n"], [launch.args[0] if x is None else x, C.astype(np.float32), 7])
+    return find_wrong_output(launch, ["x", "C", "n"], [launch.args[0] if x is None else x, C.astype(np.float32), 7])
 
 
 def test_a_right_output_is_right(launch):
@@ -30,8 +30,8 @@ def test_one_wrong_element_is_named_with_both_values(launch):
 
 
 def test_whole_numbers_are_named_with_all_their_digits():
-    launch = Launch("a launch", (unwritten((3,), np.uint32),), {0: expect(np.array([7.0, 613566756, 9]))})
-    wrong = wrong_output(launch, ["quotients"], [np.array([7, 76695844, 9], np.uint32)])
+    launch = Launch("a launch", (unwritten_array((3,), np.uint32),), {0: expect(np.array([7.0, 613566756, 9]))})
+    wrong = find_wrong_output(launch, ["quotients"], [np.array([7, 76695844, 9], np.uint32)])
     assert wrong.message == "quotients[1] is 76695844 and should be 613566756; every other element is fine."
 
 
@@ -57,8 +57,8 @@ def test_a_changed_input_is_named(launch):
 
 def test_an_element_never_written_is_named(launch):
     C = VALUE.astype(np.float32)
-    C[1, 2] = unwritten(())
-    wrong = wrong_output(launch, ["x", "C", "n"], [launch.args[0], C, 7])
+    C[1, 2] = unwritten_array(())
+    wrong = find_wrong_output(launch, ["x", "C", "n"], [launch.args[0], C, 7])
     assert (wrong.reason, wrong.message) == (
         "unwritten",
         "C[1, 2] was never written; every other element is fine.",
@@ -66,7 +66,7 @@ def test_an_element_never_written_is_named(launch):
 
 
 def test_infinity_is_right_where_it_is_expected():
-    launch = Launch("a launch", (unwritten((3,)),), {0: expect(np.array([-np.inf, np.inf, 1]))})
-    assert wrong_output(launch, ["y"], [np.array([-np.inf, np.inf, 1], np.float32)]) is None
-    wrong = wrong_output(launch, ["y"], [np.array([np.inf, np.inf, 1], np.float32)])
+    launch = Launch("a launch", (unwritten_array((3,)),), {0: expect(np.array([-np.inf, np.inf, 1]))})
+    assert find_wrong_output(launch, ["y"], [np.array([-np.inf, np.inf, 1], np.float32)]) is None
+    wrong = find_wrong_output(launch, ["y"], [np.array([np.inf, np.inf, 1], np.float32)])
     assert wrong.message == "y[0] is inf and should be -inf; every other element is fine."

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from labkit import ptx
-from labkit.checking.definitions import definitions
+from labkit.checking.definitions import read_definitions
 
 
 def constants(text):
-    return definitions(text, "<cell>", {})
+    return read_definitions(text, "<cell>", {})
 
 
 def test_constants_are_computed_from_numbers():
@@ -83,7 +83,7 @@ def test_a_function_may_be_decorated_afterwards():
 
 @pytest.mark.parametrize("before", ["", "\n", "\n\n\n", "  \n\n"])
 def test_a_function_s_text_is_its_own_wherever_the_cell_begins(before):
-    found = definitions(
+    found = read_definitions(
         f"{before}MOST = 3\n\n\ndef f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n", "<cell>", {}
     )
     lines = before.count("\n")

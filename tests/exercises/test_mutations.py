@@ -8,7 +8,7 @@ from sampling import WHOLE, sampled
 
 import labkit
 from labkit.checking.check import judge
-from labkit.checking.plain import answers
+from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import python_function
 from labkit.exercises import exercise, exercise_ids
 from labkit.simulator.errors import SimulatorError
@@ -20,7 +20,7 @@ def other_launches(exercise, kernel, seed):
     most = np.minimum(np.abs(exercise.sizes).astype(int), 60 if exercise.machine == "gpu" else 12)
     constants = {name: python_function(kernel).__globals__[name] for name in exercise.constants}
     most = np.maximum(most, 40) if exercise.machine == "python" else most
-    return [exercise.launch(rng, *map(int, size), **constants) for size in rng.integers(2, most + 8)]
+    return [exercise.make_launch(rng, *map(int, size), **constants) for size in rng.integers(2, most + 8)]
 
 
 def gives_wrong_results(exercise, kernel, launches):
@@ -41,7 +41,7 @@ def gives_wrong_results(exercise, kernel, launches):
 
 def wrong_answers(function, questions):
     try:
-        return questions.wrong(answers(function, questions.calls))
+        return questions.find_mistake(run_calls(function, questions.calls))
     except SimulatorError as error:  # or a loop without end
         return str(error)
 

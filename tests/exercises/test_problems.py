@@ -1,19 +1,19 @@
 import numpy as np
 import pytest
 
-from labkit.checking.unwritten import is_unwritten, unwritten
+from labkit.checking.unwritten import is_unwritten, unwritten_array
 from labkit.exercises.problems import expect_product, grid_for, matrix
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 def test_a_copy_of_what_is_unwritten_is_unwritten(dtype):
-    assert is_unwritten(unwritten((3, 5), dtype).copy()).all()
+    assert is_unwritten(unwritten_array((3, 5), dtype).copy()).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_was_computed_from_something_unwritten_is_written(dtype):
     with np.errstate(invalid="ignore"):
-        assert not is_unwritten(unwritten((3, 5), dtype) + dtype(1)).any()
+        assert not is_unwritten(unwritten_array((3, 5), dtype) + dtype(1)).any()
     assert not is_unwritten(np.full((3, 5), np.nan, dtype)).any()
 
 

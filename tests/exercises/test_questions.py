@@ -1,4 +1,4 @@
-"""What plain functions are asked about: convolutions that there are, and answers as the library has them."""
+"""Questions to plain functions: they ask about possible convolutions, and right answers agree with the library."""
 
 import numpy as np
 
@@ -6,19 +6,19 @@ from labkit.attention import AttentionForward, traffic
 from labkit.conv.interface.algorithms import algorithm_named
 from labkit.exercises import exercise
 from labkit.exercises.choose_a_sort import times_ns
-from labkit.exercises.choose_the_attention_tile import SIDES, tiles
-from labkit.exercises.does_it_apply import misfit
+from labkit.exercises.choose_the_attention_tile import SIDES, count_tiles
+from labkit.exercises.does_it_apply import find_misfit
 from labkit.formats import format_named
 
 
 def asked(id, seeds=range(4)):
-    return [call for seed in seeds for questions in exercise(id).launches(seed) for call in questions.calls]
+    return [call for seed in seeds for questions in exercise(id).make_launches(seed) for call in questions.calls]
 
 
 def test_what_applies_is_what_the_library_takes_whatever_is_drawn():
     step = algorithm_named("winograd/f4x4", "y")
     calls = asked("does-it-apply")
-    reasons = [misfit(problem, format) for problem, format in calls]
+    reasons = [find_misfit(problem, format) for problem, format in calls]
     assert [bool(why) for why in reasons] == [bool(step.misfit(problem, format_named(it))) for problem, it in calls]
     assert 0.2 < sum(map(bool, reasons)) / len(reasons) < 0.8
 
@@ -39,7 +39,7 @@ def test_each_sort_is_often_the_right_one():
 def test_keys_that_blocks_bring_are_those_of_the_formulas_that_are_counted():
     rng = np.random.default_rng(16)
     for queries, keys, head_dim, causal, *limits in asked("choose-the-attention-tile"):
-        _, brought, rounds = tiles(queries, keys, head_dim, causal, *limits)
+        _, brought, rounds = count_tiles(queries, keys, head_dim, causal, *limits)
         at = row, column = tuple(rng.integers(len(SIDES), size=2))
         problem = AttentionForward(1, 1, queries, head_dim, keys=keys, causal=causal)
         side = int(SIDES[row]), int(SIDES[column])

@@ -45,7 +45,8 @@ def test_right_answers_are_accepted_whatever_sizes_are_drawn(id):
 def test_every_check_runs_the_fixed_sizes_and_draws_others(id):
     rules = exercise(id)
     runs = [
-        [launch.label for launch in rules.launches(seed, **dict.fromkeys(rules.constants, 16))] for seed in range(5)
+        [launch.label for launch in rules.make_launches(seed, **dict.fromkeys(rules.constants, 16))]
+        for seed in range(5)
     ]
     fixed = len(rules.sizes)
     assert {tuple(labels[:fixed]) for labels in runs} == {tuple(runs[0][:fixed])}

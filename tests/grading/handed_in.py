@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labkit.book.chapter import exercise_cell_id
 from labkit.exercises import exercise_ids
-from labkit.grading.rebuild import setups, solved_chapters
+from labkit.grading.rebuild import read_setups, read_solved_chapters
 
 SAXPY = """
 @cuda.jit
@@ -21,16 +21,16 @@ HANGS = "@njit\ndef product(A, B, C):\n" + "    C[0,0]=A[0,0]+C[0,0]\n" * 3500 +
 @cache
 def chapter(slug: str) -> str:
     """The solved notebook of a chapter, as JSON."""
-    return json.dumps(solved_chapters()[slug])
+    return json.dumps(read_solved_chapters()[slug])
 
 
 def setup_texts(slug: str) -> list[str]:
-    return setups(solved_chapters()[slug])
+    return read_setups(read_solved_chapters()[slug])
 
 
 def solutions(slug: str) -> dict[str, str]:
     """The book's own answers to a chapter."""
-    sources = {cell.id: cell.source for cell in solved_chapters()[slug].cells}
+    sources = {cell.id: cell.source for cell in read_solved_chapters()[slug].cells}
     return {id: sources[exercise_cell_id(id)] for id in exercise_ids(slug)}
 
 

@@ -90,7 +90,7 @@ def kill_a_worker(stop):
 def test_a_class_is_graded_whole_with_a_worker_killed_and_the_run_cut_off(students, tmp_path, monkeypatch):
     assessment = Assessment(students={name: {} for name in students})
     arguments = ([tmp_path / "class"], tmp_path / "grades", assessment)
-    monkeypatch.setattr(judging, "MOST_TASKS", max(3, STUDENTS // 12))
+    monkeypatch.setattr(judging, "MAX_TASKS", max(3, STUDENTS // 12))
     stop = threading.Event()
     killer = threading.Thread(target=kill_a_worker, args=[stop])
     killer.start()
@@ -122,4 +122,4 @@ def test_a_class_is_graded_whole_with_a_worker_killed_and_the_run_cut_off(studen
     run_batch = judging.run_batch
     monkeypatch.setattr(judging, "run_batch", lambda batch, *rest: seen.append(batch) or run_batch(batch, *rest))
     grade(*arguments)
-    assert [task.key[0].split("/")[-2] for batch in seen for task in batch.tasks] == [name]
+    assert [task.file.split("/")[-2] for batch in seen for task in batch.tasks] == [name]

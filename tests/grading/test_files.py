@@ -1,4 +1,4 @@
-"""What bears a notebook's name and is none: each costs its own row, and none is waited for, followed or run."""
+"""Files that only have a notebook's name: each costs its own row, and none is waited for, followed or run."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.grading import files
-from labkit.grading.files import Unreadable, find, read_bytes, shown
+from labkit.grading.files import Unreadable, find, printable_path, read_bytes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="these files are made on Unix")
 
@@ -29,7 +29,7 @@ MAKE = {
     "fifo": (os.mkfifo, "is no file"),
     "socket": (socket_file, "is no file"),
     "folder": (lambda path: path.mkdir(), "is a folder"),
-    "huge": (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), files.MOST_BYTES + 1), "more than"),
+    "huge": (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), files.MAX_BYTES + 1), "more than"),
     "absent": (lambda path: None, "no such file"),
 }
 
@@ -58,7 +58,7 @@ def test_links_are_not_followed_and_odd_names_are_found(tmp_path):
     (work / "B.IPYNB").touch()
     odd = os.fsencode(work / "deep" / "\x1b[31m\u202e\n") + b"/\xff\xfe.ipynb"
     os.close(os.open(odd, os.O_CREAT))
-    found = {shown(entry.path.relative_to(work)): entry.complaint for entry in find(work)}
+    found = {printable_path(entry.path.relative_to(work)): entry.complaint for entry in find(work)}
     assert found == {
         "B.IPYNB": "",
         "deep/\\x1b[31m\\u202e\\n/\\udcff\\udcfe.ipynb": "",
@@ -70,9 +70,9 @@ def test_links_are_not_followed_and_odd_names_are_found(tmp_path):
 
 
 def test_folders_without_end_are_left_out_with_a_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_NOTEBOOKS", 3)
+    monkeypatch.setattr(files, "MAX_NOTEBOOKS", 3)
     deep = tmp_path
-    for _ in range(files.MOST_DEEP + 2):
+    for _ in range(files.MAX_DEPTH + 2):
         deep = deep / "d"
     deep.mkdir(parents=True)
     (deep / "a.ipynb").touch()
@@ -84,12 +84,12 @@ def test_folders_without_end_are_left_out_with_a_row(tmp_path, monkeypatch):
 
 
 def test_names_that_look_alike_are_shown_apart():
-    assert shown("a\\x1b") != shown("a\x1b")
-    assert shown("\u00e9t\u00e9") == "\u00e9t\u00e9"
+    assert printable_path("a\\x1b") != printable_path("a\x1b")
+    assert printable_path("\u00e9t\u00e9") == "\u00e9t\u00e9"
 
 
 def test_a_student_with_countless_notebooks_costs_no_other(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_NOTEBOOKS", 3)
+    monkeypatch.setattr(files, "MAX_NOTEBOOKS", 3)
     for student, count in (("ann", 2), ("mallory", 9), ("zoe", 3)):
         (tmp_path / student / "work").mkdir(parents=True)
         for number in range(count):

@@ -9,7 +9,7 @@ from labkit import places
 from labkit.exercises import chapter_of, exercise, exercise_ids
 from labkit.exercises.contents import slug_of
 from labkit.grading.grade import grade
-from labkit.grading.grades import totals
+from labkit.grading.grades import sum_points
 
 pytestmark = pytest.mark.long
 NOTEBOOKS = places.folder("notebooks")
@@ -64,7 +64,7 @@ def test_a_mixed_class(tmp_path):
     hand_in(tmp_path / "d-right-on-fixed-sizes.ipynb", "tiled-gemm", e1="", e2="", e3="", e4=drawn)
     (tmp_path / "c-broken.ipynb").write_text('{"cells": [{"cell_type"', encoding="utf-8")
     grades = grade([tmp_path], tmp_path / "out", seed=1)
-    points = {name[0]: sums[0] for name, sums in totals(grades).items()}
+    points = {name[0]: sums[0] for name, sums in sum_points(grades).items()}
     worth = {id: exercise(id).points for id in exercise_ids("tiled-gemm")}
     assert points == dict(a=worth["put-the-barrier-back"], b=worth["put-the-barrier-back"], c=0, d=0)
     said = {(row.student[0], row.exercise): row.message for row in grades}

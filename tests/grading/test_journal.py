@@ -1,4 +1,4 @@
-"""What was judged is known again, after a run that was cut off too, and nothing else is."""
+"""The journal finds earlier judgements, also after a run that was cut off, and nothing else."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_without_a_seed_one_is_drawn_and_kept(tmp_path):
 
 
 def test_the_grades_of_other_work_are_not_overwritten(tmp_path):
-    Journal(tmp_path, of=[tmp_path / "class"])
-    Journal(tmp_path, of=[tmp_path / "class"])
+    Journal(tmp_path, paths=[tmp_path / "class"])
+    Journal(tmp_path, paths=[tmp_path / "class"])
     with pytest.raises(RosterError, match="has the grades of .*class: grade the same again, .* or give another folder"):
-        Journal(tmp_path, of=[tmp_path / "class" / "ada"])
+        Journal(tmp_path, paths=[tmp_path / "class" / "ada"])

@@ -8,7 +8,7 @@ import pytest
 from handed_in import SAXPY, setup_texts, solutions
 from sampling import sampled
 
-from labkit.checking.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.grading import picture, plugin
 from labkit.grading.judge import Judge
 
@@ -161,7 +161,7 @@ def test_a_name_that_nothing_defines_is_told_of_a_helper_too(judged):
         ("def saxpy(", "syntax"),
         ("\0", "syntax"),
         ("(" * 5000, "syntax"),
-        ("# " + "x" * MOST_CHARACTERS, "too long"),
+        ("# " + "x" * MAX_CHARACTERS, "too long"),
         ("", "not a kernel"),
     ],
 )
@@ -174,11 +174,11 @@ def test_what_cannot_be_read_is_no_stumbling_block(judged, text, reason):
 def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
     """Or a student could choose not to be graded."""
     name = "\U00020000" * 20_000
-    drawn = '"' * picture.MOST_CHARACTERS, "\U00020000" * 20_000
-    monkeypatch.setattr("labkit.grading.judge.picture_of", lambda trace, line: drawn)
+    drawn = '"' * picture.MAX_CHARACTERS, "\U00020000" * 20_000
+    monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda trace, line: drawn)
     said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["write-saxpy"][1]
     assert json.loads(said)["reason"] == "input changed"
-    assert len(said) < plugin.MOST_CHARACTERS - 100
+    assert len(said) < plugin.MAX_CHARACTERS - 100
 
 
 def test_what_is_too_much_for_ipython_is_told_so(judged, monkeypatch):

@@ -17,7 +17,7 @@ def judged(tasks, chapters, workers=1, cell_timeout_s=60):
     texts = {chapter: setup_texts(chapter) for chapter in chapters}
     with ThreadPoolExecutor(workers) as executor:
         found = list(judge_tasks(tasks, texts, Limits(1, cell_timeout_s), executor, workers))
-    reasons = {(task.key[0], id): judgement and judgement.reason for task, id, judgement in found}
+    reasons = {(task.file, id): judgement and judgement.reason for task, id, judgement in found}
     assert len(reasons) == len(found)  # none twice
     return reasons
 
@@ -36,9 +36,9 @@ class Worker:
         self.batches = []
 
     def __call__(self, batch: Batch, setups, limits):
-        self.batches.append([task.key[0] for task in batch.tasks])
+        self.batches.append([task.file for task in batch.tasks])
         results = {START: CellResult(True, False, False, "")}
-        for cell, (task, id) in answer_cells(batch.now).items():
+        for cell, (task, id) in answer_cells(batch.current).items():
             fate = task.answers[id]
             if fate == "hangs":
                 results[cell] = CellResult(False, True, False, "")
@@ -70,7 +70,7 @@ def test_a_broken_answer_costs_itself_alone(worker, fate, verdict, place):
     expected = {(name, id): reason for name in ("ann", "mal", "zoe") for id, reason in answers.items()}
     expected["mal", place] = verdict
     tasks = [
-        Task((name, "first-gpu-matmul"), answers | ({place: fate} if name == "mal" else {}))
+        Task(name, "first-gpu-matmul", answers | ({place: fate} if name == "mal" else {}))
         for name in ("ann", "mal", "zoe")
     ]
     assert judged(tasks, ["first-gpu-matmul"]) == expected
@@ -78,7 +78,7 @@ def test_a_broken_answer_costs_itself_alone(worker, fate, verdict, place):
 
 def test_a_worker_that_dies_once_loses_nothing(worker):
     tasks = [
-        Task((name, "first-gpu-matmul"), {"write-saxpy": "ends the worker once", "rows-and-columns": "race"})
+        Task(name, "first-gpu-matmul", {"write-saxpy": "ends the worker once", "rows-and-columns": "race"})
         for name in ("ann", "ben")
     ]
     reasons = judged(tasks, ["first-gpu-matmul"])
@@ -93,13 +93,13 @@ def test_a_cell_that_fails_otherwise_than_by_its_verdict_is_no_zero(worker, monk
         "run_batch",
         lambda *_: {START: started, "answer-0-write-saxpy": CellResult(False, False, False, next(lines))},
     )
-    assert judged([Task(("ann", "first-gpu-matmul"), {"write-saxpy": "x"})], ["first-gpu-matmul"]) == {
+    assert judged([Task("ann", "first-gpu-matmul", {"write-saxpy": "x"})], ["first-gpu-matmul"]) == {
         ("ann", "write-saxpy"): None
     }
 
 
 def test_work_is_shared_among_the_workers(worker):
-    tasks = [Task((f"{n:03}", "first-gpu-matmul"), {"write-saxpy": "solved"}) for n in range(60)]
+    tasks = [Task(f"{n:03}", "first-gpu-matmul", {"write-saxpy": "solved"}) for n in range(60)]
     judged(tasks, ["first-gpu-matmul"], workers=4)
     assert sorted(map(len, worker.batches)) == [15, 15, 15, 15]
 
@@ -108,7 +108,7 @@ def test_work_is_shared_among_the_workers(worker):
 @pytest.mark.skipif(not WHOLE, reason="takes a minute: the workers above stand in for it")
 def test_an_answer_that_takes_for_ever_costs_itself_alone():
     answers = solutions("first-gpu-matmul") | {"rows-and-columns": "x = 1"}
-    tasks = [Task(("mal", "triple-loop"), {"the-wrong-loop": HANGS}), Task(("ann", "first-gpu-matmul"), answers)]
+    tasks = [Task("mal", "triple-loop", {"the-wrong-loop": HANGS}), Task("ann", "first-gpu-matmul", answers)]
     reasons = judged(tasks, ["triple-loop", "first-gpu-matmul"], cell_timeout_s=10)
     expected = {("ann", id): "solved" for id in answers} | {
         ("ann", "rows-and-columns"): "not a kernel",
@@ -134,6 +134,6 @@ def test_a_kernel_killed_from_outside_is_replaced(monkeypatch, tmp_path):
         return notebook
 
     monkeypatch.setattr(judging, "trusted_notebook", with_a_killer)
-    tasks = [Task((name, "first-gpu-matmul"), {"write-saxpy": SAXPY}) for name in ("ann", "ben")]
+    tasks = [Task(name, "first-gpu-matmul", {"write-saxpy": SAXPY}) for name in ("ann", "ben")]
     assert judged(tasks, ["first-gpu-matmul"]) == {("ann", "write-saxpy"): "solved", ("ben", "write-saxpy"): "solved"}
     assert mark.exists()

@@ -17,8 +17,8 @@ def handed_in(chapter, **more):
 
 def test_of_right_answers_alone_it_is_told_that_they_are_the_book_s():
     ledger = Ledger([handed_in("tiled-gemm")], Assessment(), seed=1)
-    ledger.judged("a.ipynb", "put-the-barrier-back", Judgement(SOLVED, "Solved."))  # an answer of one line
-    ledger.judged("a.ipynb", "write-the-tiled-matmul", Judgement(SOLVED, "Solved."))
+    ledger.add_judgement("a.ipynb", "put-the-barrier-back", Judgement(SOLVED, "Solved."))  # an answer of one line
+    ledger.add_judgement("a.ipynb", "write-the-tiled-matmul", Judgement(SOLVED, "Solved."))
     assert [row.verbatim for row in ledger.grades()] == [False, False, False, True]
-    ledger.judged("a.ipynb", "write-the-tiled-matmul", Judgement("result", "Wrong."))
+    ledger.add_judgement("a.ipynb", "write-the-tiled-matmul", Judgement("result", "Wrong."))
     assert not any(row.verbatim for row in ledger.grades())

@@ -69,14 +69,14 @@ def test_what_cannot_be_drawn_changes_no_verdict(capsys, monkeypatch):
 
 
 def test_a_picture_that_is_too_long_is_left_out(capsys, monkeypatch):
-    monkeypatch.setattr("labkit.grading.picture.MOST_CHARACTERS", 1000)
+    monkeypatch.setattr("labkit.grading.picture.MAX_CHARACTERS", 1000)
     assert said(capsys, "write-saxpy", WRONG)["picture"] == ""
     monkeypatch.undo()
-    monkeypatch.setattr("labkit.grading.picture.MOST_ACCESSES", 10)
+    monkeypatch.setattr("labkit.grading.picture.MAX_ACCESSES", 10)
     assert said(capsys, "write-saxpy", WRONG)["picture"] == ""
 
 
 def test_a_solved_answer_is_not_drawn(capsys, monkeypatch):
-    monkeypatch.setattr(judging, "picture_of", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(judging, "draw_picture", lambda *_: pytest.fail("drawn"))
     Judge(setup_texts("first-gpu-matmul"), seed=1)("write-saxpy", SAXPY)
     assert capsys.readouterr().out == "solved\n"

@@ -7,8 +7,8 @@ import pytest
 
 from labkit.grading.collected import Collected, read_collected
 from labkit.grading.grades import Grade
-from labkit.grading.policy import Deadline, best, by_hand, time_of
-from labkit.grading.roster import RosterError, read_roster, student_of
+from labkit.grading.policy import Deadline, apply_points_by_hand, choose_best, parse_time
+from labkit.grading.roster import RosterError, identify_student, read_roster
 
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -26,51 +26,51 @@ def committed(late_h):
     [(-1, 10, 4), (0, 10, 4), (1, 10, 3.6), (24, 10, 3.6), (25, 10, 3.2), (24 * 30, 10, 0), (1, 100, 0), (1, 0, 4)],
 )
 def test_each_day_begun_costs_its_share(late_h, percent, points):
-    graded = Deadline(DUE, percent).applied(row(4), committed(late_h))
+    graded = Deadline(DUE, percent).apply(row(4), committed(late_h))
     assert graded.points == points
     assert ("Late" in graded.late) == (late_h > 0)
 
 
 def test_a_day_alone_ends_at_midnight():
-    assert time_of("2026-11-30").isoformat()[:19] == "2026-11-30T23:59:59"
-    assert time_of("2026-11-30T00:00").isoformat()[:19] == "2026-11-30T00:00:00"
-    assert time_of("2026-11-30T12:00+01:00") == datetime(2026, 11, 30, 11, tzinfo=UTC)
+    assert parse_time("2026-11-30").isoformat()[:19] == "2026-11-30T23:59:59"
+    assert parse_time("2026-11-30T00:00").isoformat()[:19] == "2026-11-30T00:00:00"
+    assert parse_time("2026-11-30T12:00+01:00") == datetime(2026, 11, 30, 11, tzinfo=UTC)
     with pytest.raises(ValueError, match="'Monday' is no time: write 2026-11-30, 2026-11-30T23:59 or"):
-        time_of("Monday")
+        parse_time("Monday")
 
 
 def test_without_a_commit_time_nothing_is_taken_and_it_is_said():
     for collected in (None, Collected("ann")):
-        graded = Deadline(DUE).applied(row(4), collected)
+        graded = Deadline(DUE).apply(row(4), collected)
         assert graded.points == 4 and "No commit time" in graded.late
-    assert Deadline(DUE, 10).applied(row(None), committed(24)).points is None
+    assert Deadline(DUE, 10).apply(row(None), committed(24)).points is None
 
 
 def test_the_best_of_several_answers_counts():
     rows = [row(0, "a"), row(4, "b"), row(0, "c", reason="missing"), row(0, "a", "rows-and-columns")]
-    first, second = best(rows)
+    first, second = choose_best(rows)
     assert (first.points, first.submission, first.note) == (4, "b", "The best of 2 answers.")
     assert (second.exercise, second.note) == ("rows-and-columns", "")
-    assert best([row(0, "a"), row(None, "b")])[0].points is None
-    assert best([row(4, "a"), row(None, "b")])[0].points == 4
-    assert best([row(0, "a", reason="missing"), row(0, "b")])[0].submission == "b"
+    assert choose_best([row(0, "a"), row(None, "b")])[0].points is None
+    assert choose_best([row(4, "a"), row(None, "b")])[0].points == 4
+    assert choose_best([row(0, "a", reason="missing"), row(0, "b")])[0].submission == "b"
 
 
 def test_files_without_an_exercise_keep_their_rows():
     rows = [row(0, "a", ""), row(0, "b", "")]
-    assert best(rows) == rows
+    assert choose_best(rows) == rows
 
 
 @pytest.mark.parametrize("collected", [None, committed(24)])
 def test_lateness_is_not_spoken_of_where_there_is_nothing_to_lose(collected):
-    assert Deadline(DUE, 10).applied(row(0), collected) == row(0)
-    assert Deadline(DUE, 10).applied(row(None), collected).late  # whoever grades it must know
+    assert Deadline(DUE, 10).apply(row(0), collected) == row(0)
+    assert Deadline(DUE, 10).apply(row(None), collected).late  # the teacher must know
 
 
 def given_by_hand(tmp_path, rows, text):
     table = tmp_path / "manual.csv"
     table.write_text(text, encoding="utf-8")
-    return by_hand(rows, table)
+    return apply_points_by_hand(rows, table)
 
 
 def test_points_by_hand_replace_those_of_the_judge(tmp_path):
@@ -85,7 +85,7 @@ def test_a_comment_is_no_duty(tmp_path):
 
 
 def test_points_by_hand_are_not_those_of_a_late_answer(tmp_path):
-    late = Deadline(DUE, 10).applied(row(4), committed(25))
+    late = Deadline(DUE, 10).apply(row(4), committed(25))
     (graded,) = given_by_hand(tmp_path, [late], "student,exercise,points\nann,write-saxpy,4\n")
     assert (graded.points, graded.late) == (4, "")
 
@@ -141,4 +141,4 @@ def test_the_ledger_of_a_collection_tells_the_times(tmp_path):
     ],
 )
 def test_whose_a_file_is(path, root, roots, student):
-    assert student_of(Path(path), Path(root), [Path(one) for one in roots.split()], ["grace"]) == student
+    assert identify_student(Path(path), Path(root), [Path(one) for one in roots.split()], ["grace"]) == student

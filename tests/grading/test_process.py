@@ -10,7 +10,7 @@ import pytest
 
 from labkit.grading import process
 from labkit.grading.process import Limits, run
-from labkit.grading.workers import workers_of
+from labkit.grading.workers import start_workers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and limits are those of Unix")
 SLEEPER = "import os, time; os.setsid() if os.fork() == 0 else None; time.sleep(60)"
@@ -50,14 +50,14 @@ def test_a_command_that_takes_too_much_ends(tmp_path, text, limits):
 
 
 def test_a_command_ends_where_the_memory_of_the_machine_does(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "MACHINE_KEEPS", 1)
+    monkeypatch.setattr(process, "MIN_FREE_SHARE", 1)
     assert python(SLEEPER, tmp_path, memory_bytes=1 << 40)[0] is None
     assert sleepers() == []
 
 
 def test_an_interrupt_waits_for_no_worker(tmp_path):
     started_s = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), workers_of(None) as (executor, _):
+    with pytest.raises(KeyboardInterrupt), start_workers(None) as (executor, _):
         running = threading.Event()
         executor.submit(lambda: (running.set(), python(SLEEPER, tmp_path)))
         running.wait()

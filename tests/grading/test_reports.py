@@ -16,11 +16,11 @@ from labkit.exercises import exercise, exercise_ids
 from labkit.grading import reports
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
-from labkit.grading.grades import Grade, printable, totals
+from labkit.grading.grades import Grade, make_printable, sum_points
 from labkit.grading.policy import Deadline
 from labkit.grading.reports import write_reports
-from labkit.grading.reports.page import Picture, file_name, page
-from labkit.grading.reports.summary import plain
+from labkit.grading.reports.page import Picture, file_name, make_page
+from labkit.grading.reports.summary import escape_markdown
 
 HOSTILE = (
     "=HYPERLINK(1) <script>alert(1)</script> <img src=x onerror=alert(1)> ]]> &lt; \x1b[31m\x00\ud800\u202e | `a` ```\n"
@@ -29,7 +29,7 @@ HOSTILE = (
 TEXT = 'x = "</pre><script>alert(2)</script>"\ny = 1\nz = "\x1b[2J"\n'
 PICTURES = {
     ("a\\x1b.ipynb", "pad-the-tile"): Picture(
-        "<svg onload='alert(3)'><script>alert(3)</script></svg>", printable(HOSTILE)
+        "<svg onload='alert(3)'><script>alert(3)</script></svg>", make_printable(HOSTILE)
     ),
     ("c.ipynb", "write-the-tiled-matmul"): Picture("<svg>M=33</svg>", "33 elements"),
 }
@@ -41,11 +41,11 @@ GRADES = [
         "pad-the-tile",
         0,
         2,
-        printable(HOSTILE),
+        make_printable(HOSTILE),
         7,
         "result",
         line=1,
-        note=printable(HOSTILE),
+        note=make_printable(HOSTILE),
     ),
     Grade("=ann|<b>", "a\\x1b.ipynb", "choose-the-tile", None, 2, "Not graded.", 7, "not graded"),
     Grade("ben", "b.ipynb", "", 0, 0, "The file is not a notebook.", 7, "unreadable"),
@@ -68,7 +68,7 @@ GRADES = [
 @pytest.fixture
 def written(tmp_path):
     texts = {("a\\x1b.ipynb", "pad-the-tile"): TEXT, ("c.ipynb", "write-the-tiled-matmul"): "a\nb\nc"}
-    write_reports(GRADES, tmp_path / "new", texts, printable(HOSTILE), PICTURES)
+    write_reports(GRADES, tmp_path / "new", texts, make_printable(HOSTILE), PICTURES)
     return tmp_path / "new"
 
 
@@ -94,7 +94,7 @@ class Tags(HTMLParser):
 
 
 def test_points_are_summed_by_student():
-    assert totals(GRADES) == {"=ann|<b>": (2, 6), "ben": (0, 4)}
+    assert sum_points(GRADES) == {"=ann|<b>": (2, 6), "ben": (0, 4)}
 
 
 def test_junit_counts_what_failed_and_says_why(written):
@@ -223,7 +223,7 @@ def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_
     time = f"{collected['ann'].time:%Y-%m-%d %H:%M %z}"
     assert f"Assignment hw<2>. Commit abcdef0 of {time}. Due 2026-11-30 23:59 +0000. Each answer" in ann
     assert "Assignment hw<2>. Due" in eve
-    assert all("drawn anew" in text for text in (ann, eve, page("ann", rows, {}, {}, Assessment())))
+    assert all("drawn anew" in text for text in (ann, eve, make_page("ann", rows, {}, {}, Assessment())))
 
 
 def test_what_is_missing_for_one_reason_is_said_once():
@@ -235,7 +235,7 @@ def test_what_is_missing_for_one_reason_is_said_once():
         Grade("ann", "", id, n, 2, "Nothing was handed in.", 7, "missing", by_hand="Told me.")
         for n, id in enumerate(exercise_ids("roofline")[:2], 1)
     ]
-    text = Tags(page("ann", rows, {}, {}, Assessment())).text
+    text = Tags(make_page("ann", rows, {}, {}, Assessment())).text
     assert text.count("Nothing was handed in.") == 3 and text.count("Wrong.") == 2
     numbers = ", ".join(exercise(id).number for id in exercise_ids("first-gpu-matmul"))
     assert f"{numbers}: 0 of 8 points" in text and "3 of 16 points" in text
@@ -247,13 +247,13 @@ def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
     prefix, _, source = image["src"].partition(",")
     assert prefix == "data:image/svg+xml;base64"
     assert b64decode(source).decode() == PICTURES["a\\x1b.ipynb", "pad-the-tile"].svg
-    assert image["alt"] == printable(HOSTILE)
+    assert image["alt"] == make_printable(HOSTILE)
 
 
 def test_a_page_has_an_end_however_many_pictures_there_are():
     rows = [Grade("ann", "a.ipynb", id, 0, 2, "Wrong.", 7, "result") for id in exercise_ids("tiled-gemm")] * 3
     pictures = {("a.ipynb", row.exercise): Picture("<svg>" + "a" * 55_000, "words") for row in rows}
-    text = page("ann", rows, {}, pictures, Assessment())
+    text = make_page("ann", rows, {}, pictures, Assessment())
     assert 100_000 < len(text) < 200_000
     assert text.count("<img") == 2 and text.count("no room") == 10
 
@@ -262,7 +262,7 @@ def test_a_page_tells_no_drawn_size_and_no_seed(written):
     page = (written / "students" / "ben.html").read_text(encoding="utf-8")
     assert "drawn anew" in page and "<mark>   2 b</mark>" in page
     for secret in ("33", "seed", "17.5", "18.5", "ann", "<img"):
-        assert secret not in page.replace(reports.page.__globals__["STYLE"], "")
+        assert secret not in page.replace(reports.page.STYLE, "")
 
 
 def test_a_summary_is_text_in_tables(written):
@@ -302,7 +302,10 @@ def test_the_teacher_s_words_stand_first_on_the_page_and_in_the_summary(tmp_path
 
 
 def test_a_summary_can_be_read_as_a_file():
-    assert plain("C[0, 0] is -6.16894 (line 15, of A_tile)") == "C&#91;0, 0&#93; is -6.16894 (line 15, of A_tile)"
+    assert (
+        escape_markdown("C[0, 0] is -6.16894 (line 15, of A_tile)")
+        == "C&#91;0, 0&#93; is -6.16894 (line 15, of A_tile)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -331,7 +334,7 @@ def test_a_summary_can_be_read_as_a_file():
 )
 def test_markdown_is_text_in_a_summary_and_reads_as_it_was_written(text):
     rendered = Tags(
-        mistune.create_markdown(escape=False, plugins=["url", "strikethrough", "table", "math"])(plain(text))
+        mistune.create_markdown(escape=False, plugins=["url", "strikethrough", "table", "math"])(escape_markdown(text))
     )
     assert rendered.found == [("p", {})]
     assert rendered.text.strip() == " ".join(text.split())

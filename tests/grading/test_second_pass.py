@@ -17,7 +17,7 @@ from test_hostile_class import CANARY, classroom, fill_in, graded  # noqa: F401
 from labkit import places
 from labkit.exercises import exercise_ids
 from labkit.grading import sandbox, second_pass
-from labkit.grading.rebuild import chapters
+from labkit.grading.rebuild import read_chapters
 from labkit.grading.trusted import Task
 
 CHAPTER = "first-gpu-matmul"
@@ -25,11 +25,11 @@ needs_bubblewrap = pytest.mark.needs("bubblewrap")
 
 
 def ran(**answers):
-    """What became of answers to a chapter."""
+    """Return the results of answers to a chapter."""
     ids = exercise_ids(CHAPTER)
-    task = Task(("ann", CHAPTER), solutions(CHAPTER) | {ids[int(name[1:]) - 1]: answers[name] for name in answers})
+    task = Task("ann", CHAPTER, solutions(CHAPTER) | {ids[int(name[1:]) - 1]: answers[name] for name in answers})
     with ThreadPoolExecutor(1) as executor:
-        return {id: said for _, id, said in second_pass.second_pass([task], chapters(), executor)}
+        return {id: said for _, id, said in second_pass.run_as_programs([task], read_chapters(), executor)}
 
 
 @needs_bubblewrap
@@ -43,9 +43,9 @@ def test_what_becomes_of_an_answer_is_told():
 
 
 def test_without_a_sandbox_nothing_runs_and_the_report_says_so_once(classroom, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(sandbox, "missing", lambda: "No sandbox is here.")
-    monkeypatch.setattr(second_pass, "missing", sandbox.missing)
-    monkeypatch.setattr("labkit.grading.grade.missing", sandbox.missing)
+    monkeypatch.setattr(sandbox, "explain_missing", lambda: "No sandbox is here.")
+    monkeypatch.setattr(second_pass, "explain_missing", sandbox.explain_missing)
+    monkeypatch.setattr("labkit.grading.grade.explain_missing", sandbox.explain_missing)
     monkeypatch.setattr(second_pass, "run_inside", lambda *_: pytest.fail("it ran"))
     (classroom / "class" / "a.ipynb").write_text("{}")
     graded(classroom, run=True)
@@ -57,16 +57,16 @@ def test_without_a_sandbox_nothing_runs_and_the_report_says_so_once(classroom, m
 def test_a_machine_without_bubblewrap_says_what_to_install(monkeypatch, platform, found):
     monkeypatch.setattr(sandbox.sys, "platform", platform)
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: found)
-    sandbox.missing.cache_clear()
-    assert "apt install bubblewrap" in sandbox.missing()
+    sandbox.explain_missing.cache_clear()
+    assert "apt install bubblewrap" in sandbox.explain_missing()
     monkeypatch.undo()
-    sandbox.missing.cache_clear()
+    sandbox.explain_missing.cache_clear()
 
 
 @needs_bubblewrap
 def test_an_ordinary_user_has_a_sandbox_too():
     user = ["bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--dev-bind", "/", "/"]
-    text = "import os\nfrom labkit.grading.sandbox import missing\nprint(os.getuid(), repr(missing()))"
+    text = "import os\nfrom labkit.grading.sandbox import explain_missing\nprint(os.getuid(), repr(explain_missing()))"
     done = subprocess.run([*user, sys.executable, "-c", text], capture_output=True, text=True)
     assert done.stdout.strip() == "1000 ''"
 

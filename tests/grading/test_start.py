@@ -16,7 +16,7 @@ from labkit.grading.judging import CannotJudge, Limits, judge_tasks
 from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import START, Task
 
-ANN = Task(("ann", "first-gpu-matmul"), {"write-saxpy": SAXPY})
+ANN = Task("ann", "first-gpu-matmul", {"write-saxpy": SAXPY})
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from labkit.checking.as_text import MOST_CHARACTERS
+from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.grading.submission import find_submissions, read_submission
 
 
@@ -168,7 +168,7 @@ def test_a_long_cell_is_cut_and_the_answers_beside_it_are_kept(notebook):
         )
     )
     assert submission.answers["pad-the-tile"] == "a"
-    assert len(submission.answers["put-the-barrier-back"]) == MOST_CHARACTERS + 1
+    assert len(submission.answers["put-the-barrier-back"]) == MAX_CHARACTERS + 1
     assert sum(len(text) for _, text in submission.cells) < 1 << 20
 
 

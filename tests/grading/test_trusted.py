@@ -13,8 +13,8 @@ from labkit.grading.trusted import Task, answer_cells, trusted_notebook
 pytestmark = pytest.mark.long
 WRONG = SAXPY.replace("+ y", "- y")
 TASKS = [
-    Task(("ann", "first-gpu-matmul"), {"write-saxpy": SAXPY}),
-    Task(("ben", "first-gpu-matmul"), {"write-saxpy": WRONG}),
+    Task("ann", "first-gpu-matmul", {"write-saxpy": SAXPY}),
+    Task("ben", "first-gpu-matmul", {"write-saxpy": WRONG}),
 ]
 HOSTILE = [
     "# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_RAISES_EXCEPTION\n",
@@ -25,7 +25,7 @@ HOSTILE = [
 
 
 def plain_nbval(folder, notebook):
-    """Whether each cell passes under nbval alone, with nothing of ours beside it."""
+    """Tell whether each cell passes under plain nbval, without our plugin."""
     nbformat.write(notebook, folder / "batch.ipynb")
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--nbval", "--nbval-current-env", "-rA", "-q"]
     done = subprocess.run([*command, "batch.ipynb"], cwd=folder, capture_output=True, text=True)
@@ -38,7 +38,7 @@ def test_a_verdict_that_differs_from_the_trusted_one_fails_nbval(tmp_path):
     """Every cell fails whose answer is wrong, and one whose answer is right where the trusted verdict is another."""
     tasks = [
         *TASKS,
-        *(Task((str(n), "first-gpu-matmul"), {"write-saxpy": text + WRONG}) for n, text in enumerate(HOSTILE)),
+        *(Task(str(n), "first-gpu-matmul", {"write-saxpy": text + WRONG}) for n, text in enumerate(HOSTILE)),
     ]
     notebook = trusted_notebook([*tasks, TASKS[0]], {"first-gpu-matmul": setup_texts("first-gpu-matmul")}, seed=1)
     notebook.cells[-1].outputs[0].text = f"{NOT_SOLVED}\n"
@@ -52,9 +52,10 @@ def test_a_verdict_that_differs_from_the_trusted_one_fails_nbval(tmp_path):
 
 def test_the_cells_of_answers_are_told_by_their_ids():
     task = Task(
-        ("ann", "first-gpu-matmul"),
+        "ann",
+        "first-gpu-matmul",
         {"write-saxpy": SAXPY, "rows-and-columns": "", "neighbours-together": ""},
-        read=frozenset({"rows-and-columns"}),
+        done=frozenset({"rows-and-columns"}),
     )
     assert answer_cells([TASKS[0], task]) == {
         "answer-0-write-saxpy": (TASKS[0], "write-saxpy"),

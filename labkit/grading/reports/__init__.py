@@ -1,4 +1,4 @@
-"""Reports of grades, in one folder; each file is whole at any time."""
+"""Reports of grades in one folder; each file is complete at any time."""
 
 import json
 import os
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
-from labkit.grading.reports.data import data
-from labkit.grading.reports.junit import junit
-from labkit.grading.reports.page import Picture, file_name, page
-from labkit.grading.reports.platforms import canvas, moodle
-from labkit.grading.reports.summary import summary
-from labkit.grading.reports.tables import gradebook, rows
+from labkit.grading.reports.data import make_json
+from labkit.grading.reports.junit import make_junit
+from labkit.grading.reports.page import Picture, file_name, make_page
+from labkit.grading.reports.platforms import make_canvas_csv, make_moodle_csv
+from labkit.grading.reports.summary import make_summary
+from labkit.grading.reports.tables import make_gradebook_csv, make_rows_csv
 
 PAGES = "students"
 DATA = "grades.json"
-PLATFORMS = {"canvas.csv": canvas, "moodle.csv": moodle}
+PLATFORMS = {"canvas.csv": make_canvas_csv, "moodle.csv": make_moodle_csv}
 
 
 def write_reports(
@@ -28,26 +28,35 @@ def write_reports(
     pictures: Mapping[tuple[str, str], Picture] | None = None,
     assessment: Assessment | None = None,
 ) -> list[Path]:
-    """Write the reports; `texts` and `pictures` are those of the answers by file and exercise, for the students' pages.
+    """Write the reports, and files for learning platforms if the assessment is that of an assignment.
 
-    Each student's rows stand together in `grades`. `remark` is a sentence on the whole. Where the assessment is
-    that of an assignment, there are files for learning platforms too. Pages and files of an earlier run that have no
-    place in this one are taken away.
+    Pages and files of an earlier run that this one does not write are deleted.
+
+    Parameters
+    ----------
+    grades
+        The rows, those of a student next to each other.
+    texts, pictures
+        The text and picture of each answer, by file and exercise, for the students' pages.
+    remark
+        A sentence on the whole.
     """
     assessment = assessment or Assessment()
     written = {
-        folder / "grades.xml": junit(grades),
-        folder / "grades.csv": rows(grades),
-        folder / "gradebook.csv": gradebook(grades, assessment.students),
-        folder / DATA: data(grades, remark, assessment.assignment),
-        folder / "summary.md": summary(grades, remark),
+        folder / "grades.xml": make_junit(grades),
+        folder / "grades.csv": make_rows_csv(grades),
+        folder / "gradebook.csv": make_gradebook_csv(grades, assessment.students),
+        folder / DATA: make_json(grades, remark, assessment.assignment),
+        folder / "summary.md": make_summary(grades, remark),
     }
     if assessment.assignment:
-        written |= {folder / name: made(grades, assessment.assignment) for name, made in PLATFORMS.items()}
+        written |= {folder / name: make(grades, assessment.assignment) for name, make in PLATFORMS.items()}
     for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = page(student, list(own), texts or {}, pictures or {}, assessment)
+        written[folder / PAGES / file_name(student)] = make_page(
+            student, list(own), texts or {}, pictures or {}, assessment
+        )
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
-    for path in _of_run_before(folder):
+    for path in _find_old_reports(folder):
         if path not in written:
             path.unlink(missing_ok=True)
     for path, text in written.items():
@@ -55,8 +64,8 @@ def write_reports(
     return list(written)
 
 
-def _of_run_before(folder: Path) -> Iterable[Path]:
-    """The files that not every run writes, and that the one before wrote, as its data tell: no others are ours."""
+def _find_old_reports(folder: Path) -> Iterable[Path]:
+    """Yield the pages and platform files that an earlier run wrote, by its data: no others are ours."""
     try:
         before = json.loads((folder / DATA).read_text(encoding="utf-8"))
         students, assignment = list(before["totals"]), before["assignment"]
@@ -68,7 +77,7 @@ def _of_run_before(folder: Path) -> Iterable[Path]:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Put a new file in the place of the old one at once, so that nobody reads half of it."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
-    os.replace(beside, path)
+    """Replace a file at once, so that no one reads half of it."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+    os.replace(new, path)

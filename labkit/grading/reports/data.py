@@ -3,11 +3,11 @@
 import json
 from dataclasses import asdict
 
-from labkit.grading.grades import Grade, totals
+from labkit.grading.grades import Grade, sum_points
 
 
-def data(grades: list[Grade], remark: str, assignment: str) -> str:
-    """The assignment, totals by student, and all rows."""
-    summary = {name: {"points": points, "out_of": out_of} for name, (points, out_of) in totals(grades).items()}
-    found = {"assignment": assignment, "remark": remark, "totals": summary, "grades": [asdict(row) for row in grades]}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+def make_json(grades: list[Grade], remark: str, assignment: str) -> str:
+    """Return the assignment, the totals by student, and all rows as JSON."""
+    summary = {name: {"points": points, "out_of": out_of} for name, (points, out_of) in sum_points(grades).items()}
+    content = {"assignment": assignment, "remark": remark, "totals": summary, "grades": [asdict(row) for row in grades]}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""A page for each student: what each exercise earned, what is wrong and at which line of their own text."""
+"""A page for each student: the points of each exercise, what is wrong, and the line of their own text."""
 
 import re
 from base64 import b64encode
@@ -13,9 +13,9 @@ from labkit.exercises import exercise
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade
 
-MOST_DRAWN = 160_000  # characters of pictures on a page
-AROUND = 2  # lines of the answer that are shown before and after the one that is meant
-HIDDEN = {  # what is said where the run itself is not to be known
+MAX_PICTURE_CHARACTERS = 160_000  # on a page
+CONTEXT_LINES = 2  # lines of the answer shown before and after the marked one
+HIDDEN = {  # messages on a run whose sizes must stay unknown
     "result": "The result is wrong on sizes that are drawn anew for each grading.",
     "unwritten": "Part of the result is never written, on sizes that are drawn anew for each grading.",
     "budget": "The result is right, but not within the budget, on sizes that are drawn anew for each grading.",
@@ -42,14 +42,14 @@ mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img {
 
 @dataclass(frozen=True)
 class Picture:
-    """A student's own run, as SVG and in words."""
+    """The picture of a student's own run, as SVG and in words."""
 
     svg: str
     words: str
 
     @cached_property
     def html(self) -> str:
-        """An image, in which no script runs and for which nothing is fetched, whatever the SVG holds."""
+        """An image element that runs no script and fetches nothing, for any SVG."""
         source = b64encode(self.svg.encode("utf-8", "replace")).decode()
         words = escape(self.words)
         return (
@@ -58,48 +58,48 @@ class Picture:
         )
 
 
-def page(
+def make_page(
     student: str,
     rows: list[Grade],
     texts: Mapping[tuple[str, str], str],
     pictures: Mapping[tuple[str, str], Picture],
     assessment: Assessment,
 ) -> str:
-    """The page of a student. It names no seed and no drawn size, and of others nothing."""
+    """Make the page of a student, without seeds, drawn sizes, or anything of others."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
-    for _, group in groupby(rows, key=_section):
+    for _, group in groupby(rows, key=_section_key):
         section = list(group)
         row = section[0]
         key = row.submission, row.exercise
         picture = pictures[key].html if key in pictures and not row.hidden else ""
-        if drawn + len(picture) > MOST_DRAWN:
+        if drawn + len(picture) > MAX_PICTURE_CHARACTERS:
             picture = "<p>There is a picture of this run too, for which the page has no room: run the check.</p>"
         drawn += len(picture)
-        parts.append(_part(section, texts.get(key, ""), picture))
+        parts.append(_make_section(section, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
         f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n"
-        f"<p>{escape(_circumstances(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
 def file_name(student: str) -> str:
-    """A name for the page of a student."""
-    return f"{plain_name(student)}.html"
+    """Return the file name of a student's page."""
+    return f"{make_safe_name(student)}.html"
 
 
-def plain_name(text: str) -> str:
-    """A name that every file system takes, and no two texts share."""
+def make_safe_name(text: str) -> str:
+    """Make a unique name that every file system accepts."""
     plain = re.sub(r"[^\w-]", "-", text, flags=re.ASCII)[:40]
     digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return plain if plain and plain == text.lower() else f"{plain}-{digest}"
 
 
 def headline(*rows: Grade) -> str:
-    """What a row is on, or rows that are told together, and their points."""
+    """Return the heading of a row, or of rows of one section, with their points."""
     first, *more = rows
     title = exercise(first.exercise).headline if first.exercise else first.submission
     title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
@@ -109,46 +109,46 @@ def headline(*rows: Grade) -> str:
     return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
 
-def told(row: Grade) -> list[str]:
-    """The lines that a student is told: of a run on sizes that nobody is to know, only what kind of fault it is."""
-    said = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
-    said = said if row.hidden and row.reason != "solved" else row.message
+def explain(row: Grade) -> list[str]:
+    """Return the lines that a student reads: on a run with hidden sizes, only the kind of fault."""
+    message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
+    message = message if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
-    return "\n".join(filter(None, [row.by_hand, said, row.note, row.late, ran])).splitlines()
+    return "\n".join(filter(None, [row.by_hand, message, row.note, row.late, ran])).splitlines()
 
 
-def _circumstances(student, assessment):
-    """Which work was graded and when it was due, as far as that is known, and how."""
+def _describe_assignment(student, assessment):
+    """Describe the graded work, its deadline, and the way of grading."""
     collected, deadline = assessment.collected.get(student), assessment.deadline
-    known = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
+    sentences = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
     if collected and collected.commit:
-        of = f" of {collected.time:{TIME}}" if collected.time else ""
-        known.append(f"Commit {collected.commit[:7]}{of}.")
+        date = f" of {collected.time:{TIME}}" if collected.time else ""
+        sentences.append(f"Commit {collected.commit[:7]}{date}.")
     if deadline:
-        known.append(f"Due {deadline.due:{TIME}}.")
-    return " ".join([*known, DRAWN_ANEW])
+        sentences.append(f"Due {deadline.due:{TIME}}.")
+    return " ".join([*sentences, DRAWN_ANEW])
 
 
-def _section(row):
-    """Equal for rows that make one section: missing ones of which the same is told."""
-    return (row.points, told(row)) if row.reason == "missing" else (row.submission, row.exercise)
+def _section_key(row):
+    """Return a key that is equal for rows of one section: missing ones with the same message."""
+    return (row.points, explain(row)) if row.reason == "missing" else (row.submission, row.exercise)
 
 
-def _part(rows, text, picture):
+def _make_section(rows, text, picture):
     row = rows[0]
     kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in told(row))
-    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_excerpt(row, text)}{picture}"
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in explain(row))
+    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_quote_line(row, text)}{picture}"
     return f'<section class="{kind}">{content}</section>'
 
 
-def _excerpt(row, text):
+def _quote_line(row, text):
     lines = text.split("\n")
     if row.line is None or not 1 <= row.line <= len(lines):
         return ""
-    first = max(1, row.line - AROUND)
+    first = max(1, row.line - CONTEXT_LINES)
     shown = []
-    for number, line in enumerate(lines[first - 1 : row.line + AROUND], first):
+    for number, line in enumerate(lines[first - 1 : row.line + CONTEXT_LINES], first):
         line = escape(f"{number:4} {''.join(c if c.isprintable() else ' ' for c in line[:200])}")
         shown.append(f"<mark>{line}</mark>" if number == row.line else line)
     return f"<pre>{chr(10).join(shown)}</pre>"

@@ -6,42 +6,42 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from labkit.exercises import place
-from labkit.grading.grades import Grade, totals
+from labkit.exercises import position
+from labkit.grading.grades import Grade, sum_points
 
-# At the beginning of a cell, or behind what another spreadsheet takes for its end.
+# At the beginning of a cell, or after what another spreadsheet takes for its end.
 _FORMULA = re.compile(r"(^|[;\t\r\n|])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
-def rows(grades: list[Grade]) -> str:
-    """A line for each row, with all that is known."""
-    return table([asdict(row) for row in grades], list(Grade.__dataclass_fields__))
+def make_rows_csv(grades: list[Grade]) -> str:
+    """Make one line per row, with all of its fields."""
+    return make_csv([asdict(row) for row in grades], list(Grade.__dataclass_fields__))
 
 
-def gradebook(grades: list[Grade], roster: Mapping[str, Mapping[str, str]]) -> str:
-    """A line for each student: the roster's columns, points, those of each exercise; empty where one is not graded."""
-    exercises = sorted({row.exercise for row in grades} - {""}, key=place)
+def make_gradebook_csv(grades: list[Grade], roster: Mapping[str, Mapping[str, str]]) -> str:
+    """Make one line per student: the roster's columns, totals, the points of each exercise (empty: not graded)."""
+    exercises = sorted({row.exercise for row in grades} - {""}, key=position)
     lines = []
-    for student, (points, out_of) in totals(grades).items():
+    for student, (points, out_of) in sum_points(grades).items():
         own = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
         open_ = sum(value is None for value in own.values())
         sums = {"student": student, "points": points, "out_of": out_of, "not_graded": open_}
         lines.append({**roster.get(student, {}), **sums, **own})
     further = [name for columns in roster.values() for name in columns]
-    return table(lines, [*dict.fromkeys(["student", *further, "points", "out_of", "not_graded", *exercises])])
+    return make_csv(lines, [*dict.fromkeys(["student", *further, "points", "out_of", "not_graded", *exercises])])
 
 
-def table(lines: list[dict], columns: list[str]) -> str:
-    """A CSV with a heading, from lines that hold values by column."""
+def make_csv(lines: list[dict], columns: list[str]) -> str:
+    """Make a CSV with a header from lines that hold values by column."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
-    writer.writerows({key: _plain(value) for key, value in line.items()} for line in lines)
+    writer.writerows({key: _escape_formula(value) for key, value in line.items()} for line in lines)
     return file.getvalue()
 
 
-def _plain(value):
-    """A cell that no spreadsheet takes for a formula; a whole number of points is written as one: 3, never 3.0."""
+def _escape_formula(value):
+    """Write a value so that no spreadsheet takes it for a formula, and 3.0 points as 3."""
     if isinstance(value, float):
         return f"{value:g}"
     return _FORMULA.sub(r"\1'\2", value) if isinstance(value, str) else value

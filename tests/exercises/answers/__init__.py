@@ -1,15 +1,15 @@
-"""Other answers to the exercises, a file each: wrong ones with the reason that they must get, and right ones.
+"""Other answers to the exercises, one file per exercise: wrong ones with the reason they must get, and right ones.
 
 A file has up to four tuples:
 
 VARIANTS
     Small changes of the solution, each with what the check must say of it.
 RIGHT
-    Right kernels in other clothes: constants written in other ways, helpers, and other ways to the same end.
+    Right kernels written in other ways: other constants, helpers, other algorithms.
 WRONG
-    Kernels that are wrong in a way that is easily missed: beyond the sizes published, or for some factors only.
+    Kernels with an error that is easily missed: only beyond the published sizes, or only for some factors.
 SHORTCUTS
-    Right results that do not do what the exercise is about, in ways that once paid or might.
+    Kernels with right results that avoid what the exercise is about.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from importlib import import_module
 
 @dataclass(frozen=True)
 class Answer:
-    """Another answer, and what the check must say of it: "solved", or the reason why not.
+    """Another answer, and the reason that its verdict must have ("solved" if it is right).
 
     It is the solution with `edits` made (old text, new text), or a whole `cell` of its own.
     """
@@ -29,7 +29,7 @@ class Answer:
     cell: str = ""
 
     def source(self, solution: str) -> str:
-        """The text of the cell; each old text must stand in the solution exactly once."""
+        """Return the text of the cell; each old text must be in the solution exactly once."""
         text = self.cell or solution
         for old, new in self.edits:
             if text.count(old) != 1:
@@ -51,10 +51,10 @@ def shortcut(what, *edits, cell=""):
 
 
 def answers(id: str, kind: str) -> tuple[Answer, ...]:
-    """The answers of one kind ("VARIANTS", "RIGHT", "WRONG" or "SHORTCUTS") to an exercise."""
+    """Return the answers of one kind ("VARIANTS", "RIGHT", "WRONG" or "SHORTCUTS") to an exercise."""
     return getattr(import_module(f"{__name__}.{id.replace('-', '_')}"), kind, ())
 
 
 def variants(id: str) -> tuple[Answer, ...]:
-    """The small changes of an exercise's solution."""
+    """Return the small changes of an exercise's solution."""
     return answers(id, "VARIANTS")

@@ -187,12 +187,12 @@ SHORTCUTS = (
     shortcut(
         "the checker asked",
         cell="""
-from labkit.exercises.choose_the_attention_tile import misfit
+from labkit.exercises.choose_the_attention_tile import find_fault
 
 
 def best_tile(*call):
     sides = range(16, 257, 16)
-    return next(((rows, columns) for rows in sides for columns in sides if not misfit(call, (rows, columns))), None)
+    return next(((rows, columns) for rows in sides for columns in sides if not find_fault(call, (rows, columns))), None)
 """,
     ),
     shortcut(

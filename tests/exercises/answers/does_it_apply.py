@@ -107,7 +107,7 @@ SHORTCUTS = (
         cell="from labkit import conv\n\n\n"
         "def applies(problem, format):\n    return len(conv.heuristic(problem)) > 9\n",
     ),
-    shortcut("another's function", cell="from labkit.exercises.does_it_apply import misfit as applies\n"),
+    shortcut("another's function", cell="from labkit.exercises.does_it_apply import find_misfit as applies\n"),
     shortcut(
         "true to all",
         cell="class Yes:\n    __eq__ = lambda a, b: True\n\n\ndef applies(problem, format):\n    return Yes()\n",

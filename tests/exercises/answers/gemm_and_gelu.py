@@ -326,7 +326,7 @@ SHORTCUTS = (
     ),
     shortcut("another's kernel", cell="from labkit.gemm.fp32.s03_tiled import tiled as gemm_gelu\n"),
     shortcut(
-        "a copy of nothing is under way all the time",
+        "a copy of nothing is in flight all the time",
         cell="""
 from math import erf
 

@@ -73,7 +73,7 @@ def copied_ahead(A, B, C):
 
 VARIANTS = (
     Answer("the bug itself", "in-flight", ((WAIT, ""),)),
-    Answer("one group too many left under way", "in-flight", ((WAIT, WAIT.replace("AHEAD", "STAGES")),)),
+    Answer("one group too many left in flight", "in-flight", ((WAIT, WAIT.replace("AHEAD", "STAGES")),)),
     Answer(
         "the wait after the barrier",
         "race",

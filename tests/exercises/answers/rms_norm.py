@@ -154,7 +154,7 @@ def rms_norm(x, weight, y, eps):
         ),
     ),
     right(
-        "copied by the copy engine of each thread",
+        "copied asynchronously by each thread",
         cell="""
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""What the answers to several exercises share."""
+"""Parts that the answers to several exercises share."""
 
 
 def by_shuffles(lane):

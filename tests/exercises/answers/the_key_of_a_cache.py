@@ -120,7 +120,7 @@ SHORTCUTS = (
     shortcut("always another", cell="COUNT = [0]\n\n\ndef key(call):\n    COUNT[0] += 1\n    return COUNT[0]\n"),
     shortcut("its place in memory", cell="def key(call):\n    return id(call)\n"),
     shortcut("a hash", cell="def key(call):\n    return hash(call[:8])\n"),
-    shortcut("another's function", cell="from labkit.exercises.the_key_of_a_cache import meaning as key\n"),
+    shortcut("another's function", cell="from labkit.exercises.the_key_of_a_cache import normalise as key\n"),
     shortcut("what is equal to all", cell="def key(call):\n    return float('nan')\n"),
     shortcut("a promise", cell="def key(call):\n    return (n for n in call)\n"),
     shortcut("a function", cell="def key(call):\n    return call.x, lambda: call\n"),

@@ -160,7 +160,7 @@ WRONG = (
 
 SHORTCUTS = (
     shortcut("the first row", cell="def fitting(rows, limit_bytes):\n    return rows[0].algorithm if rows else None\n"),
-    shortcut("another's function", cell="from labkit.exercises.what_fits import best as fitting\n"),
+    shortcut("another's function", cell="from labkit.exercises.what_fits import find_best as fitting\n"),
     shortcut("nothing", cell="def fitting(rows, limit_bytes):\n    return None\n"),
     shortcut(
         "the second if the first is too large",
@@ -176,11 +176,11 @@ def fitting(rows, limit_bytes):
     shortcut(
         "the checker asked",
         cell="""
-from labkit.exercises.what_fits import best
+from labkit.exercises.what_fits import find_best
 
 
 def fitting(rows, limit_bytes):
-    return best(rows, limit_bytes)
+    return find_best(rows, limit_bytes)
 """,
     ),
 )

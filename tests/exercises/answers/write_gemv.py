@@ -128,5 +128,5 @@ SHORTCUTS = (
             "LOAD_X", "cuda.atomic.add(x, k, np.float32(0))"
         ),
     ),
-    shortcut("the book's", cell="from labkit.blas.gemv import gemv as my_gemv\n"),
+    shortcut("the book's", cell="from labkit.blas.level2.s01_gemv import gemv as my_gemv\n"),
 )

@@ -97,7 +97,7 @@ SHORTCUTS = (
         cell="@cuda.jit\ndef mine(a, x, y, out):\n    i = cuda.grid(1)\n    if i < out.size:\n"
         "        out[i] = a * x[i] + y[i]\n\n\nsaxpy = mine\n",
     ),
-    shortcut("another's kernel", cell="from labkit.blas.axpy import axpy as saxpy\n"),
+    shortcut("another's kernel", cell="from labkit.blas.level1.s02_axpy import axpy as saxpy\n"),
     shortcut(
         "y as scratch",
         ("out[i] = a * x[i] + y[i]", "y[i] = a * x[i] + y[i]\n        out[i] = y[i]\n        y[i] -= a * x[i]"),

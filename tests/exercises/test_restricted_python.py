@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from labkit.checking.plain import answers, facts_of
+from labkit.checking.restricted_python import readable_attributes, run_calls
 from labkit.checking.source import run_cell
 from labkit.simulator.errors import KernelError
 
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 def asked(body, *calls, parameters="x", before=""):
     text = f"{before}\n\ndef f({parameters}):\n    " + body.replace("\n", "\n    ") + "\n"
-    return answers(run_cell(text, f"<{hash(text)}>", {})["f"], [call for call in calls] or [(3,)])
+    return run_calls(run_cell(text, f"<{hash(text)}>", {})["f"], [call for call in calls] or [(3,)])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,10 @@ def test_types_are_passed_over_as_a_grade_does():
 
 
 def test_facts_are_read_and_methods_are_not():
-    assert facts_of(Fact(1)) == {"size", "tag", "double"} and facts_of((Pair(1, (Fact(2),)),)) > {"first", "size"}
+    assert readable_attributes(Fact(1)) == {"size", "tag", "double"} and readable_attributes((Pair(1, (Fact(2),)),)) > {
+        "first",
+        "size",
+    }
     assert asked("return x.size + x.double + len(x.tag)", (Fact(2),)) == [7]
     assert asked("return x.first + x.second[0].size", (Pair(1, (Fact(2),)),)) == [3]
     with pytest.raises(KernelError, match="line 4: `x.secret` is not known here"):
@@ -110,7 +113,7 @@ ESCAPES = {
     "del": "del x",
     "with": "with x:\n    return 1",
     "a walrus": "return (y := 1)",
-    "the round's name": "round__ = None\nreturn round__",
+    "the counter's name": "count__ = None\nreturn count__",
     "a power": "return 9 ** 9 ** 9",
     "a shift": "return 1 << 10",
     "bytes": "return b'x'",

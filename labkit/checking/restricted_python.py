@@ -1,8 +1,8 @@
-"""Runs a learner's plain function of numbers, names and tuples, in a closed part of Python.
+"""A restricted Python in which a learner's plain function of numbers, names and tuples runs safely.
 
-What is not listed here is refused with its line and what to write instead: no attribute but the facts of what the
-function is given, no name but its own, and no call but of these functions and methods. So a stranger's function can do
-nothing but answer, and answers alike whenever it is asked.
+All that is not listed here is refused, with its line and what to write instead. A function may read the fields and
+properties of its arguments, use its own names, and call these functions and methods. So a stranger's function can only
+compute an answer, the same at each call.
 """
 
 import ast
@@ -17,18 +17,18 @@ from dataclasses import fields, is_dataclass
 from types import FunctionType
 from typing import Any, TypeVar
 
-from labkit.checking.own_text import borrowed
+from labkit.checking.own_code import find_foreign_helper
 from labkit.simulator.errors import KernelError
 
 Tree = TypeVar("Tree", bound=ast.AST)
 
-MOST_ROUNDS = 200_000  # of all loops and calls that one question takes
-MOST_PARTS = 200  # of an answer: all tuples in it count, and what they hold
-MOST_LETTERS = 10_000
-LARGEST = 2**200
+MAX_ITERATIONS = 200_000  # of all loops, and calls, that one answer takes
+MAX_PARTS = 200  # of an answer: all tuples in it, and their elements
+MAX_LETTERS = 10_000
+MAX_INTEGER = 2**200
 FUNCTIONS = {
-    one.__name__: one
-    for one in (
+    function.__name__: function
+    for function in (
         *(abs, all, any, bool, dict, divmod, enumerate, filter, float, frozenset, int, isinstance, len, list, map),
         *(max, min, next, repr, reversed, round, set, sorted, str, sum, tuple, zip),
     )
@@ -38,7 +38,7 @@ METHODS = {
     *("lower", "pop", "remove", "reverse", "setdefault", "sort", "split", "startswith", "strip", "update", "upper"),
     "values",
 }
-KNOWN = (
+ALLOWED_NODES = (
     *(ast.FunctionDef, ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.While, ast.If, ast.Pass),
     *(ast.Break, ast.Continue, ast.Expr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call, ast.JoinedStr),
@@ -57,54 +57,59 @@ REFUSED = {
     ast.Global: "each call stands alone; leave out `global`",
     ast.Nonlocal: "each call stands alone; leave out `nonlocal`",
 }
-INSTEAD = {  # of Python's own functions that are not known here
+ADVICE_ON_BUILTINS = {  # what to do without some of Python's own functions
     "print": "what it prints would be seen nowhere; leave it out, or call your function outside of the check",
     "type": "ask with `isinstance`",
     "pow": "multiply instead",
 }
 
 
-def answers(function: Callable, calls: Iterable[tuple]) -> list[Any]:
-    """What the function answers to each call.
+def run_calls(function: Callable, calls: Iterable[tuple]) -> list[Any]:
+    """Return the function's answer to each call.
+
+    Parameters
+    ----------
+    calls
+        The arguments of each call.
 
     Raises
     ------
     KernelError
-        It holds something that is not known here, or fails; the message names the line.
+        The function holds something that is refused here, or fails; the message names the line.
     """
     calls = list(calls)
-    facts = set().union(*(facts_of(value) for call in calls for value in call))
-    closed = _Closed(facts)
-    answer = closed.function(function)
-    found = []
+    attributes = set().union(*(readable_attributes(value) for call in calls for value in call))
+    language = _Restricted(attributes)
+    answer = language.compile(function)
+    answers = []
     for call in calls:
-        closed.rounds = 0
+        language.iterations = 0
         try:
-            found.append(answer(*call))
+            answers.append(answer(*call))
         except Exception as error:  # a check reports, whatever a learner's code does
             filename = function.__code__.co_filename
             frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
             line = frames[-1].lineno if frames and frames[-1].lineno else function.__code__.co_firstlineno
             raise KernelError(f"the run ended with {type(error).__name__}: {error}", line) from None
-        if why := _no_answer(found[-1]):
+        if why := _find_bad_answer(answers[-1]):
             raise KernelError(why, function.__code__.co_firstlineno)
-    return found
+    return answers
 
 
-def _no_answer(answer: Any) -> str:
-    """Why nothing can be done with an answer, in a sentence; "" where it is made of numbers and texts, and small."""
+def _find_bad_answer(answer: Any) -> str:
+    """Return a sentence on an answer that cannot be judged, "" if it is small and made of numbers and texts."""
     parts = [answer]
     for part in parts:  # which grows
-        if len(parts) > MOST_PARTS:
-            return f"its answer has more than {MOST_PARTS} parts: return less"
+        if len(parts) > MAX_PARTS:
+            return f"its answer has more than {MAX_PARTS} parts: return less"
         match part:
             case dict():
                 parts += [*part, *part.values()]
             case tuple() | list() | set() | frozenset():
                 parts += part
-            case str() if len(part) > MOST_LETTERS:
+            case str() if len(part) > MAX_LETTERS:
                 return f"its answer is a text of {len(part):,} letters: return a shorter one"
-            case int() if abs(part) > LARGEST:
+            case int() if abs(part) > MAX_INTEGER:
                 return "its answer is a number of more than 200 bits: return a smaller one"
             case None | str() | int() | float():
                 pass
@@ -113,67 +118,67 @@ def _no_answer(answer: Any) -> str:
     return ""
 
 
-def facts_of(value: Any) -> set[str]:
-    """The names of what may be read of a value: fields and properties."""
+def readable_attributes(value: Any) -> set[str]:
+    """Return the names of a value's attributes that a function may read: fields and properties."""
     if isinstance(value, tuple):
-        return set(getattr(value, "_fields", ())).union(*map(facts_of, value))
+        return set(getattr(value, "_fields", ())).union(*map(readable_attributes, value))
     if not is_dataclass(value):
         return set()
     properties = {name for name, kind in inspect.getmembers(type(value)) if isinstance(kind, property)}
-    return {each.name for each in fields(value)} | {name for name in properties if name[0] != "_"}
+    return {field.name for field in fields(value)} | {name for name in properties if name[0] != "_"}
 
 
-class _Closed:
-    """Functions, compiled anew so that they see nothing but what is listed."""
+class _Restricted:
+    """Functions compiled so that they see only what is listed, and count their iterations."""
 
-    def __init__(self, facts: set[str]):
-        self.facts = facts
-        self.rounds = 0
-        self.made: dict[FunctionType, FunctionType] = {}
+    def __init__(self, attributes: set[str]):
+        self.attributes = attributes
+        self.iterations = 0
+        self.compiled: dict[FunctionType, FunctionType] = {}
 
-    def function(self, function: FunctionType) -> FunctionType:
-        """The function, and the helpers that it calls, in the closed language."""
-        if function in self.made:
-            return self.made[function]
-        definition = _definition(function)
-        outer = _checked(definition, function, self.facts)
+    def compile(self, function: FunctionType) -> FunctionType:
+        """Compile a function, and the helpers that it calls, in the restricted language."""
+        if function in self.compiled:
+            return self.compiled[function]
+        definition = _parse_function(function)
+        outer = _check_function(definition, function, self.attributes)
         for node in list(ast.walk(definition)):
             if isinstance(node, ast.FunctionDef | ast.For | ast.While):
-                node.body.insert(0, _at(node, ast.Expr(_call("round__"))))
+                node.body.insert(0, _set_line(node, ast.Expr(_call("count__"))))
             if isinstance(node, ast.comprehension):
-                node.iter = _at(node.iter, _call("rounds__", node.iter))
+                node.iter = _set_line(node.iter, _call("iterate__", node.iter))
         scope: dict[str, Any] = {
-            "__builtins__": {**FUNCTIONS, "range": self.range, "round__": self.round, "rounds__": self.each}
+            "__builtins__": {**FUNCTIONS, "range": self.range, "count__": self.count, "iterate__": self.iterate}
         }
         module = ast.fix_missing_locations(ast.Module([definition], []))
         exec(compile(module, function.__code__.co_filename, "exec"), scope)
-        self.made[function] = scope[definition.name]
+        self.compiled[function] = scope[definition.name]
         for name, value in outer.items():
-            scope[name] = self.function(value) if inspect.isfunction(value) else value
-        return self.made[function]
+            scope[name] = self.compile(value) if inspect.isfunction(value) else value
+        return self.compiled[function]
 
-    def round(self):
-        """Counts a round of a loop, or a call."""
-        self.rounds += 1
-        if self.rounds > MOST_ROUNDS:
-            raise OverflowError(f"after {MOST_ROUNDS:,} rounds of its loops and calls it does not seem to end")
+    def count(self):
+        """Count an iteration of a loop, or a call."""
+        self.iterations += 1
+        if self.iterations > MAX_ITERATIONS:
+            raise OverflowError(f"after {MAX_ITERATIONS:,} rounds of its loops and calls it does not seem to end")
 
-    def each(self, values):
-        """The values, each of which counts as a round."""
+    def iterate(self, values):
+        """Yield the values and count an iteration for each."""
         for value in values:
-            self.round()
+            self.count()
             yield value
 
     def range(self, *ends):
-        """Python's range, if it is not very long."""
-        found = range(*ends)
-        if len(found) > MOST_ROUNDS:
-            raise OverflowError(f"a range of more than {MOST_ROUNDS:,} numbers")
-        return found
+        """Return Python's range if it is not too long."""
+        indices = range(*ends)
+        if len(indices) > MAX_ITERATIONS:
+            raise OverflowError(f"a range of more than {MAX_ITERATIONS:,} numbers")
+        return indices
 
 
-def _definition(function: FunctionType) -> ast.FunctionDef:
-    """The text of a function, parsed: its own, whatever it may say that it wraps."""
+def _parse_function(function: FunctionType) -> ast.FunctionDef:
+    """Parse the text of a function itself, not of one that it says it wraps."""
     try:
         lines, first_line = inspect.getsourcelines(function.__code__)
         (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
@@ -190,7 +195,7 @@ def _definition(function: FunctionType) -> ast.FunctionDef:
         if isinstance(node, ast.arg):
             node.annotation = None
         elif isinstance(node, ast.AnnAssign):
-            node.annotation = _at(node.annotation, ast.Constant(""))
+            node.annotation = _set_line(node.annotation, ast.Constant(""))
     return definition
 
 
@@ -198,36 +203,36 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
-def _at(place: ast.AST, tree: Tree) -> Tree:
-    """The tree, all of which stands in the line of another."""
+def _set_line(place: ast.AST, tree: Tree) -> Tree:
+    """Give all nodes of a tree without a line that of another node."""
     for node in ast.walk(tree):
         if not hasattr(node, "lineno"):
             ast.copy_location(node, place)
     return tree
 
 
-def _checked(definition: ast.FunctionDef, function: FunctionType, facts: set[str]) -> dict[str, Any]:
-    """What the function takes from outside: numbers, texts and helpers; raises where it holds what is not known."""
+def _check_function(definition: ast.FunctionDef, function: FunctionType, attributes: set[str]) -> dict[str, Any]:
+    """Return the outside values that a function reads (numbers, texts, helpers); raise if it holds what is refused."""
     own = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
     outer = {}
     for node in ast.walk(definition):
-        if why := _unknown(node, definition, facts):
+        if why := _find_refused(node, definition, attributes):
             raise KernelError(why, getattr(node, "lineno", definition.lineno))
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in own:
             continue
         if node.id in function.__globals__ or node.id not in {*FUNCTIONS, "range"}:
-            outer[node.id] = _outside(node, function, own)
+            outer[node.id] = _read_outside_value(node, function, own)
     return outer
 
 
-def _unknown(node: ast.AST, definition: ast.FunctionDef, facts: set[str]) -> str:
-    """Why a part of a function is not known here, in a sentence; "" where it is."""
+def _find_refused(node: ast.AST, definition: ast.FunctionDef, attributes: set[str]) -> str:
+    """Return a sentence on a part of a function that is refused, "" if it is allowed."""
     text = ast.unparse(node).splitlines()[0] if isinstance(node, ast.expr | ast.stmt) else type(node).__name__
-    if not isinstance(node, KNOWN):
+    if not isinstance(node, ALLOWED_NODES):
         return REFUSED.get(type(node), f"`{text}` is not known here; use `if`, `for`, numbers, names and tuples")
     match node:
-        case ast.BinOp(op=sign) | ast.AugAssign(op=sign) if not isinstance(sign, KNOWN):
+        case ast.BinOp(op=sign) | ast.AugAssign(op=sign) if not isinstance(sign, ALLOWED_NODES):
             return REFUSED.get(type(sign), f"`{text}` is not known here; use + - * / // %")
         case ast.FunctionDef() if node is not definition:
             return "a function inside the function is not known here; define it above"
@@ -235,8 +240,8 @@ def _unknown(node: ast.AST, definition: ast.FunctionDef, facts: set[str]) -> str
             return "parameters have no defaults and no stars here; keep those that the exercise came with"
         case ast.Name(id=name) | ast.arg(arg=name) if name.startswith("__") or name.endswith("__"):
             return f"`{name}` begins or ends with `__`, as Python's own names do; rename it"
-        case ast.Attribute(ctx=ast.Load(), attr=name) if name not in facts | METHODS:
-            close = difflib.get_close_matches(name, facts, 1)
+        case ast.Attribute(ctx=ast.Load(), attr=name) if name not in attributes | METHODS:
+            close = difflib.get_close_matches(name, attributes, 1)
             return f"`{text}` is not known here" + (f"; did you mean `{close[0]}`?" if close else "")
         case ast.Attribute(ctx=ast.Store()):
             return f"`{text}` cannot be assigned; use a name of your own"
@@ -247,21 +252,21 @@ def _unknown(node: ast.AST, definition: ast.FunctionDef, facts: set[str]) -> str
     return ""
 
 
-def _outside(node: ast.Name, function: FunctionType, own: set[str]) -> Any:
-    """The value of a name from outside of the function."""
+def _read_outside_value(node: ast.Name, function: FunctionType, own: set[str]) -> Any:
+    """Return the value of a name from outside of the function; raise if it may not be used."""
     name = node.id
     if name not in function.__globals__ and hasattr(builtins, name):
-        raise KernelError(f"`{name}` is not known here; {INSTEAD.get(name, 'do without it')}", node.lineno)
+        raise KernelError(f"`{name}` is not known here; {ADVICE_ON_BUILTINS.get(name, 'do without it')}", node.lineno)
     if name not in function.__globals__:
         close = difflib.get_close_matches(name, own, 1)
         hint = f"; did you mean `{close[0]}`?" if close else ""
         raise KernelError(f"`{name}` is not defined here{hint}", node.lineno)
     value = function.__globals__[name]
     if inspect.isfunction(value):
-        if wrong := borrowed(function, [value]):
-            raise KernelError(wrong, node.lineno)
+        if complaint := find_foreign_helper(function, [value]):
+            raise KernelError(complaint, node.lineno)
         return value
-    if not _plain(value):
+    if not _is_plain(value):
         raise KernelError(
             f"`{name}` is a {type(value).__name__}; only numbers, texts and tuples of them can be used from outside",
             node.lineno,
@@ -269,5 +274,5 @@ def _outside(node: ast.Name, function: FunctionType, own: set[str]) -> Any:
     return value
 
 
-def _plain(value: Any) -> bool:
-    return all(map(_plain, value)) if type(value) is tuple else type(value) in (int, float, bool, str, type(None))
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if type(value) is tuple else type(value) in (int, float, bool, str, type(None))
