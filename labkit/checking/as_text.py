@@ -15,7 +15,7 @@ from labkit.checking.definitions import definitions
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.rebinding import named, names_of, unbound
-from labkit.simulator.language import nearest
+from labkit.simulator.language import suggest_name
 
 MOST_CHARACTERS = 100_000  # of an answer
 MOST_SHOWN = 80  # of a line
@@ -118,7 +118,7 @@ def _undefined(function, statements):
             first = min(reads, key=lambda node: (node.lineno, node.col_offset))
             known = {name.lower(): name for name in [*one.__globals__, *one.__code__.co_varnames]}
             close = difflib.get_close_matches(first.id.lower(), known, 1)
-            hint = f" (did you mean `{known[close[0]]}`?)" if close else nearest(first.id)
+            hint = f" (did you mean `{known[close[0]]}`?)" if close else suggest_name(first.id)
             message = (
                 f"Line {first.lineno}: `{first.id}` is not defined{hint}; if another cell defines it, move that into "
                 "this one, for grading reads the cells of the exercises and the chapter's setup alone."

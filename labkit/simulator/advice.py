@@ -4,18 +4,18 @@ import math
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.caches import resident_blocks
-from labkit.simulator.reading.source import captured
-from labkit.simulator.reading.trusted import in_words, same
+from labkit.simulator.reading.source import captured_values
+from labkit.simulator.reading.trusted import in_words, is_same
 from labkit.trace import Finding, SiteCounters
 
 # Beyond so many full waves a last one that is nearly empty costs less than a tenth of the time.
-MOST_WAVES_WITH_A_TAIL = 9
+MAX_FULL_WAVES = 9
 
 
-def unwritten(launch) -> list[Finding]:
+def unwritten_outputs(launch) -> list[Finding]:
     """Arrays that the kernel stores to, but to which no thread ever stored; or no store at all."""
     stored = {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}
-    found = [*_rebound(launch, stored)]
+    found = [*_rebound_arguments(launch, stored)]
     arrays = [*launch.arrays]
     if not found and arrays and not stored and not launch.program.prints:
         line = launch.source.tree.lineno
@@ -42,7 +42,7 @@ def unwritten(launch) -> list[Finding]:
     return found
 
 
-def _rebound(launch, stored):
+def _rebound_arguments(launch, stored):
     """Arguments that only got a new meaning inside the kernel, where a store was meant."""
     names = launch.function.__code__.co_varnames
     for name, line in launch.program.rebound.items():
@@ -119,7 +119,7 @@ def idle_lanes(launch):
         )
 
 
-def sampled(launch, counters) -> Finding:
+def sample_advice(launch, counters) -> Finding:
     """That only some blocks ran, and how far the totals may be off."""
     sample = counters.sample
     worst = max(sample.relative_errors, key=sample.relative_errors.get)
@@ -134,17 +134,17 @@ def sampled(launch, counters) -> Finding:
     )
 
 
-def tail(launch):
+def partial_wave(launch):
     """A last wave of blocks that leaves most multiprocessors idle, in a launch of few waves."""
-    on_one_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
-    wave = launch.gpu.sms * on_one_sm
+    blocks_per_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
+    wave = launch.gpu.sms * blocks_per_sm
     full, last = divmod(launch.blocks, wave)
-    if 1 <= full <= MOST_WAVES_WITH_A_TAIL and 0 < last < launch.gpu.sms / 2:
+    if 1 <= full <= MAX_FULL_WAVES and 0 < last < launch.gpu.sms / 2:
         yield Finding(
             "tail",
             "advice",
             f"Line {launch.source.first_line}: {launch.blocks} blocks are {full} full wave{'s' * (full > 1)} of {wave} "
-            f"({launch.gpu.sms} multiprocessors with {on_one_sm} each) and a last one of {last}, during which at least "
+            f"({launch.gpu.sms} multiprocessors with {blocks_per_sm} each) and a last one of {last}, during which at least "
             f"{launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
             f"{(full + 1) * wave} blocks. Launch {wave} blocks that loop over the rest, or make the blocks smaller.",
             launch.source.first_line,
@@ -155,8 +155,8 @@ def tail(launch):
 def changed_globals(launch):
     """Globals that have another value than the one the kernel was compiled with."""
     for (function, name), value in launch.program.frozen.items():
-        now = captured(function).get(name, value)
-        if not same(now, value):
+        now = captured_values(function).get(name, value)
+        if not is_same(now, value):
             line = launch.source.first_line
             yield Finding(
                 "changed-global",

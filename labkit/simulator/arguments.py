@@ -7,20 +7,20 @@ from numba.core.errors import NumbaError
 from labkit.machine.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.host import check_copied, unwrap
+from labkit.simulator.host import check_copyable, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.reading.trusted import in_words
-from labkit.simulator.signatures import converted
+from labkit.simulator.signatures import convert_arguments
 from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 from labkit.simulator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
 CLUSTERS = (1, 2, 4, 8)  # CUDA C++ Programming Guide, "Thread Block Clusters": every GPU with clusters has these
-REGISTERS_OF_SM = 65_536
-MOST_REGISTERS = 256  # of a thread
-REGISTER_PIECE = 8  # registers of a thread, that are handed out together
+REGISTERS_PER_SM = 65_536
+MAX_REGISTERS = 256  # of a thread
+REGISTER_UNIT = 8  # registers of a thread, that are handed out together
 
 
-def dimensions(given, what):
+def parse_dimensions(given, what):
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
         shown = given[0] if len(given) == 1 else tuple(given)
@@ -48,7 +48,7 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
         raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")
 
 
-def cluster_of(kernel, grid) -> int:
+def cluster_size(kernel, grid) -> int:
     """How many blocks, neighbours along x, a cluster has: what a kernel asks for by `cuda.jit(cluster=...)`."""
     cluster = _options(kernel).get("cluster", 1)
     if cluster not in CLUSTERS:
@@ -75,11 +75,11 @@ def register_limit(kernel) -> int | None:
     bounds = options.get("launch_bounds")
     if bounds is None:
         most = options.get("max_registers")
-        return most and min(-(-most // REGISTER_PIECE) * REGISTER_PIECE, MOST_REGISTERS)
+        return most and min(-(-most // REGISTER_UNIT) * REGISTER_UNIT, MAX_REGISTERS)
     threads, blocks = (*bounds, 0)[:2] if isinstance(bounds, (tuple, list)) else (bounds, 0)
     if not blocks:
         return None
-    return min(REGISTERS_OF_SM // (threads * blocks) // REGISTER_PIECE * REGISTER_PIECE, MOST_REGISTERS)
+    return min(REGISTERS_PER_SM // (threads * blocks) // REGISTER_UNIT * REGISTER_UNIT, MAX_REGISTERS)
 
 
 def _options(kernel):
@@ -104,27 +104,31 @@ def typed_arguments(names, args, signatures=()):
             f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
             f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
         )
-    for name, value in leaves(names, args).items():
+    for name, value in flatten_arguments(names, args).items():
         if isinstance(value, np.ndarray):
-            check_copied(name, value)
+            check_copyable(name, value)
     if signatures:
-        args = converted(names, [_on_host(a) for a in args], signatures)
-    typed = [_typed(name, value) for name, value in zip(names, args)]
+        args = convert_arguments(names, [_on_host(a) for a in args], signatures)
+    typed = [_typed_argument(name, value) for name, value in zip(names, args)]
     return tuple(kind for kind, _ in typed), [value for _, value in typed]
 
 
-def leaves(names, args) -> dict:
+def flatten_arguments(names, args) -> dict:
     """The arguments by name, in place of each tuple what it holds: `t[0]`, or `p.x` of a named one; of a tensor map its
     array.
     """
     found = {}
     for name, value in zip(names, args):
         value = value.array if isinstance(value, BoxedArray) else value
-        found |= leaves(*zip(*entries(name, value))) if isinstance(value, tuple) and value else {name: value}
+        found |= (
+            flatten_arguments(*zip(*tuple_entries(name, value)))
+            if isinstance(value, tuple) and value
+            else {name: value}
+        )
     return found
 
 
-def entries(name, value) -> list[tuple]:
+def tuple_entries(name, value) -> list[tuple]:
     """The entries of a tuple, each after the name by which a kernel calls it."""
     fields = getattr(value, "_fields", None)
     return [(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", part) for i, part in enumerate(value)]
@@ -136,10 +140,10 @@ def _on_host(value):
     return value.copy_to_host() if hasattr(value, "copy_to_host") else value
 
 
-def _typed(name, value):
+def _typed_argument(name, value):
     """numba's type of an argument, or the translator's, and the argument as a NumPy value."""
     if isinstance(value, BoxedArray):
-        kind, array = _typed(name, value.array)
+        kind, array = _typed_argument(name, value.array)
         of = "PixelMap" if isinstance(value, WindowedImages) else "TensorMap"
         return TensorMap(kind, value.box, of), value.of(array)
     value = _on_host(value)
@@ -161,7 +165,7 @@ def _typed(name, value):
         value = value if isinstance(value, np.generic) else np.asarray(value)[()]
         return _element_type(name, value), value
     if isinstance(value, tuple):
-        parts = [_typed(*entry) for entry in entries(name, value)]
+        parts = [_typed_argument(*entry) for entry in tuple_entries(name, value)]
         kinds, values = tuple(kind for kind, _ in parts), tuple(v for _, v in parts)
         fields = getattr(value, "_fields", None)
         return (NamedTuple(kinds, fields), value._make(values)) if fields else (Tuple(kinds), values)
@@ -170,7 +174,7 @@ def _typed(name, value):
             f"the argument `{name}` is a list, which a GPU cannot read; pass `np.array({name}, dtype=np.float32)`"
         )
     raise LaunchError(
-        f"the argument `{name}` is {article(value)}; a kernel takes NumPy arrays, device arrays, numbers and tuples of "
+        f"the argument `{name}` is {with_article(value)}; a kernel takes NumPy arrays, device arrays, numbers and tuples of "
         "these alone"
     )
 
@@ -190,7 +194,7 @@ def _element_type(name, value):
     return kind
 
 
-def article(thing):
+def with_article(thing):
     if thing is None:
         return "None"
     name = type(thing).__name__

@@ -113,7 +113,7 @@ class Region:
         return as_strided(places, value.shape, strides)
 
 
-def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict[str, Region]:
+def place_arguments(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict[str, Region]:
     """Copies arguments into simulated memory, each to a region of its own unless they overlap.
 
     A slice of a device array stays as far from an aligned address as it is from where its memory begins, which
@@ -134,7 +134,9 @@ def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict
             low = min(bounds[n][0] for n in group)
             origin = next((allocations[n] for n in group if n in allocations and arguments[n].size), low)
             inside = (low - origin) % ADDRESS_ALIGNMENT
-            region = _copied({n: arguments[n] for n in group}, {n: bounds[n] for n in group}, low, address + inside)
+            region = _copy_overlapping(
+                {n: arguments[n] for n in group}, {n: bounds[n] for n in group}, low, address + inside
+            )
             if inside % region.data.dtype.alignment:
                 raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy of it")
             regions |= dict.fromkeys(group, region)
@@ -142,7 +144,7 @@ def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict
     return regions
 
 
-def _copied(arrays, bounds, low, address):
+def _copy_overlapping(arrays, bounds, low, address):
     """The region of arrays that overlap, from the byte `low` on; together they cover it."""
     first, *others = arrays
     dtype = arrays[first].dtype

@@ -70,7 +70,7 @@ def make_l1(gpu: Gpu, threads: int, shared_bytes: int, copies: int) -> Cache:
 
 
 @njit(cache=True)
-def _bits(mask):
+def _count_bits(mask):
     count = 0
     while mask:
         mask &= mask - np.uint64(1)
@@ -79,7 +79,7 @@ def _bits(mask):
 
 
 @njit(cache=True)
-def set_of(cache: Cache, line: int) -> int:
+def set_index(cache: Cache, line: int) -> int:
     """The set that a line goes to: its lowest bits choose it, and a hash folds all higher ones on them, by seven."""
     line = np.uint64(line)
     if cache.hashed:
@@ -96,7 +96,7 @@ def is_latest(cache: Cache, copy: int, sector: int) -> bool:
     """
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
     bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    copy, row, first = np.uint64(copy), set_of(cache, line), np.uint64(0)
+    copy, row, first = np.uint64(copy), set_index(cache, line), np.uint64(0)
     return cache.lines[copy, row, first] == np.int64(line) and (cache.valid[copy, row, first] & bit) != 0
 
 
@@ -122,7 +122,7 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     lines, valid, dirty = cache.lines, cache.valid, cache.dirty
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
     sector_bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    row = set_of(cache, line)
+    row = set_index(cache, line)
     copy = np.uint64(copy)
     one, first, last = np.uint64(1), np.uint64(0), np.uint64(lines.shape[2] - 1)
     tag = np.int64(line)
@@ -139,7 +139,7 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     if not (hit or allocate):
         return False, 0
     if lines[copy, row, way] != tag:
-        evicted = _bits(np.uint64(dirty[copy, row, way]))
+        evicted = _count_bits(np.uint64(dirty[copy, row, way]))
 
     while way > first:
         before = way - one
@@ -158,5 +158,5 @@ def dirty_sectors(cache: Cache) -> int:
     """Sectors, over all copies, that are yet to be written back."""
     count = 0
     for mask in cache.dirty.flat:
-        count += _bits(np.uint64(mask))
+        count += _count_bits(np.uint64(mask))
     return count

@@ -10,12 +10,12 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.checks import collective_findings
-from labkit.simulator.lanes import both
+from labkit.simulator.lanes import intersect
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 
 # What is wrong with a lane's mask.
-FINE, UNNAMED, ABSENT = range(3)
+FINE, LANE_UNNAMED, LANE_ABSENT = range(3)
 
 
 @njit(cache=True)
@@ -34,7 +34,7 @@ def _find_groups(named, active, exited, warps, groups):
             mask = named[lane]
             own = np.uint32(1) << np.uint32(lane - start)
             if problem == FINE and not mask & own:
-                problem, at = UNNAMED, lane
+                problem, at = LANE_UNNAMED, lane
             if mask != known or group == 0:
                 known, group = mask, np.uint32(0)
                 for other in range(start, stop):
@@ -42,26 +42,26 @@ def _find_groups(named, active, exited, warps, groups):
                         if active[other] and named[other] == mask:
                             group |= np.uint32(1) << np.uint32(other - start)
                         elif not exited[other] and problem == FINE:
-                            problem, at, absent = ABSENT, lane, other - start
+                            problem, at, absent = LANE_ABSENT, lane, other - start
             groups[lane] = group | own
     return problem, at, absent
 
 
-def take_part(w, place, mask, call, named) -> np.ndarray:
+def find_participants(w, place, mask, call, named) -> np.ndarray:
     """The lanes that take part in a collective with each lane, as the bits of an unsigned integer a lane.
 
     `named` is the mask that the lanes of `mask` gave; `place` (line and column) and `call`, the name of the function,
     are for the finding that tells of a mask that does not fit.
     """
     active = w.active(mask)
-    exited = ~w.everyone if w.exited is False else w.active(w.exited)
+    exited = ~w.all_lanes if w.exited is False else w.active(w.exited)
     groups = np.zeros(w.lanes, np.uint32)
     problem, lane, absent = _find_groups(w.fill(named), active, exited, w.warps, groups)
-    if problem == UNNAMED:
-        collective_findings.unnamed(w, place, call, lane, int(w.fill(named)[lane]))
-    elif problem == ABSENT:
-        collective_findings.absent(w, place, call, lane, absent)
-    w.launch.clocks.gather(w, active)
+    if problem == LANE_UNNAMED:
+        collective_findings.report_unnamed_lane(w, place, call, lane, int(w.fill(named)[lane]))
+    elif problem == LANE_ABSENT:
+        collective_findings.report_absent_lane(w, place, call, lane, absent)
+    w.launch.clocks.note_collective(w, active)
     return groups
 
 
@@ -74,10 +74,10 @@ def whole_warps(w, mask, call):
     here = np.add.reduceat(active, w.warps[:, START], dtype=np.int64)
     partial = (here > 0) & (here < WARP_LANES)
     if partial.any():
-        collective_findings.partial(w, call, active, partial)
-        mask = both(mask, ~partial.take(w.row))
+        collective_findings.report_partial_warps(w, call, active, partial)
+        mask = intersect(mask, ~partial.take(w.row))
     if mask is not False:
-        w.launch.clocks.gather(w, w.active(mask))
+        w.launch.clocks.note_collective(w, w.active(mask))
     return mask
 
 
@@ -96,19 +96,19 @@ def shuffle(w, place, mask, call, named, value, operand):
 
     What a lane gets from one that takes no part is undefined: `Launch.undefined` stands for it.
     """
-    groups = take_part(w, place, mask, call, named)
+    groups = find_participants(w, place, mask, call, named)
     lane = w.lane
     source = SOURCES[call](lane, operand.astype(np.int32) & 31)
     source = np.where((source < 0) | (source > 31), lane, source)
-    heard = groups >> source.astype(np.uint32) & np.uint32(1) != 0
+    participates = groups >> source.astype(np.uint32) & np.uint32(1) != 0
     value = w.fill(value)
     shuffled = value.take(w.first_lane + source, mode="clip")
-    deaf = w.active(mask) & ~heard
-    if deaf.any():
-        first = int(np.argmax(deaf))
-        collective_findings.deaf(w, place, mask, call, first, int(source[first]), int(deaf.sum()))
+    silent = w.active(mask) & ~participates
+    if silent.any():
+        first = int(np.argmax(silent))
+        collective_findings.report_silent_source(w, place, mask, call, first, int(source[first]), int(silent.sum()))
         garbage = w.chunk.launch.undefined * (1e30 if value.dtype.kind == "f" else 1 << 20)
-        shuffled = np.where(heard, shuffled, value.dtype.type(garbage))
+        shuffled = np.where(participates, shuffled, value.dtype.type(garbage))
     return shuffled
 
 
@@ -123,13 +123,13 @@ def _bits_where(w, test):
 
 def ballot(w, place, mask, call, named, predicate):
     """The bits of the lanes of the group in which the predicate holds."""
-    groups = take_part(w, place, mask, call, named)
+    groups = find_participants(w, place, mask, call, named)
     return (groups & _bits_where(w, w.active(mask) & predicate)).view(np.int32)
 
 
 def vote(w, place, mask, call, named, predicate):
     """Whether the predicate holds in all lanes of the group, in any, or alike in all of them."""
-    groups = take_part(w, place, mask, call, named)
+    groups = find_participants(w, place, mask, call, named)
     yes = groups & _bits_where(w, w.active(mask) & predicate)
     if call == "any_sync":
         return yes != 0
@@ -149,8 +149,8 @@ def _match(keys, groups, active, warps, alike):
                         alike[lane] |= bit
 
 
-def _alike(w, place, mask, call, named, value):
-    groups = take_part(w, place, mask, call, named)
+def _match_lanes(w, place, mask, call, named, value):
+    groups = find_participants(w, place, mask, call, named)
     value = w.fill(value)
     alike = np.zeros(w.lanes, np.uint32)
     _match(value.view(f"u{value.itemsize}"), groups, w.active(mask), w.warps, alike)
@@ -159,12 +159,12 @@ def _alike(w, place, mask, call, named, value):
 
 def match_any(w, place, mask, call, named, value):
     """The bits of the lanes of the group that hold the same bits as this one."""
-    return _alike(w, place, mask, call, named, value)[1].view(np.int32)
+    return _match_lanes(w, place, mask, call, named, value)[1].view(np.int32)
 
 
 def match_all(w, place, mask, call, named, value):
     """The group's bits and True where all of its lanes hold the same bits; 0 and False elsewhere."""
-    groups, alike = _alike(w, place, mask, call, named, value)
+    groups, alike = _match_lanes(w, place, mask, call, named, value)
     same = groups == alike
     return np.where(same, groups, np.uint32(0)).view(np.int32), same
 
@@ -178,7 +178,7 @@ def active_mask(w, mask):
 
 
 @njit(cache=True)
-def _meet(groups, active, warps, lane_epochs):
+def _join_barriers(groups, active, warps, lane_epochs):
     """The lanes of each group count one barrier more, and learn what any of them knows of the others' barriers."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
@@ -201,7 +201,7 @@ def _meet(groups, active, warps, lane_epochs):
 
 def sync_warps(w, place, mask, named):
     """`syncwarp`: orders the accesses of the lanes that take part."""
-    groups = take_part(w, place, mask, "syncwarp", named)
+    groups = find_participants(w, place, mask, "syncwarp", named)
     starts = w.warps[:, START]
     if not w.lane_epochs.size:
         active = w.active(mask)
@@ -211,4 +211,4 @@ def sync_warps(w, place, mask, named):
             return
         w.lane_epochs = np.empty((len(starts), WARP_LANES, WARP_LANES), np.int32)
         w.lane_epochs[:] = w.warp_epochs[:, None, None]
-    _meet(groups, w.active(mask), w.warps, w.lane_epochs)
+    _join_barriers(groups, w.active(mask), w.warps, w.lane_epochs)

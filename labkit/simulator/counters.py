@@ -19,24 +19,24 @@ from labkit.trace import WARP_LANES
 ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS, ALONE = range(8)
 COUNTS = 8
 
-MOST_WARPS = 32  # of a block
+MAX_WARPS = 32  # of a block
 
 
 @njit(cache=True)
-def bank_passes(words, lanes, seen, chain):
+def bank_wavefronts(words, lanes, bank_lane, next_lane):
     """Passes that `lanes` accesses need: the most distinct words in one bank."""
-    seen[:] = -1
+    bank_lane[:] = -1
     depth = np.zeros(32, np.int64)
     worst = 0
     for lane in range(lanes):
         word = words[lane]
         bank = word % 32
-        other = seen[bank]
+        other = bank_lane[bank]
         while other >= 0 and words[other] != word:
-            other = chain[other]
+            other = next_lane[other]
         if other < 0:
-            chain[lane] = seen[bank]
-            seen[bank] = lane
+            next_lane[lane] = bank_lane[bank]
+            bank_lane[bank] = lane
             depth[bank] += 1
             if depth[bank] > worst:
                 worst = depth[bank]
@@ -44,16 +44,16 @@ def bank_passes(words, lanes, seen, chain):
 
 
 @njit(cache=True)
-def read_in_pairs(flat, mask, start, stop):
+def lanes_read_in_pairs(flat, mask, start, stop):
     """Does each lane read what its neighbour reads, or each what the lane after its neighbour reads?
 
     Then a wide load returns half as many registers as it has lanes to serve (NVIDIA of compute capability 7.x, at
     forums.developer.nvidia.com/t/77228; on an H100 it is as measured with ncu).
     """
-    for apart in (1, 2):
+    for distance in (1, 2):
         agree = True
         for lane in range(start, stop):
-            other = start + ((lane - start) ^ apart)
+            other = start + ((lane - start) ^ distance)
             if other < stop and mask[lane] and mask[other] and flat[lane] != flat[other]:
                 agree = False
         if agree:
@@ -63,7 +63,7 @@ def read_in_pairs(flat, mask, start, stop):
 
 @njit(cache=True)
 def _extent(flat, begin, end):
-    """How far the lanes' elements lie apart."""
+    """How far the lanes' elements lie distance."""
     low = high = flat[np.uint64(begin)]
     for lane in range(np.uint64(begin), np.uint64(end)):
         element = flat[lane]
@@ -81,21 +81,21 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
     `everyone` says that the mask holds every lane.
     """
     words = np.empty(32, np.int64)
-    seen = np.empty(32, np.int64)
-    chain = np.empty(32, np.int64)
+    bank_lane = np.empty(32, np.int64)
+    next_lane = np.empty(32, np.int64)
     wide = itemsize * width > 4
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]
         group = 128 // (itemsize * width) if wide else 32
-        if wide and is_load and read_in_pairs(flat, mask, start, stop):
+        if wide and is_load and lanes_read_in_pairs(flat, mask, start, stop):
             group *= 2
-        least = passes = active = 0
+        fewest = passes = active = 0
         begin = start
         while begin < stop:
             end = min(begin + group, stop)
             # neighbouring words, 32 at most, lie in as many banks, whoever reads which
             if everyone and _extent(flat, begin, end) * itemsize <= 124:
-                least += 1
+                fewest += 1
                 passes += 1
                 active += end - begin
             else:
@@ -111,8 +111,8 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
                         words[lanes] = word
                         lanes += 1
                 if lanes:
-                    least += 1
-                    passes += 1 if high - low < 32 else bank_passes(words, lanes, seen, chain)
+                    fewest += 1
+                    passes += 1 if high - low < 32 else bank_wavefronts(words, lanes, bank_lane, next_lane)
                     active += lanes
             begin = end
         if active:
@@ -120,7 +120,7 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
             totals[row, ACCESSES] += active
             totals[row, REQUESTS] += 1
             totals[row, WAVEFRONTS] += passes
-            totals[row, CONFLICTS] += passes - least
+            totals[row, CONFLICTS] += passes - fewest
 
 
 @njit(cache=True)
@@ -178,7 +178,7 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
                 hits += 1
             else:
                 to_l2[rows, 0] = clock
-                to_l2[rows, 1] = warps[warp, BLOCK] * MOST_WARPS + warps[warp, THREAD] // WARP_LANES
+                to_l2[rows, 1] = warps[warp, BLOCK] * MAX_WARPS + warps[warp, THREAD] // WARP_LANES
                 to_l2[rows, 2] = sector
                 to_l2[rows, 3] = sm
                 rows += 1

@@ -146,7 +146,7 @@ def _names():
     plain = {*language.POSITIONS, *language.CONSTANTS, *language.CALLS, *language.FUNCTIONS, *REDUCTIONS}
     yield from (Entry(_family(name), name) for name in plain | language.BUILTINS)
     for name in {*functions.REFUSED, *functions.ABSENT, *language.HOST, *language.MAKE_ARRAYS}:
-        yield Entry(_family(name), name, language.why_unknown(name, name))
+        yield Entry(_family(name), name, language.explain_unknown(name, name))
     for name in code.PYTHON_FUNCTIONS:
         yield Entry(_family(name), name, code.NO_PYTHON_FUNCTION.format(name=name))
 

@@ -23,15 +23,15 @@ class DynamicMemory:
     What is known of it is kept by units, the largest pieces of which the elements of all these dtypes are made.
     """
 
-    def __init__(self, dtypes, bytes_a_block, launch, epochs):
+    def __init__(self, dtypes, bytes_per_block, launch, epochs):
         step = math.lcm(STEP_BYTES, *(d.itemsize for d in dtypes))
-        self.bytes_a_block = -(-bytes_a_block // step) * step
-        buffer = np.zeros(self.bytes_a_block * len(epochs), np.uint8)
+        self.bytes_per_block = -(-bytes_per_block // step) * step
+        buffer = np.zeros(self.bytes_per_block * len(epochs), np.uint8)
         unit = unit_bytes(dtypes)
         units = SharedShadow(buffer.size // unit, launch, epochs)
         in_flight = InFlight(buffer.size // unit) if launch.program.is_asynchronous else None
         states = launch.program.shared_states(buffer.size // unit)
-        self._in_flight = {d: in_flight and in_flight.seen_by(d.itemsize // unit) for d in dtypes}
+        self._in_flight = {d: in_flight and in_flight.of_elements(d.itemsize // unit) for d in dtypes}
         self._states = {d: {k: s.of_elements(d.itemsize // unit) for k, s in states.items()} for d in dtypes}
         self._data = {d: buffer.view(d) for d in dtypes}
         self._shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
@@ -39,7 +39,7 @@ class DynamicMemory:
     def array(self, allocation, shape, address) -> Array:
         """The array that lies there, in memory that begins at this address of the block's."""
         dtype, first = allocation.dtype, (allocation.first_byte or 0) // allocation.dtype.itemsize
-        elements = self.bytes_a_block // dtype.itemsize
+        elements = self.bytes_per_block // dtype.itemsize
         form = shape, c_strides(shape), first, address, elements, allocation.line
         array = Array(allocation.name, "shared", self._data[dtype], *form)
         array.shadow = self._shadows[dtype]
@@ -49,14 +49,14 @@ class DynamicMemory:
 
 def unit_bytes(dtypes) -> int:
     """The size of the largest pieces of which elements of these dtypes, and their fields, are made."""
-    return math.gcd(*(size for dtype in dtypes for size in _sizes(dtype)))
+    return math.gcd(*(size for dtype in dtypes for size in _field_sizes(dtype)))
 
 
-def _sizes(dtype):
+def _field_sizes(dtype):
     yield dtype.itemsize
     for kind, start, *_ in (dtype.fields or {}).values():
         yield start
-        yield from _sizes(kind.base)
+        yield from _field_sizes(kind.base)
 
 
 class ShadowOfUnits:
@@ -64,17 +64,21 @@ class ShadowOfUnits:
 
     def __init__(self, units: SharedShadow, each: int):
         self._units = units
-        self._each = each
+        self._units_per_element = each
 
     def cells(self, flat):
         """(cells, which of them) for each unit of the elements `flat`, for an access that may write."""
-        return [part for i in range(self._each) for part in self._units.cells(flat * self._each + i)]
+        return [
+            part
+            for i in range(self._units_per_element)
+            for part in self._units.cells(flat * self._units_per_element + i)
+        ]
 
     def element(self, cell: int) -> int:
         """The element that a cell belongs to."""
-        return cell // self._each
+        return cell // self._units_per_element
 
-    def another(self, elements: int):
+    def for_elements(self, elements: int):
         """A shadow of the same memory, cut into other elements."""
         each = self._units.size // elements if elements else 1
         return self._units if each == 1 else ShadowOfUnits(self._units, each)
@@ -85,5 +89,7 @@ class ShadowOfUnits:
 
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction; returns as `races.watch_loads` does."""
-        parts = range(self._each)
-        return races.most(self._units.watch_loads(w, site, flat * self._each + i, lanes) for i in parts)
+        parts = range(self._units_per_element)
+        return races.combine_units(
+            self._units.watch_loads(w, site, flat * self._units_per_element + i, lanes) for i in parts
+        )

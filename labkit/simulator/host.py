@@ -137,7 +137,7 @@ def unwrap(value):
     return value._memory if isinstance(value, DeviceArray) else value
 
 
-def check_copied(name: str, array: np.ndarray) -> None:
+def check_copyable(name: str, array: np.ndarray) -> None:
     """Raises LaunchError for a host array that is not copied to a GPU: masked, or with elements that lie apart."""
     if isinstance(array, np.ma.MaskedArray):
         raise LaunchError(f"`{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
@@ -149,7 +149,7 @@ def check_copied(name: str, array: np.ndarray) -> None:
         )
 
 
-def allocation_of(value: DeviceArray) -> int:
+def allocation_address(value: DeviceArray) -> int:
     """The address at which the memory begins that a device array is, or is a slice of."""
     memory = value._memory
     while isinstance(memory.base, np.ndarray):
@@ -157,7 +157,7 @@ def allocation_of(value: DeviceArray) -> int:
     return memory.ctypes.data
 
 
-def blank_in(value) -> np.ndarray | None:
+def blank_mask(value) -> np.ndarray | None:
     """Marks for the elements of a device array that nothing has written, if there are such."""
     blank = value._blank if isinstance(value, DeviceArray) else None
     return blank if blank is not None and blank.any() else None
@@ -171,7 +171,7 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
     if isinstance(obj, DeviceArray):
         return obj
     source = np.asanyarray(obj)
-    check_copied("the array", source)
+    check_copyable("the array", source)
     if to is None:
         to = device_array_like(source)
     if copy:

@@ -6,12 +6,12 @@ from threading import Lock
 import numpy as np
 
 from labkit.simulator import host
-from labkit.simulator.arguments import leaves
+from labkit.simulator.arguments import flatten_arguments
 from labkit.simulator.run import simulate
 from labkit.trace import Trace
 
 # As on a GPU's default stream: a launch that began before another's end would write back what arrays held before that.
-_one_at_a_time = Lock()
+_launch_lock = Lock()
 
 
 def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
@@ -19,15 +19,15 @@ def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
 
     What is wrapped as `cuda.In` stays as it is, and so does everything where a sample of the blocks ran.
     """
-    with _one_at_a_time:
+    with _launch_lock:
         values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in args]
         trace = simulate(kernel, grid, block, *values, **options)
         if trace.counters.sample:
             return trace
         names = list(inspect.signature(kernel.py_func).parameters)
         read_only = {name for name, argument in zip(names, args) if isinstance(argument, host.In)}
-        outputs = leaves(names, trace.outputs)
-        for name, value in leaves(names, values).items():
+        outputs = flatten_arguments(names, trace.outputs)
+        for name, value in flatten_arguments(names, values).items():
             if name in trace.blank:
                 value.fill_blank(~trace.blank[name])
             array = host.unwrap(value)

@@ -14,7 +14,7 @@ from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count
 from labkit.simulator.values import Value
 
-PLACE = "on_lanes"  # the attribute of a function in which its instruction stands
+ATTRIBUTE = "on_lanes"  # the attribute of a function in which its instruction stands
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Instruction:
 
 def instruction_of(value) -> Instruction | None:
     """The instruction that a function is; None for anything else. No code of the value runs."""
-    found = vars(value).get(PLACE) if type(value) is FunctionType else None
+    found = vars(value).get(ATTRIBUTE) if type(value) is FunctionType else None
     return found if type(found) is Instruction else None
 
 

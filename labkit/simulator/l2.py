@@ -24,7 +24,7 @@ class L2:
         size_bytes = gpu.l2_bytes // gpu.l2_partitions
         self.cache = make_cache(size_bytes, ways=16, copies=gpu.l2_partitions, hashed=True)
         self.totals = totals
-        self.sms_a_partition = -(-gpu.sms // gpu.l2_partitions)
+        self.sms_per_partition = -(-gpu.sms // gpu.l2_partitions)
         self.sectors = self.fetched = self.written_back = 0
         self._buffer = np.empty((0, 4), np.int64)
         self._waiting: list[tuple] = []
@@ -57,8 +57,8 @@ class L2:
         writes = np.repeat([w for _, _, w in self._waiting], lengths)
         order = np.arange(len(rows))
         for key in (rows[:, 1], rows[:, 1] % SCHEDULERS, rows[:, 0]):
-            order = _sorted_by(key, order)
-        rows[:, 3] //= self.sms_a_partition
+            order = _stable_sort(key, order)
+        rows[:, 3] //= self.sms_per_partition
         fetched, written_back = _replay(self.cache, order, rows, sites, writes, self.totals)
         self.fetched += fetched
         self.written_back += written_back
@@ -98,7 +98,7 @@ class NoL2:
 
 
 @njit(cache=True)
-def _sorted_by(keys, order):
+def _stable_sort(keys, order):
     """`order`, sorted by `keys`; equal ones stay as they are. Counts them, since the keys are small and many."""
     first = keys.min()
     places = np.zeros(keys.max() - first + 2, np.int64)
@@ -126,11 +126,11 @@ def _replay(l2, order, rows, sites, writes, totals):
         with_last = rows[i, 0] == clock and rows[i, 1] == warp and rows[i, 2] == sector ^ 1
         clock, warp, sector, write = rows[i, 0], rows[i, 1], rows[i, 2], writes[i]
         near = rows[i, 3]
-        home = _home(sector // l2.sectors_per_line, partitions)
-        found, brought, evicted = _ask(l2, near, sector, write and near == home, write)
+        home = _home_partition(sector // l2.sectors_per_line, partitions)
+        found, brought, evicted = _access_partition(l2, near, sector, write and near == home, write)
         written_back += evicted
         if home != near and (write or not found):
-            _, brought, evicted = _ask(l2, home, sector, write, write)
+            _, brought, evicted = _access_partition(l2, home, sector, write, write)
             written_back += evicted
         if home == near or not found:
             fetched += brought
@@ -142,7 +142,7 @@ def _replay(l2, order, rows, sites, writes, totals):
 
 
 @njit(cache=True)
-def _ask(l2, partition, sector, dirty, write):
+def _access_partition(l2, partition, sector, dirty, write):
     """Whether a partition had the sector, how many sectors a load made it bring in, and how many it put out."""
     hit, evicted = touch(l2, partition, sector, dirty, True)
     if hit or write:
@@ -152,7 +152,7 @@ def _ask(l2, partition, sector, dirty, write):
 
 
 @njit(cache=True)
-def _home(line, partitions):
+def _home_partition(line, partitions):
     """The partition of a line, by the parity of its bits: whatever the stride, as many lines go to each of two."""
     parity = 0
     while line:

@@ -28,7 +28,7 @@ def split(mask, test):
     return taken, rest
 
 
-def both(mask, test):
+def intersect(mask, test):
     """The lanes of `mask` where `test` holds."""
     return split(mask, test)[0]
 
@@ -63,7 +63,7 @@ def select(mask, new, old):
     if old is None:
         return new
     if new.dtype is not old.dtype and _loses_digits(new.dtype, old.dtype):
-        return _mixed(mask, new, old)
+        return _select_exactly(mask, new, old)
     return np.where(mask, new, old)
 
 
@@ -81,22 +81,22 @@ def _loses_digits(first, second) -> bool:
     return wide and np.result_type(first, second).kind == "f"
 
 
-def _mixed(mask, new, old):
+def _select_exactly(mask, new, old):
     """`new` in the lanes of `mask` and `old` in the others, each with all its digits."""
-    return np.where(mask, _tagged(new), _tagged(old))
+    return np.where(mask, _tag(new), _tag(old))
 
 
-def _tagged(value):
+def _tag(value):
     if value.dtype == _MIXED:
         return value
     wide = _WIDE[0] if value.dtype.kind in "bi" else _WIDE[1] if value.dtype.kind == "u" else _WIDE[2]
-    tagged = np.empty(np.shape(value), _MIXED)
-    tagged["bits"] = np.asarray(value.astype(wide)).view(np.int64)
-    tagged["kind"] = _WIDE.index(wide)
-    return tagged
+    result = np.empty(np.shape(value), _MIXED)
+    result["bits"] = np.asarray(value.astype(wide)).view(np.int64)
+    result["kind"] = _WIDE.index(wide)
+    return result
 
 
-def _untagged(value, dtype):
+def _untag(value, dtype):
     parts = [cast(value["bits"].view(wide), dtype) for wide in _WIDE]
     return np.select([value["kind"] == k for k in range(len(_WIDE))], parts)
 
@@ -116,13 +116,13 @@ def cast(value, dtype):
     if value.dtype == dtype:
         return value
     if value.dtype.names:
-        return _untagged(value, dtype)
+        return _untag(value, dtype)
     if value.dtype.kind == "f" and dtype.kind in "iu":
         return cast_to_integer(value, dtype)
     return value.astype(dtype)
 
 
-def called(function, dtypes, *values):
+def apply_function(function, dtypes, *values):
     """What a function of scalars gives, in the dtype, or the tuple of dtypes, that its typing says."""
     result = function(*values)
     if isinstance(dtypes, tuple):

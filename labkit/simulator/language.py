@@ -40,7 +40,7 @@ MODULES = {
 SUBMODULES = {"cuda.random": "labkit.simulator.random"}
 
 SCALARS = {
-    name: numba_types.named(name)
+    name: numba_types.type_named(name)
     for name in """int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64
     complex128 intp uintp""".split()
 }
@@ -193,7 +193,7 @@ def commutes(atomic: str, kind: types.Type) -> str:
     return atomic if orderless else ""
 
 
-def why_unknown(path: str, written: str) -> str:
+def explain_unknown(path: str, written: str) -> str:
     """What to say about a name of a module that the kernel language does not hold."""
     instead = REFUSED.get(path) or ABSENT.get(path)
     if instead:
@@ -207,7 +207,7 @@ def why_unknown(path: str, written: str) -> str:
         return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"
     if path in LIMITS:
         return f"`{written}` is not in the kernel language; write the number: {LIMITS[path]}"
-    hint = nearest(path)
+    hint = suggest_name(path)
     if path.startswith("np.") and not hint:
         return (
             f"`{written}` does not work in a kernel, where a thread handles single numbers; write a loop over `range`"
@@ -215,7 +215,7 @@ def why_unknown(path: str, written: str) -> str:
     return f"`{written}` is not in the kernel language{hint}"
 
 
-def nearest(name: str) -> str:
+def suggest_name(name: str) -> str:
     """The known name most like `name`, as ` (did you mean ...?)`, or nothing."""
     import difflib
 

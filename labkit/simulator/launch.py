@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.simulator import limits
-from labkit.simulator.arguments import entries, leaves
-from labkit.simulator.arrays import Array, place
+from labkit.simulator.arguments import flatten_arguments, tuple_entries
+from labkit.simulator.arrays import Array, place_arguments
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.checks.cells import SHADOW_BYTES
 from labkit.simulator.checks.clocks import Clocks
-from labkit.simulator.checks.crowd import Crowd
 from labkit.simulator.checks.findings import Log
+from labkit.simulator.checks.overflow import Overflow
 from labkit.simulator.checks.races import RACE_FIELDS
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.disturbance import FENCES, Disturbance
 from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.events import Events
-from labkit.simulator.host import allocation_of, unwrap
+from labkit.simulator.host import allocation_address, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
@@ -88,7 +88,7 @@ class Launch:
         self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
         others = (self.warpgroups_per_block if program.has_warpgroup_clocks else 0) + early
         self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, others)
-        self.crowd = Crowd(program.keeps_clocks)
+        self.overflow = Overflow(program.keeps_clocks)
         self.sampled: list[tuple] = []
         self.events = Events(self)
         self.inspected: list[ThreadStep] = []
@@ -99,12 +99,12 @@ class Launch:
         allocations = list(enumerate(self.program.allocations.values()))
         for number, a in allocations:
             if a.space == "shared" and not a.dynamic:
-                end = _multiple(end, max(16, a.alignment))
+                end = _round_up(end, max(16, a.alignment))
                 layout[number] = (a.shape, end)
                 end += math.prod(a.shape) * a.dtype.itemsize
         dynamic = [(n, a) for n, a in allocations if a.dynamic]
         self.dynamic_dtypes, self.dynamic_bytes = {a.dtype for _, a in dynamic}, dynamic_bytes
-        end = _multiple(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
+        end = _round_up(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
         for number, a in dynamic:
             layout[number] = (a.shape or (dynamic_bytes // a.dtype.itemsize,), end)
             used = (a.first_byte or 0) + math.prod(a.shape or (0,)) * a.dtype.itemsize
@@ -134,23 +134,23 @@ class Launch:
         memory begins that each of those lies in.
         """
         names = function.__code__.co_varnames
-        given = {n: a for n, a in leaves(names, arguments).items() if isinstance(a, np.ndarray)}
+        given = {n: a for n, a in flatten_arguments(names, arguments).items() if isinstance(a, np.ndarray)}
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
-        allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
-        self.regions = place(captured | given, allocations)
+        allocations = {n: allocation_address(a) for n, a in self.program.captured.items()} | allocations
+        self.regions = place_arguments(captured | given, allocations)
         for name in given.keys() & (self.program.stored | blank.keys()):
             self.regions[name].watch(self.program.is_asynchronous)
         for name, marks in blank.items():
             self.regions[name].mark_blank(given[name], marks)
-        self._came_blank = {name: given[name] for name in blank}
+        self._blank_arguments = {name: given[name] for name in blank}
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [self._in_memory(n, a) for n, a in zip(names, arguments, strict=False)]
-        self.arrays = {n: a for n, a in leaves(names, self.arguments).items() if n in given}
+        self.arrays = {n: a for n, a in flatten_arguments(names, self.arguments).items() if n in given}
 
     def _in_memory(self, name, value):
         """An argument as the kernel sees it."""
         if isinstance(value, tuple):
-            return tuple(self._in_memory(*entry) for entry in entries(name, value))
+            return tuple(self._in_memory(*entry) for entry in tuple_entries(name, value))
         if isinstance(value, BoxedArray):
             array = self._in_memory(name, value.array)
             if (array.address + array.offset * array.itemsize) % ALIGNMENT_BYTES:
@@ -163,7 +163,7 @@ class Launch:
 
     def blank(self) -> dict[str, np.ndarray]:
         """The elements that nothing has written up to now, of the device arrays that came with such."""
-        return {name: self.regions[name].blank(value) for name, value in self._came_blank.items()}
+        return {name: self.regions[name].blank(value) for name, value in self._blank_arguments.items()}
 
     def outputs(self, given):
         """The arguments after the run; `given` is how the kernel took them."""
@@ -200,7 +200,7 @@ class Launch:
         resident = resident_blocks(self.gpu, self.threads, self.shared_bytes)
         also = [*self.recorded, *([self.inspecting[0]] if self.inspecting else [])]
         plan = Plan(self.grid, self.gpu.sms, resident, int(least), also, seed) if least < self.blocks else None
-        if plan is None or plan.run == self.blocks:
+        if plan is None or plan.blocks_run == self.blocks:
             return
         self.plan = plan
         self.place_on_sm = {block: number for number, group in enumerate(plan.groups) for block in group.tolist()}
@@ -226,12 +226,12 @@ class Launch:
             wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
             for start in range(0, self.blocks, wave):
                 blocks = np.arange(start, min(start + wave, self.blocks))
-                on_one_sm = -(-len(blocks) // sms)
-                sms_a_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // on_one_sm
-                sms_a_chunk = max(1, sms_a_chunk // self.cluster) * self.cluster
-                for first in range(0, min(sms, len(blocks)), sms_a_chunk):
+                blocks_per_sm = -(-len(blocks) // sms)
+                sms_per_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // blocks_per_sm
+                sms_per_chunk = max(1, sms_per_chunk // self.cluster) * self.cluster
+                for first in range(0, min(sms, len(blocks)), sms_per_chunk):
                     sm = blocks % sms
-                    chosen = blocks[(sm >= first) & (sm < first + sms_a_chunk)]
+                    chosen = blocks[(sm >= first) & (sm < first + sms_per_chunk)]
                     self._run_chunk(chosen.tolist())
                 self.l2.flush()
         except Deadlock:
@@ -243,7 +243,7 @@ class Launch:
             chunk.run()
         finally:
             chunk.sets.clear()  # they hold the chunk, which holds them: memory would wait for the collector
-        self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_a_block() // limits.WORK_BYTES
+        self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_per_block() // limits.WORK_BYTES
         if self.work > limits.MAX_WORK:
             raise KernelError(
                 "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
@@ -255,9 +255,9 @@ class Launch:
     def _run_sample(self):
         """Runs the groups of the plan in chunks, and keeps what each block did."""
         groups = self.plan.groups
-        groups_a_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
-        for first in range(0, len(groups), groups_a_chunk):
-            blocks = np.sort(np.concatenate(groups[first : first + groups_a_chunk])).tolist()
+        groups_per_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
+        for first in range(0, len(groups), groups_per_chunk):
+            blocks = np.sort(np.concatenate(groups[first : first + groups_per_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
             self.flops = defaultdict(lambda: np.zeros(len(blocks), np.int64))  # noqa: B023
             barriers = self._run_chunk(blocks).epochs  # a block's epoch steps at each barrier
@@ -267,7 +267,7 @@ class Launch:
 
     def _check_size(self):
         """Refuses a launch that would take this machine too long, or too much of its memory."""
-        lanes = (self.plan.run if self.plan else self.blocks) * self.threads
+        lanes = (self.plan.blocks_run if self.plan else self.blocks) * self.threads
         if lanes > limits.MAX_LANES:
             raise LaunchError(
                 f"the launch has {lanes:,} threads, and the simulator runs {limits.MAX_LANES:,} at most; simulate a "
@@ -281,19 +281,19 @@ class Launch:
 
     def _blocks_that_fit(self):
         """How many blocks' shared and local memory this machine is to hold at a time."""
-        return limits.MAX_CHUNK_BYTES // (self._bytes_a_block() or 1)
+        return limits.MAX_CHUNK_BYTES // (self._bytes_per_block() or 1)
 
-    def _bytes_a_block(self):
+    def _bytes_per_block(self):
         """What a block's shared and local memory takes here, with all that is known of each element."""
-        bytes_a_block = 0
+        bytes_per_block = 0
         if self.dynamic_dtypes:
-            bytes_a_block = self.dynamic_bytes * (1 + SHADOW_BYTES // unit_bytes(self.dynamic_dtypes))
+            bytes_per_block = self.dynamic_bytes * (1 + SHADOW_BYTES // unit_bytes(self.dynamic_dtypes))
         for a in self.program.allocations.values():
             if a.space == "shared":
-                bytes_a_block += 0 if a.dynamic else math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES)
+                bytes_per_block += 0 if a.dynamic else math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES)
             else:
-                bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
-        return bytes_a_block
+                bytes_per_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
+        return bytes_per_block
 
     def memory(self) -> list[bytes]:
         """What the arguments' memory holds."""
@@ -332,7 +332,7 @@ class Launch:
             raise LaunchError(f"record is a list of blocks, such as ((0, 0, 0),), not {record!r}")
         for block in record:
             index = self._linear(block, self.grid, "recorded block", "grid")
-            self.recorded[index] = tuple((*_plain(block), 0, 0)[:3])
+            self.recorded[index] = tuple((*_as_index(block), 0, 0)[:3])
         self.inspecting = None
         if inspect is not None:
             if not isinstance(inspect, (tuple, list)) or len(inspect) != 2:
@@ -346,7 +346,7 @@ class Launch:
     def _linear(self, index, shape, what, within):
         if not all(isinstance(i, (int, np.integer)) for i in (index if isinstance(index, (tuple, list)) else [index])):
             raise LaunchError(f"the {what} is one to three whole numbers, such as 5 or (1, 2), not {index!r}")
-        index = (*_plain(index), 0, 0)[:3]
+        index = (*_as_index(index), 0, 0)[:3]
         if not all(0 <= i < n for i, n in zip(index, shape)):
             raise LaunchError(f"the {what} {index} is outside the {within} {shape}; choose one inside")
         return index[0] + shape[0] * (index[1] + shape[1] * index[2])
@@ -371,10 +371,10 @@ class Launch:
         self.inspected_values += 1 + len(values)
 
 
-def _multiple(size, of):
+def _round_up(size, multiple):
     """The size, rounded up to a multiple."""
-    return -(-size // of) * of
+    return -(-size // multiple) * multiple
 
 
-def _plain(index):
+def _as_index(index):
     return tuple(int(i) for i in index) if isinstance(index, (tuple, list)) else (int(index),)

@@ -5,7 +5,7 @@ import numpy as np
 from labkit.simulator.checks import early, races
 from labkit.simulator.counters import ACCESSES, ALONE, count_global, count_plain, count_shared
 from labkit.simulator.disturbance import COPIES, SHARED_LOADS
-from labkit.simulator.lanes import both, lane_range
+from labkit.simulator.lanes import intersect, lane_range
 from labkit.simulator.slices import Either, select_parts
 
 
@@ -37,12 +37,12 @@ def _flatten(w, site, array, mask, index):
                 i += size
             fixed += i * stride
             continue
-        term = w.known_term(i, size, stride)
+        term = w.cached_term(i, size, stride)
         if term is None:
             given, i = i, i.astype(np.int64, copy=False)
             if i.min() >= 0 and i.max() < size:
                 term = i if stride == 1 else i * stride
-                w.keep_term(given, size, stride, term)
+                w.cache_term(given, size, stride, term)
             else:
                 active = w.active(mask)
                 below = (i < 0) & (i >= -size)
@@ -55,7 +55,7 @@ def _flatten(w, site, array, mask, index):
                 term = np.where(wrong, 0, i) * stride
         terms.append(term)
     if outside is not False:
-        mask = _inside(w, site, array, mask, index, outside)
+        mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
     return _sum(terms, fixed), mask
@@ -90,7 +90,7 @@ def _flatten_varying(w, site, array, mask, index):
         outside |= wrong & active
         flat = flat + np.where(wrong, 0, i) * stride
     if outside.any():
-        mask = _inside(w, site, array, mask, index, outside)
+        mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
     flat = np.where(w.active(mask), flat, 0)  # lanes that take no part may have an empty view
@@ -99,7 +99,7 @@ def _flatten_varying(w, site, array, mask, index):
     return flat, mask
 
 
-def _inside(w, site, array, mask, index, outside):
+def _keep_inside(w, site, array, mask, index, outside):
     """Notes the lanes that are outside of the array; the others go on."""
     active = w.active(mask)
     w.chunk.launch.log.outside(w, site, array, outside & active, index)
@@ -107,11 +107,11 @@ def _inside(w, site, array, mask, index, outside):
     return inside if inside.any() else False
 
 
-def of_each(w, array, mask, access):
+def access_each(w, array, mask, access):
     """Does an access for each array of a choice, in its own lanes; blends what they give."""
     result = None
     for part, lanes in array.parts:
-        own = mask if lanes is None else both(mask, lanes)
+        own = mask if lanes is None else intersect(mask, lanes)
         if own is not False:
             result = select_parts(own, access(part, own), result)
     return result
@@ -123,7 +123,7 @@ def load(w, site, array, mask, *index):
     `site` is a number, or for a choice of arrays a number by the array's name.
     """
     if isinstance(array, Either):
-        return of_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
+        return access_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
     if isinstance(site, dict):
         site = site[array.name]
     if array.space == "local":
@@ -152,28 +152,30 @@ def read(w, site, array, mask, flat):
 
 def watch_read(w, site, array, mask, flat):
     """Notes what is wrong with a read."""
-    lanes = _arrived(w, site, array, flat, w.active(mask))
-    _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
+    lanes = _drop_early(w, site, array, flat, w.active(mask))
+    _report(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
 
 
 def watch_atomic(w, site, array, flat, lanes, is_guess=False):
     """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
-        lanes = _arrived(w, site, array, flat, lanes, is_atomic=not is_guess)
-        order, race = races.order_of(w, site), w.chunk.launch.noted_race
+        lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
+        order, race = races.current_order(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
-        told = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
-        _tell(w, site, array, flat, *races.most(told))
+        results = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
+        _report(w, site, array, flat, *races.combine_units(results))
 
 
-def _arrived(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
+def _drop_early(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
     """The lanes whose element no asynchronous operation is still at work on; the others are noted."""
     in_flight = array.in_flight
-    early = None if in_flight is None else in_flight.too_early(w, site, array, flat, lanes, unchanged, is_atomic)
+    early = (
+        None if in_flight is None else in_flight.find_early_accesses(w, site, array, flat, lanes, unchanged, is_atomic)
+    )
     return lanes if early is None else lanes & ~early
 
 
-def _tell(w, site, array, flat, found, unwritten, first):
+def _report(w, site, array, flat, found, unwritten, first):
     log = w.chunk.launch.log
     if found:
         log.race(w, site, array, found)
@@ -184,7 +186,7 @@ def _tell(w, site, array, flat, found, unwritten, first):
 def store(w, site, array, mask, value, *index):
     """Writes the lanes' values; of two lanes that write one element the later wins."""
     if isinstance(array, Either):
-        of_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
+        access_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
         return
     if isinstance(site, dict):
         site = site[array.name]
@@ -206,9 +208,9 @@ def write(w, site, array, mask, flat, value):
         array.data[flat] = value
     else:
         array.data[flat[mask]] = value[mask]
-    unchanged = same(before, value)
+    unchanged = equal_with_nan(before, value)
     if array.shadow is not None:
-        watch_write(w, site, array, mask, flat, unchanged, same(array.data.take(flat), value))
+        watch_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
     if not unchanged.all():
@@ -218,9 +220,9 @@ def write(w, site, array, mask, flat, value):
 def watch_write(w, site, array, mask, flat, unchanged, landed):
     """Notes what is wrong with a write; `unchanged` and `landed` are as in `races.watch_stores`."""
     launch = w.chunk.launch
-    lanes = _arrived(w, site, array, flat, w.active(mask), unchanged)
+    lanes = _drop_early(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
-    order, race, found = races.order_of(w, site), launch.noted_race, 0
+    order, race, found = races.current_order(w, site), launch.noted_race, 0
     for cells, places in array.shadow.cells(flat):
         here = races.watch_stores(places, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
         found = max(found, here)
@@ -231,7 +233,7 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
 def deliver(w, site, array, mask, flat, value):
     """Puts values at `flat` whose writing began earlier and was watched then."""
     array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
-    order = races.order_of(w, site)
+    order = races.current_order(w, site)
     for cells, places in array.shadow.cells(flat):
         races.note_arrivals(places, mask, order, site, cells)
     for state in array.states.values():
@@ -239,7 +241,7 @@ def deliver(w, site, array, mask, flat, value):
     w.chunk.launch.version += 1
 
 
-def same(before, value):
+def equal_with_nan(before, value):
     """Where the values are the same; a NaN is like any other."""
     same = before == value
     if value.dtype.kind in "fc":
@@ -264,7 +266,7 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
             totals[:, ALONE] += totals[:, ACCESSES] - before
         return
     if launch.early:
-        early.check(w, site, array, lanes, flat)
+        early.check_accesses(w, site, array, lanes, flat)
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1
     rows = count_global(
@@ -312,12 +314,12 @@ def elements(w, line, array, mask):
     """(index, the lanes of `mask` whose array has it) for each element, in C order."""
     for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
         w.tick(line, 2)
-        own = mask if left is None else both(mask, left)
+        own = mask if left is None else intersect(mask, left)
         if own is not False:
-            yield unravelled(array, number), own
+            yield unravel(array, number), own
 
 
-def unravelled(array, number):
+def unravel(array, number):
     """The index of an array's `number`-th element, in C order."""
     index = []
     for n in reversed(array.shape_values):

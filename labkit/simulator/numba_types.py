@@ -60,7 +60,7 @@ def _typing_context():
     return context
 
 
-def named(name: str):
+def type_named(name: str):
     """The numba type of a name such as `float32`."""
     return bfloat16 if name == "bfloat16" else getattr(types, name)
 
@@ -83,21 +83,21 @@ def resolve(function, argument_types):
         signature = _typing_context().resolve_function_type(function, argument_types, {})
     except UNTYPED:
         return None
-    return _plain(signature)
+    return _without_literals(signature)
 
 
 @cache
 @global_compiler_lock
-def overload(name, cases, argument_types):
+def resolve_overload(name, cases, argument_types):
     """As `resolve`, for a function with these signatures: numba's choice among them."""
     try:
         signature = _typing_context().resolve_overload(name, cases, argument_types, {})
     except UNTYPED:
         return None
-    return _plain(signature)
+    return _without_literals(signature)
 
 
-def _plain(signature):
+def _without_literals(signature):
     if signature is None:
         return None
     return types.unliteral(signature.return_type), tuple(types.unliteral(a) for a in signature.args)
@@ -105,7 +105,7 @@ def _plain(signature):
 
 @cache
 @global_compiler_lock
-def chosen(signatures, argument_types):
+def choose_overload(signatures, argument_types):
     """The argument types of the signature that numba's overload resolution picks, or None."""
     signature = _typing_context().resolve_overload(None, signatures, argument_types, {})
     return None if signature is None else signature.args

@@ -9,7 +9,7 @@ from numba import types
 from labkit.simulator import memory
 from labkit.simulator.counters import count_plain
 from labkit.simulator.errors import LaunchError, NotFixed
-from labkit.simulator.lanes import both
+from labkit.simulator.lanes import intersect
 from labkit.simulator.values import MISSING, describe
 
 # --- when a kernel is translated ---
@@ -73,19 +73,19 @@ def waiting_line(translator, node) -> int:
 # --- when it runs ---
 
 
-def from_the_start(w, site, array, mask, index):
+def nonnegative_lanes(w, site, array, mask, index):
     """The lanes that have no index below zero, which this kind of instruction does not count from the end."""
     for axis, i in enumerate(index):
         below = w.active(mask) & (i < 0)
         if below.any():
             w.chunk.launch.log.below(w, site, array, below, index, axis)
-            mask = both(mask, ~below)
+            mask = intersect(mask, ~below)
             if mask is False:
                 return False
     return mask
 
 
-def first_elements(w, site, array, mask, width_bytes, index, used=None, alignment=None):
+def locate_vectors(w, site, array, mask, width_bytes, index, used=None, alignment=None):
     """Where each lane's piece of `width_bytes` begins, and the lanes whose piece is inside the array and aligned.
 
     `used` are the elements of it that each lane reaches, all of them when left out; a lane that reaches none may name
@@ -115,7 +115,7 @@ def first_elements(w, site, array, mask, width_bytes, index, used=None, alignmen
     return np.where(wrong, 0, flat), right if right.any() else False
 
 
-def local_elements(w, site, array, mask, count, index, is_read=True):
+def locate_local_elements(w, site, array, mask, count, index, is_read=True):
     """Where `count` neighbouring elements of a thread's own array begin, and the lanes whose elements it has.
 
     They are written, and read in the lanes that `is_read` says: an element that holds nothing yet is noted there.
@@ -128,7 +128,7 @@ def local_elements(w, site, array, mask, count, index, is_read=True):
     outside = last >= array.shape[-1]
     if (outside & active(mask)).any():
         log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
-        flat, mask = np.where(outside, 0, flat), both(mask, ~outside)
+        flat, mask = np.where(outside, 0, flat), intersect(mask, ~outside)
         if mask is False:
             return flat, mask
     count_plain(active(mask), w.warps, w.chunk.launch.counts[site])

@@ -44,7 +44,7 @@ class Field(Array):
         )  # fmt: skip
         self.dtype = base
         if array.shadow is not None:
-            self.shadow = array.shadow.another(data.size)
+            self.shadow = array.shadow.for_elements(data.size)
         if array.written is not None:
             self.written = np.zeros(data.shape, np.bool_)
 

@@ -13,22 +13,22 @@ from labkit.simulator.tensor_maps import BoxedArray
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
-def trace(launch, given, passed) -> Trace:
+def make_trace(launch, given, passed) -> Trace:
     """The trace of a launch that has run; `given` are its arguments as the kernel took them, `passed` as they came."""
     if launch.plan:
-        totals, counters = _estimated(launch)
+        totals, counters = _estimate(launch)
         counted = _site_counters(launch, totals)
     else:
         counted = _site_counters(launch, launch.totals)
         counters = _counters(launch, counted)
     found = [*launch.log.finished(), *launch.program.advice.values()]
     if launch.plan:
-        found.append(advice.sampled(launch, counters))
+        found.append(advice.sample_advice(launch, counters))
     elif not any(f.kind == "deadlock" for f in found):
-        found += advice.unwritten(launch)
-    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.tail(launch)]
+        found += advice.unwritten_outputs(launch)
+    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.partial_wave(launch)]
     found += advice.changed_globals(launch)
-    found.sort(key=_importance)
+    found.sort(key=_sort_key)
     return Trace(
         kernel=launch.function.__name__,
         source=launch.source.text,
@@ -51,7 +51,7 @@ def trace(launch, given, passed) -> Trace:
     )
 
 
-def _importance(finding):
+def _sort_key(finding):
     """Errors first, by line; a copy that only meets one of its own line, from an earlier round, after all others."""
     again = finding.kind == "in-flight" and finding.other_line == finding.line
     return finding.severity != "error", again, finding.line, finding.column
@@ -150,7 +150,7 @@ def _sample_counters(counted, flops, barriers) -> Counters:
     return replace(_sm_counters(counted, flops, barriers), l2_sectors=l2_sectors, **unknown)
 
 
-def _estimated(launch) -> tuple[np.ndarray, Counters]:
+def _estimate(launch) -> tuple[np.ndarray, Counters]:
     """The whole grid's counts, a row a site, and its counters, as the blocks of a sample tell them."""
     blocks, estimate = launch.sampled_counts, launch.plan.estimate
     dtypes = sorted({dtype for b in blocks for dtype in b.flops})

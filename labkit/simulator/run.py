@@ -15,24 +15,24 @@ from labkit.machine.gpus import UnknownDevice
 from labkit.machine.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import (
-    article,
     check_limits,
     check_writable,
-    cluster_of,
-    dimensions,
+    cluster_size,
+    flatten_arguments,
     is_early,
-    leaves,
+    parse_dimensions,
     register_limit,
     typed_arguments,
+    with_article,
 )
 from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.host import DeviceArray, allocation_of, blank_in
+from labkit.simulator.host import DeviceArray, allocation_address, blank_mask
 from labkit.simulator.launch import Launch
-from labkit.simulator.reading.source import argument_names, read_source, unwrap
+from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
-from labkit.simulator.signatures import declared
-from labkit.simulator.translator.declared import kinds_of
+from labkit.simulator.signatures import declared_signatures
+from labkit.simulator.translator.declared import signature_types
 from labkit.simulator.translator.program import Program
 from labkit.trace import Trace
 
@@ -117,7 +117,7 @@ def _run(launch_with, arguments, args, set_up):
     """The trace of a launch that `set_up` gets before it runs, from as many runs as it takes."""
     labels = _Labels()
 
-    def launched(undefined):
+    def run_once(undefined):
         launch = launch_with(labels, undefined)
         set_up(launch)
         with np.errstate(all="ignore"):
@@ -126,13 +126,13 @@ def _run(launch_with, arguments, args, set_up):
 
     while True:
         try:
-            launch = launched(undefined=0)
+            launch = run_once(undefined=0)
         except Fork as fork:
-            labels.part(fork.classes)
+            labels.split(fork.classes)
             continue
-        if launch.log.read_undefined and not _depends(launched, launch):
+        if launch.log.read_undefined and not _depends_on_undefined(run_once, launch):
             launch.log.drop_undefined()
-        return report.trace(launch, arguments, args)
+        return report.make_trace(launch, arguments, args)
 
 
 def translated(kernel: Callable, *args: Any) -> Program:
@@ -140,8 +140,8 @@ def translated(kernel: Callable, *args: Any) -> Program:
 
     Raises KernelError for code that the kernel language does not hold.
     """
-    function = unwrap(kernel) or kernel
-    kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared(kernel))
+    function = python_function(kernel) or kernel
+    kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared_signatures(kernel))
     return _program(function, kinds, watch=False)
 
 
@@ -152,26 +152,26 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     `translation` goes to `translate`. One thread at a time, since `ast.parse` of Python 3.11 fails now and then where
     several threads call it at once.
     """
-    function = unwrap(kernel) or kernel
+    function = python_function(kernel) or kernel
     if type(function) is not FunctionType:
-        raise LaunchError(f"the kernel must be a function, not {article(kernel)}; put `@cuda.jit` above a `def`")
+        raise LaunchError(f"the kernel must be a function, not {with_article(kernel)}; put `@cuda.jit` above a `def`")
     try:
         device = named_gpu(gpu)
     except UnknownDevice as error:
         raise LaunchError(str(error)) from None
-    grid = dimensions(grid, "grid")
-    block = dimensions(block, "block")
+    grid = parse_dimensions(grid, "grid")
+    block = parse_dimensions(block, "block")
     check_limits(grid, block, shared_bytes, device)
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
-    kinds, arguments = typed_arguments(names, args, declared(kernel))
-    given = leaves(names, args)
-    blank = {name: marks for name, arg in given.items() if (marks := blank_in(arg)) is not None}
-    allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
+    kinds, arguments = typed_arguments(names, args, declared_signatures(kernel))
+    given = flatten_arguments(names, args)
+    blank = {name: marks for name, arg in given.items() if (marks := blank_mask(arg)) is not None}
+    allocations = {name: allocation_address(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     check_writable(program.stored, given)
-    compiled_for = cluster_of(kernel, grid), register_limit(kernel), is_early(kernel)
+    compiled_for = cluster_size(kernel, grid), register_limit(kernel), is_early(kernel)
     launch_with = partial(
         Launch, program, function, grid, block, *compiled_for, device, shared_bytes, arguments, blank, allocations
     )
@@ -183,19 +183,19 @@ def compile_declared(kernel: Callable) -> None:
 
     Raises KernelError for code that the kernel language does not hold.
     """
-    function = unwrap(kernel)
-    for signature in declared(kernel):
+    function = python_function(kernel)
+    for signature in declared_signatures(kernel):
         if kernel.device:
-            translate.check_device_function(function, kinds_of(function, signature))
+            translate.check_device_function(function, signature_types(function, signature))
         else:
             program_for(function, signature)
 
 
-def _depends(launched, launch):
+def _depends_on_undefined(run_once, launch):
     """Does what a launch leaves behind depend on its undefined values? It runs again with others in their place."""
     for sign in (1, -1):
         try:
-            other = launched(undefined=sign)
+            other = run_once(undefined=sign)
         except (Fork, KernelError):
             return True
         if other.printed != launch.printed or other.memory() != launch.memory():
@@ -205,7 +205,7 @@ def _depends(launched, launch):
 
 def program_for(function: FunctionType, signature: tuple) -> Program:
     """The kernel translated for the argument types of a signature; raises KernelError as `simulate` does."""
-    return _program(function, kinds_of(function, signature), watch=False)
+    return _program(function, signature_types(function, signature), watch=False)
 
 
 @global_compiler_lock

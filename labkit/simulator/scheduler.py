@@ -51,8 +51,8 @@ class Chunk:
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.kept = {}  # what instructions keep of these blocks, by its kind, from the first of them on
         self.at_end = []  # what is to be checked when all warps have ended
-        self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
-        self.last_said = self.said.copy()
+        self.votes = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that votes yes, and no
+        self.last_votes = self.votes.copy()
         if launch.dynamic_dtypes:
             self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.epochs)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
@@ -132,17 +132,17 @@ class Chunk:
             if not live:
                 return
             version = self.launch.version
-            moved = False
+            progressed = False
             for s in live:
                 if s.barrier and not self._released(s):
                     continue
                 was_spinning, was_at = s.spinning, s.at
                 s.step()
-                moved |= not (s.spinning and was_spinning and _same(s.at, was_at))
+                progressed |= not (s.spinning and was_spinning and _all_equal(s.at, was_at))
                 if s.done:
                     self._release()
-            moved |= version != self.launch.version
-            idle = 0 if moved else idle + 1
+            progressed |= version != self.launch.version
+            idle = 0 if progressed else idle + 1
             if idle > IDLE_ROUNDS or (idle and not any(s.spinning for s in live if not s.done)):
                 self._stuck([s for s in live if not s.done])
                 idle = 0
@@ -159,8 +159,8 @@ class Chunk:
             other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
             log.deadlock(
                 first.line,
-                first.someone(),
-                other.someone() if other else None,
+                first.waiting_thread(),
+                other.waiting_thread() if other else None,
                 other.line if other else None,
                 first.reason(),
                 other.reason() if other else "",
@@ -204,15 +204,15 @@ class Chunk:
             return False
         return True
 
-    def say(self, w, mask, condition):
+    def count_votes(self, w, mask, condition):
         """The lanes of `mask` bring the answer to a condition along to the barrier that they come to next."""
         slots = w.slot if mask is None else w.slot[mask]
         yes = w.fill(condition) if mask is None else w.fill(condition)[mask]
-        np.add.at(self.said, (np.where(yes, 0, 1), slots), 1)
+        np.add.at(self.votes, (np.where(yes, 0, 1), slots), 1)
 
-    def heard(self, w, call):
-        """What the last barrier of each lane's block counted: threads that said yes, or whether all or any did."""
-        yes, no = self.last_said
+    def vote_result(self, w, call):
+        """What the last barrier of each lane's block counted: threads that votes yes, or whether all or any did."""
+        yes, no = self.last_votes
         result = {"syncthreads_count": yes, "syncthreads_and": no == 0, "syncthreads_or": yes > 0}[call]
         return result.astype(np.int32)[w.slot]
 
@@ -222,7 +222,7 @@ class Chunk:
             self._pass(w.slots, line)
             return
         active = w.active(mask)
-        live = w.everyone if w.exited is False else ~w.active(w.exited)
+        live = w.all_lanes if w.exited is False else ~w.active(w.exited)
         here = np.bincount(w.slot[active], minlength=len(self.blocks)) > 0
         missing = live & ~active & here[w.slot]
         if missing.any():
@@ -237,8 +237,8 @@ class Chunk:
     def _pass(self, slots, line):
         """The blocks in these slots pass a barrier: what came before it is known to all of their warps."""
         self.epochs[slots] += 1
-        self.last_said[:, slots] = self.said[:, slots]
-        self.said[:, slots] = 0
+        self.last_votes[:, slots] = self.votes[:, slots]
+        self.votes[:, slots] = 0
         self.launch.barriers += len(slots)
         if self.launch.program.keeps_clocks:
             self.launch.clocks.share([self.blocks[slot] for slot in slots])
@@ -317,12 +317,12 @@ class Chunk:
 
     # --- forks ---
 
-    def guard(self, w, taken, outer, spins):
+    def guard(self, w, entering, outer, spins):
         """Raises Fork where some warps of the set enter a region that waits and others do not."""
-        if taken is outer or taken is False or len(w.members) == 1:
+        if entering is outer or entering is False or len(w.members) == 1:
             return
         starts = w.warps[:, START]
-        inside = np.add.reduceat(w.active(taken).astype(np.int64), starts)
+        inside = np.add.reduceat(w.active(entering).astype(np.int64), starts)
         there = np.add.reduceat(w.active(outer).astype(np.int64), starts)
         kind = np.where(inside == 0, 0, np.where(inside == there, 1, 2))
         concerned = there > 0
@@ -358,7 +358,7 @@ class Chunk:
                 self.launch.sampled.append((block, -1, line, None))
 
 
-def _same(values, before):
+def _all_equal(values, before):
     return len(values) == len(before) and all(map(np.array_equal, values, before))
 
 
@@ -408,7 +408,7 @@ class _Set:
             blocks = self.chunk.blocks
             raise Fork({(blocks[slot], warp): int(k) for (slot, warp), k in zip(self.w.members, waits)})
 
-    def someone(self):
+    def waiting_thread(self):
         """(block, thread) of a lane that waits."""
         lane = int(np.argmax(self.w.active(self.mask)))
         return int(self.w.block[lane]), int(self.w.thread[lane])

@@ -9,7 +9,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 
 
-def parsed(given) -> tuple[tuple, ...]:
+def parse_signatures(given) -> tuple[tuple, ...]:
     """The argument types of one signature, or of a list of them, as `cuda.jit` takes it."""
     if given is None:
         return ()
@@ -17,31 +17,31 @@ def parsed(given) -> tuple[tuple, ...]:
     return tuple(sigutils.normalize_signature(signature)[0] for signature in several)
 
 
-def declared(kernel) -> tuple[tuple, ...]:
+def declared_signatures(kernel) -> tuple[tuple, ...]:
     """The argument types that a kernel, ours or numba's, was declared with; none if it takes any."""
     if hasattr(kernel, "_can_compile"):  # numba's, whose signatures are also those that it has compiled for by itself
         return () if kernel._can_compile else tuple(kernel.overloads)
     return getattr(kernel, "signatures", ())
 
 
-def converted(names, args, signatures) -> list:
+def convert_arguments(names, args, signatures) -> list:
     """The arguments as the first signature that fits takes them; raises LaunchError if none does."""
     problem = None
     for signature in signatures:
         try:
-            return _as_declared(names, args, signature)
+            return _convert_all(names, args, signature)
         except LaunchError as error:
             problem = problem or error
     raise problem
 
 
-def _as_declared(names, args, signature):
+def _convert_all(names, args, signature):
     if len(args) != len(signature):
         raise LaunchError(f"the kernel's signature has {len(signature)} arguments, but {len(args)} were given")
-    return [_one(name, value, kind) for name, value, kind in zip(names, args, signature)]
+    return [_convert(name, value, kind) for name, value, kind in zip(names, args, signature)]
 
 
-def _one(name, value, kind):
+def _convert(name, value, kind):
     if isinstance(kind, types.Array):
         given = _array_type(value)
         if given is not None and given.ndim == kind.ndim and _same_bits(given.dtype, kind.dtype):

@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.errors import KernelError
-from labkit.simulator.lanes import both, minus, select, union
+from labkit.simulator.lanes import intersect, minus, select, union
 
 
 class Slice(NamedTuple):
@@ -57,7 +57,7 @@ def view(array, *parts) -> View:
     shape, strides, offset, inside = [], [], array.offset, True
     for part, size, stride in zip(parts, array.shape, array.strides):
         if isinstance(part, Slice):
-            start, step, length = _resolved(part, size)
+            start, step, length = _resolve_slice(part, size)
             offset = offset + start * stride
             shape.append(length)
             strides.append(stride * step)
@@ -72,17 +72,17 @@ def view(array, *parts) -> View:
     return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), _plain(offset))
 
 
-def transposed(array) -> View:
+def transpose(array) -> View:
     """`array.T`: the same elements, with their indices in the opposite order."""
     if isinstance(array, Either):
-        return array.each(transposed)
+        return array.each(transpose)
     return View(array, array.shape[::-1], array.strides[::-1], array.offset)
 
 
-def reshaped(w, mask, line, array, *shape) -> View:
+def reshape(w, mask, line, array, *shape) -> View:
     """`array.reshape(shape)`: the same elements, in C order, under other indices; -1 stands for the size that fits."""
     if isinstance(array, Either):
-        return array.each(lambda a: reshaped(w, mask, line, a, *shape))
+        return array.each(lambda a: reshape(w, mask, line, a, *shape))
     lanes, step = w.active(mask), 1
     for size, stride in zip(array.shape[::-1], array.strides[::-1]):
         if np.any(lanes & (size > 1) & (stride != step)):
@@ -96,19 +96,19 @@ def reshaped(w, mask, line, array, *shape) -> View:
     return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), array.offset)
 
 
-def _resolved(part, size):
+def _resolve_slice(part, size):
     """(first index, step, length) of a slice of `size` elements, as `slice.indices` has it."""
     part = Slice(*(None if n is None else np.int64(n) for n in part))
     step = np.int64(1) if part.step is None else part.step
     forward = step > 0
     low, high = np.where(forward, 0, -1), np.where(forward, size, size - 1)
-    start = np.where(forward, low, high) if part.start is None else _clipped(part.start, size, low, high)
-    stop = np.where(forward, high, low) if part.stop is None else _clipped(part.stop, size, low, high)
+    start = np.where(forward, low, high) if part.start is None else _clip(part.start, size, low, high)
+    stop = np.where(forward, high, low) if part.stop is None else _clip(part.stop, size, low, high)
     length = np.maximum(np.where(forward, -((start - stop) // step), (stop - start + step + 1) // step), 0)
     return np.where(length > 0, start, 0)[()], step, length[()]
 
 
-def _clipped(index, size, low, high):
+def _clip(index, size, low, high):
     return np.clip(np.where(index < 0, index + size, index), low, high)
 
 
@@ -145,7 +145,7 @@ def select_array(mask, new, old):
     if mask is None or old is None or new is old:
         return new
     kept = []
-    for array, lanes in [*parts_of(old), *[(array, _both(mask, lanes)) for array, lanes in parts_of(new)]]:
+    for array, lanes in [*parts_of(old), *[(array, _intersect_masks(mask, lanes)) for array, lanes in parts_of(new)]]:
         kept = [(other, minus(theirs, lanes)) for other, theirs in kept]
         same = next((i for i, (a, _) in enumerate(kept) if a is array), None)
         if same is None:
@@ -165,13 +165,13 @@ def select_parts(mask, new, old):
     return (select_array if isinstance(new, Array | Either) else select)(mask, new, old)
 
 
-def entry(mask, values, index):
+def select_entry(mask, values, index):
     """The value of a tuple that each lane's index names, counted from the end where it is below zero."""
     if not isinstance(index, np.ndarray):
         return values[index]
     chosen = None
     for number, value in enumerate(values):
-        lanes = both(mask, (index == number) | (index == number - len(values)))
+        lanes = intersect(mask, (index == number) | (index == number - len(values)))
         if lanes is not False:
             chosen = select_parts(lanes, value, chosen)
     return chosen
@@ -182,7 +182,7 @@ def parts_of(array):
     return array.parts if isinstance(array, Either) else [(array, None)]
 
 
-def _both(mask, lanes):
+def _intersect_masks(mask, lanes):
     if lanes is None or mask is False:
         return mask
     if mask is None or lanes is False:

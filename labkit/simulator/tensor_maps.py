@@ -6,7 +6,7 @@ from numbers import Integral
 ROW_BYTES = 32, 64, 128  # that a box may have along the last axis
 PIXEL_BYTES = 128  # that a copy brings of a pixel
 ALIGNMENT_BYTES = 16
-MOST_AXES = 5
+MAX_AXES = 5
 ELEMENT_BYTES = (1, 2, 4)
 
 
@@ -28,7 +28,11 @@ class BoxedArray:
         if not isinstance(box, tuple) or not all(isinstance(n, Integral) for n in box):
             raise TypeError(f"a box is a tuple of whole numbers, one for each axis of the array, not {box!r}")
         _check_numbers(array)
-        if len(box) != len(array.shape) or box[-1] * array.dtype.itemsize not in ROW_BYTES or not _all_in(box, 1, 256):
+        if (
+            len(box) != len(array.shape)
+            or box[-1] * array.dtype.itemsize not in ROW_BYTES
+            or not _all_between(box, 1, 256)
+        ):
             raise ValueError(
                 "a box has at most 256 elements along each axis and 32, 64 or 128 bytes along the last, so that "
                 f"{tuple(box)} of {array.dtype} is none for an array of {len(array.shape)} axes"
@@ -87,12 +91,14 @@ class WindowedImages(BoxedArray):
         top, left, bottom, right = map(int, padding)
         reach = [(n - 1) * d for n, d in zip(filters, dilation, strict=True)]
         first, end = (-top, -left), (bottom - reach[0], right - reach[1])
-        if not (_all_in(steps, 1, 8) and _all_in((*filters, *dilation), 1, 256) and _all_in(reach, 0, 255)):
+        if not (
+            _all_between(steps, 1, 8) and _all_between((*filters, *dilation), 1, 256) and _all_between(reach, 0, 255)
+        ):
             raise ValueError(
                 "windows that the copy engine takes are 1 to 8 pixels apart, and their first and last pixel at most "
                 f"255, not a filter of {tuple(filters)} with strides {tuple(steps)} and dilations {tuple(dilation)}"
             )
-        if not _all_in((*first, *end), -128, 127):
+        if not _all_between((*first, *end), -128, 127):
             raise ValueError(
                 "corners of windows lie -128 to 127 pixels from those of the image for the copy engine, not "
                 f"{first} and {end}: use less padding or a smaller filter"
@@ -105,7 +111,7 @@ class WindowedImages(BoxedArray):
         self.windows = tuple(-(-n // step) for n, step in zip(span, self.steps, strict=True))
 
 
-def _all_in(numbers, least, most):
+def _all_between(numbers, least, most):
     return least <= min(numbers) and max(numbers) <= most
 
 
@@ -119,9 +125,9 @@ def _check_kind(array):
 def _check_numbers(array):
     if array.dtype.kind not in "iuf" or array.dtype.itemsize not in ELEMENT_BYTES:
         raise TypeError(f"the copy engine moves numbers of 1, 2 or 4 bytes here, and the array holds {array.dtype}")
-    if 0 in array.shape or not 1 <= len(array.shape) <= MOST_AXES:
+    if 0 in array.shape or not 1 <= len(array.shape) <= MAX_AXES:
         raise ValueError(
-            f"an array under a tensor map has 1 to {MOST_AXES} axes and no empty one, not the shape {array.shape}"
+            f"an array under a tensor map has 1 to {MAX_AXES} axes and no empty one, not the shape {array.shape}"
         )
 
 

@@ -20,7 +20,7 @@ def swizzled(address):
     return address ^ (address >> 3 & 0x70)
 
 
-class Spread:
+class ExpandedLanes:
     """A warp set as an access sees it by which some of its lanes each touch many elements: a lane for each of them."""
 
     def __init__(self, w, lanes: np.ndarray, each: int, threads: np.ndarray | None = None):
@@ -31,7 +31,7 @@ class Spread:
         self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, each)
         self.block, self.slot = (np.repeat(v[lanes], each) for v in (w.block, w.slot))
         self.thread = np.repeat(w.thread[lanes] if threads is None else threads, each)
-        self.everyone = np.ones(self.lanes, np.bool_)
+        self.all_lanes = np.ones(self.lanes, np.bool_)
         self.warps = np.empty((self.lanes, 6), np.int64)
         self.warps[:, START] = np.arange(self.lanes)
         self.warps[:, STOP] = self.warps[:, START] + 1
@@ -47,21 +47,21 @@ class Spread:
         return self.whole.lane_epochs[self.rows] if self.whole.lane_epochs.size else self.whole.lane_epochs
 
     @cached_property
-    def nobody(self):
-        return ~self.everyone
+    def no_lanes(self):
+        return ~self.all_lanes
 
     def active(self, mask):
-        return self.everyone if mask is None else mask
+        return self.all_lanes if mask is None else mask
 
     def count(self, mask):
         return self.lanes if mask is None else int(np.count_nonzero(mask))
 
 
-def spread(w, lanes, each, threads=None) -> Spread:
+def expand_lanes(w, lanes, each, threads=None) -> ExpandedLanes:
     """The warp set with a lane for each of the elements that some of its lanes touch."""
     key = lanes.tobytes(), each, threads is None
     if key not in w.spreads:
-        w.spreads[key] = Spread(w, lanes, each, threads)
+        w.spreads[key] = ExpandedLanes(w, lanes, each, threads)
     return w.spreads[key]
 
 
@@ -77,8 +77,8 @@ def end(array) -> int:
 
 def note_early(w, site, array, lanes, flat):
     """Checks that what is to be written to the elements `flat`, as many for each of these lanes, is there."""
-    wide = spread(w, lanes, flat.size // len(lanes))
-    array.in_flight.too_early(wide, site, array, flat, wide.everyone)
+    wide = expand_lanes(w, lanes, flat.size // len(lanes))
+    array.in_flight.find_early_accesses(wide, site, array, flat, wide.all_lanes)
 
 
 def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
@@ -87,14 +87,14 @@ def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
     `threads`: in whose name they read, if not in their own; always the same for the same lanes.
     """
     if array.shadow is not None:
-        memory.watch_read(spread(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
+        memory.watch_read(expand_lanes(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
 
 
 def note_atomics(w, site, array, lanes, flat):
     """Checks that these lanes may change the elements `flat`, as many each, by atomics now."""
     if array.shadow is not None:
-        wide = spread(w, lanes, flat.size // len(lanes))
-        memory.watch_atomic(wide, site, array, flat, wide.everyone)
+        wide = expand_lanes(w, lanes, flat.size // len(lanes))
+        memory.watch_atomic(wide, site, array, flat, wide.all_lanes)
 
 
 def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
@@ -103,7 +103,7 @@ def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed
     `unchanged` and `landed` are as in `races.watch_stores`; without them the values are taken for new, and to be there.
     """
     if array.shadow is not None:
-        wide = spread(w, lanes, flat.size // len(lanes))
-        unchanged = wide.nobody if unchanged is None else unchanged
-        landed = wide.everyone if landed is None else landed
+        wide = expand_lanes(w, lanes, flat.size // len(lanes))
+        unchanged = wide.no_lanes if unchanged is None else unchanged
+        landed = wide.all_lanes if landed is None else landed
         memory.watch_write(wide, site, array, inside, flat, unchanged, landed)

@@ -27,7 +27,7 @@ the mask stays the same, and added to the launch in one line.
 from types import FunctionType
 
 from labkit.simulator.reading.source import read_source
-from labkit.simulator.translator.control_flow import blocks
+from labkit.simulator.translator.control_flow import may_block
 from labkit.simulator.translator.function import FunctionTranslator
 from labkit.simulator.translator.program import Program
 
@@ -53,5 +53,5 @@ def check_device_function(function: FunctionType, argument_types: tuple) -> None
 
 def _program(function, watch=False, pauses=False):
     program = Program(read_source(function).filename, watch=watch, pauses=pauses)
-    program.blocking = pauses or blocks(function, program.waiting)
+    program.blocking = pauses or may_block(function, program.waiting)
     return program

@@ -133,9 +133,9 @@ def items_of(value) -> list:
     ]
 
 
-def is_whole(literal) -> bool:
+def is_known(literal) -> bool:
     """Is all of a literal known?"""
-    return all(map(is_whole, literal)) if isinstance(literal, tuple) else literal is not MISSING
+    return all(map(is_known, literal)) if isinstance(literal, tuple) else literal is not MISSING
 
 
 def is_tuple(kind) -> bool:
@@ -150,28 +150,28 @@ def form_of(kind):
     return Array if isinstance(kind, Array) else types.Type
 
 
-def one_type(kinds):
+def common_type(kinds):
     """The type that values of these types have in common, as numba sees it, or None: arrays of one form are alike."""
-    return reduce(_alike, kinds) if kinds else None
+    return reduce(_common, kinds) if kinds else None
 
 
-def _alike(first, second):
+def _common(first, second):
     if first == second:
         return first
     if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
         return first.joined(second)
     if isinstance(first, Tuple) and first.may_be(second):
-        items = tuple(map(_alike, first.items, second.items))
+        items = tuple(map(_common, first.items, second.items))
         return None if None in items else replace(first, items=items)
     return None
 
 
-def entries_of(kind) -> int:
+def count_entries(kind) -> int:
     """How many values a tuple holds, those of the tuples in it counted; 1 for anything else."""
-    return sum(entries_of(item) for item in kind.items) if isinstance(kind, Tuple) else 1
+    return sum(count_entries(item) for item in kind.items) if isinstance(kind, Tuple) else 1
 
 
-def element_of(name, array) -> str:
+def example_element(name, array) -> str:
     """How to write one element of the array."""
     return f"{name}[{('()', 'i', 'row, col', 'z, row, col')[array.ndim] if array.ndim < 4 else '...'}]"
 

@@ -43,7 +43,7 @@ class WarpSet:
         self.slot = np.repeat(self.warps[:, SLOT], sizes)
         self.block = np.repeat(self.warps[:, BLOCK], sizes)
         self.sampled = [(slot, block, *np.searchsorted(self.slot, (slot, slot + 1))) for slot, block in chunk.sampled]
-        self.everyone = np.ones(start, np.bool_)
+        self.all_lanes = np.ones(start, np.bool_)
         self.warp_epochs = np.zeros(len(rows), np.int64)
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
@@ -77,7 +77,7 @@ class WarpSet:
 
     def active(self, mask) -> np.ndarray:
         """The mask as a boolean array."""
-        return self.everyone if mask is None else mask
+        return self.all_lanes if mask is None else mask
 
     def count(self, mask) -> int:
         """How many lanes the mask holds."""
@@ -101,12 +101,12 @@ class WarpSet:
             self._instances[array] = base
         return base
 
-    def known_term(self, index, size, stride):
+    def cached_term(self, index, size, stride):
         """`index * stride`, where the same index has been found to lie inside an axis of that size."""
         kept = self._terms.get((id(index), size, stride))
         return None if kept is None else kept[1]
 
-    def keep_term(self, index, size, stride, term):
+    def cache_term(self, index, size, stride, term):
         """Keeps `index * stride`: threadIdx and the like come again and again."""
         if len(self._terms) == MAX_TERMS:
             del self._terms[next(iter(self._terms))]

@@ -9,7 +9,7 @@ from cells import kernel_in
 import labkit
 from labkit import cuda
 from labkit.simulator.errors import KernelError
-from labkit.simulator.slices import Slice, _resolved
+from labkit.simulator.slices import Slice, _resolve_slice
 
 THREADS = 32
 
@@ -68,7 +68,7 @@ def test_slices_are_resolved_as_python_does():
     bounds = [None, *range(-8, 9)]
     given = lambda n: None if n is None else np.int64(n)  # noqa: E731
     for size, start, stop, step in product(range(6), bounds, bounds, (None, 1, 2, -1, -3)):
-        first, stride, length = _resolved(Slice(given(start), given(stop), given(step)), size)
+        first, stride, length = _resolve_slice(Slice(given(start), given(stop), given(step)), size)
         expected = range(*slice(start, stop, step).indices(size))
         assert length == len(expected)
         assert not expected or (first, stride) == (expected[0], expected.step)

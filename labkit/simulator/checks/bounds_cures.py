@@ -5,11 +5,11 @@ import ast
 import numpy as np
 
 
-def called(site, array) -> str:
+def name_in_kernel(site, array) -> str:
     """What the kernel calls the array: its name, or the slice that it takes the element from."""
     if array.root is array:
         return array.name
-    base, parts, _ = _parted(site.text)
+    base, parts, _ = _parse_access(site.text)
     return ast.unparse(base) if parts else site.text
 
 
@@ -18,10 +18,10 @@ def cure_outside(launch, site, array, shape, axis, place, index, lanes) -> str:
 
     `index` has a number or an array of them for each axis.
     """
-    _, parts, inner = _parted(site.text)
+    _, parts, inner = _parse_access(site.text)
     if len(parts) != len(shape):
         return "Guard the access with an `if`."
-    name = called(site, array)
+    name = name_in_kernel(site, array)
     if array.space == "shared" and shape[axis] == 0 and _is_dynamic(launch, array.name):
         return (
             f"Give {array.name}'s bytes as the fourth entry of the launch, `kernel[grid, block, stream, bytes]`, or to "
@@ -46,7 +46,7 @@ def cure_outside(launch, site, array, shape, axis, place, index, lanes) -> str:
     return f"Guard the access, for instance {guard}."
 
 
-def _parted(text):
+def _parse_access(text):
     """What an access as written takes from, the index along each axis, and how many of these are behind a field.
 
     There is no index where it takes a slice.

@@ -8,7 +8,7 @@ from numba import njit
 
 from labkit.trace import WARP_LANES
 
-NOBODY = -1  # no thread wrote it yet
+NO_THREAD = -1  # no thread wrote it yet
 HOST = -2  # it came filled from outside the kernel
 
 # What a cell of the shadow holds. The parties to an access: the last plain write; one before it, by another thread, of
@@ -29,7 +29,7 @@ HOST = -2  # it came filled from outside the kernel
     V_BLOCK, V_EPOCH, V_SITE,
     A_BLOCK, A_EPOCH, A_SITE, A_OTHER_BLOCK,
     R_BLOCK, R_EPOCH, R_SITE, R_OTHER_BLOCK,
-    W_INSTRUCTION, CROWD,
+    W_INSTRUCTION, OVERFLOW,
 ) = range(40)  # fmt: skip
 FIELDS = 40
 SHADOW_BYTES = 4 * FIELDS  # of an element
@@ -45,7 +45,7 @@ def clear(cells: np.ndarray, filled: bool) -> None:
 
 
 @njit(cache=True)
-def shared_by(party):
+def block_field(party):
     """Where the block of a party's kind stands; its epoch and site follow."""
     if party < A_LOW:
         return W_BLOCK if party == W_THREAD else V_BLOCK
@@ -54,7 +54,7 @@ def shared_by(party):
 
 @njit(cache=True)
 def block_and_epoch(cell, party):
-    shared = shared_by(party)
+    shared = block_field(party)
     if party in OTHERS:
         return cell[shared + 3], cell[party + 1]
     return cell[shared], cell[shared + 1]
@@ -111,7 +111,7 @@ def note_write(cell, block, epoch, thread, stamp, time, site):
 
 
 @njit(cache=True)
-def note_agreed(cell, grid_epoch, block):
+def note_same_value(cell, grid_epoch, block):
     """Keeps the last writer, as another thread writes the same: of two rather the one of another block."""
     if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:
         return

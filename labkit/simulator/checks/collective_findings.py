@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def unnamed(w, place, call, lane, named):
+def report_unnamed_lane(w, place, call, lane, named):
     """The lane makes a collective call with a mask that does not name it."""
     log, (line, column) = w.chunk.launch.log, place
     key = ("mask", *place, "unnamed")
@@ -25,7 +25,7 @@ def unnamed(w, place, call, lane, named):
     )
 
 
-def absent(w, place, call, lane, other):
+def report_absent_lane(w, place, call, lane, other):
     """The lane's mask names `other`, a lane of its warp that does not make the call with the same mask."""
     log, (line, column) = w.chunk.launch.log, place
     key = ("mask", *place, "absent")
@@ -51,7 +51,7 @@ def absent(w, place, call, lane, other):
     )
 
 
-def deaf(w, place, mask, call, lane, source, count):
+def report_silent_source(w, place, mask, call, lane, source, count):
     """The lane reads the value of lane `source` of its warp, which takes no part in the shuffle."""
     log, (line, column) = w.chunk.launch.log, place
     key = ("shuffle", *place)
@@ -87,7 +87,7 @@ def deaf(w, place, mask, call, lane, source, count):
     )
 
 
-def partial(w, call, active, partial_warps):
+def report_partial_warps(w, call, active, partial_warps):
     """Some warps do not make a call with all of their lanes; `call` is its line, its column and its name."""
     log, (line, column, name) = w.chunk.launch.log, call
     key = ("mask", line, column, "partial")

@@ -14,23 +14,23 @@ from labkit.trace import WARP_LANES
 CURE = "Call `ptx.launch_wait()` in every thread before the first access to global memory."
 
 
-class Waited:
+class WaitState:
     """The lanes of a warp set that know that the launch before has ended."""
 
     def __init__(self, w):
-        self.lanes = ~w.everyone
+        self.lanes = ~w.all_lanes
         self.clocks = w.launch.clocks.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
         self.stamps = np.full((len(w.warps), WARP_LANES), np.iinfo(np.int64).max)  # each lane's own, when it waited
         self.since = np.full(len(w.warps), -1)  # how often a warp had heard of its block when some lanes had waited
 
 
-def _of(w) -> Waited:
-    return w.groups.get("launch before") or w.groups.setdefault("launch before", Waited(w))
+def _waited(w) -> WaitState:
+    return w.groups.get("launch before") or w.groups.setdefault("launch before", WaitState(w))
 
 
-def _heard(w, waited):
+def _count_meetings(w, waited):
     """A number for each warp that grows whenever its block meets, or all of its lanes hear of what some of them did."""
-    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.heard[waited.clocks]
+    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.lanes_known_until[waited.clocks]
 
 
 def _warp_barriers(w):
@@ -39,14 +39,14 @@ def _warp_barriers(w):
     return w.lane_epochs if w.lane_epochs.size else whole
 
 
-def wait(w, mask):
+def note_wait(w, mask):
     """`launch_wait` by the lanes of `mask`."""
     if not w.launch.early:
         return
-    waited, lanes = _of(w), w.active(mask)
-    _hear(w)  # before the warp's counts begin anew
+    waited, lanes = _waited(w), w.active(mask)
+    _update(w)  # before the warp's counts begin anew
     rows = np.flatnonzero(np.logical_or.reduceat(lanes, w.warps[:, START]))
-    waited.since[rows] = _heard(w, waited)[rows]
+    waited.since[rows] = _count_meetings(w, waited)[rows]
     here = w.row[lanes], w.lane[lanes]
     waited.stamps[here] = _warp_barriers(w)[*here, here[1]]
     waited.lanes |= lanes
@@ -54,22 +54,22 @@ def wait(w, mask):
     w.launch.clocks.hear(waited.clocks[rows], before, np.ones(len(rows), np.int64))
 
 
-def check(w, site_number, array, lanes, flat=None):
+def check_accesses(w, site_number, array, lanes, flat=None):
     """These lanes touch a global array: the elements `flat`, or boxes of it."""
-    waited = _of(w)
+    waited = _waited(w)
     if (lanes & ~waited.lanes).any():
-        _hear(w)
+        _update(w)
     missing = lanes & ~waited.lanes
     if missing.any():
         _note(w, site_number, array, missing, flat)
 
 
-def _hear(w):
+def _update(w):
     """Notes the warps that know of another's wait, and the lanes that have met some of theirs which waited."""
-    waited, clocks = _of(w), w.launch.clocks
+    waited, clocks = _waited(w), w.launch.clocks
     if clocks.times.size:
         before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        told = clocks.know(waited.clocks, before, 1) & (waited.since < _heard(w, waited))
+        told = clocks.know_times(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
         met = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
         waited.lanes |= told.take(w.row) | met[w.row, w.lane]
 

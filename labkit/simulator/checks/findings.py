@@ -83,7 +83,7 @@ class Log:
             kind="bounds",
             message=(
                 f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but "
-                f"{bounds_cures.called(site, array)} has {_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
+                f"{bounds_cures.name_in_kernel(site, array)} has {_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
             ),
             site=site,
             array=array.name,
@@ -272,7 +272,9 @@ class Log:
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
-        told = missing == races.WARP or self.launch.clocks.told(block, thread, other_block, other_thread)
+        told = missing == races.WARP or self.launch.clocks.heard_from_other_warp(
+            block, thread, other_block, other_thread
+        )
         copied = self.launch.program.is_copy(other_site)
         how_far = across, told and across, missing, copied
         race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
@@ -286,7 +288,7 @@ class Log:
         place = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
         name = f"{array.name}{_brackets(place)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
-        again = " in the next round of the loop" * race.comes_round
+        again = " in the next round of the loop" * race.in_next_iteration
         cure = race.cure()
         self.add(
             key,

@@ -48,12 +48,12 @@ class InFlight:
 
     def __init__(self, units: int):
         self._cells = _Cells(*(np.zeros(units, np.int32) for _ in range(3)))
-        self._each = 1
+        self._units_per_element = 1
 
-    def seen_by(self, each: int) -> "InFlight":
+    def of_elements(self, each: int) -> "InFlight":
         """The same memory, as an array sees it whose elements are `each` units."""
         seen = InFlight(0)
-        seen._cells, seen._each = self._cells, each
+        seen._cells, seen._units_per_element = self._cells, each
         return seen
 
     @property
@@ -70,7 +70,7 @@ class InFlight:
             return NONE
         each = len(flat) // len(lanes)
         cells = self._cells
-        if self._overtakes(operation, flat):
+        if self._overtakes_copy(operation, flat):
             operation = replace(operation, cure=CURE_OF_A_RING)
         cells.operations.append(operation)
         number = len(cells.operations) - 1
@@ -81,7 +81,7 @@ class InFlight:
             cells.thread[place] = np.repeat(w.thread[lanes], each)
         return number
 
-    def _overtakes(self, operation, flat):
+    def _overtakes_copy(self, operation, flat):
         """Whether an earlier copy of the same line is still on its way to these elements."""
         cells = self._cells
         if not cells.busy or operation.reads:
@@ -97,7 +97,9 @@ class InFlight:
             arrived = place[cells.operation[place] == number]
             cells.operation[arrived] = NONE
 
-    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None, is_atomic=False):
+    def find_early_accesses(
+        self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None, is_atomic=False
+    ):
         """The lanes whose element is still being written, or read where they write it, which is noted; or None.
 
         `unchanged`, of a write, says where it leaves what is there; None of a read.
@@ -132,7 +134,7 @@ class InFlight:
         return True
 
     def _units(self, flat):
-        return [flat * self._each + i for i in range(self._each)]
+        return [flat * self._units_per_element + i for i in range(self._units_per_element)]
 
 
 class GlobalInFlight(InFlight):
@@ -141,7 +143,7 @@ class GlobalInFlight(InFlight):
     It concerns the block that began it alone: for the others the operation is an access as any other, which may race.
     """
 
-    def _overtakes(self, operation, flat):
+    def _overtakes_copy(self, operation, flat):
         return False
 
     def _writers(self, lanes, unchanged):
@@ -152,7 +154,7 @@ class GlobalInFlight(InFlight):
 
 
 @dataclass(frozen=True)
-class Reading:
+class PendingRead:
     """Elements of an argument that an operation reads for some callers, by number: the n-th place for the n-th."""
 
     in_flight: GlobalInFlight

@@ -29,16 +29,16 @@ class Race:
     across: bool
     told: bool
     missing: int
-    copied: bool = False
+    is_copied: bool = False
 
     @property
-    def comes_round(self) -> bool:
+    def in_next_iteration(self) -> bool:
         """Does the later access belong to the next round of a loop around both?"""
         site, other = self.site, self.other
         backwards = site.line < other.line
         if site.line == other.line:  # a statement reads before it writes
             backwards = self.lockstep and (site.kind, other.kind) == ("load", "store")
-        return backwards and self._around(LOOPS) is not None
+        return backwards and self._enclosing(LOOPS) is not None
 
     @property
     def spin(self) -> Site | None:
@@ -47,7 +47,7 @@ class Race:
         places = {_place(n) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
         both = (self.site, self.other)
         read = (s for s in both if s.kind == "load" and (s.line, s.column) in places)
-        return next((s for s in read if isinstance(_parsed(s.text), ast.Subscript)), None)
+        return next((s for s in read if isinstance(_parse(s.text), ast.Subscript)), None)
 
     @property
     def how(self) -> str:
@@ -65,13 +65,15 @@ class Race:
             return self._cure_of_spin(self.spin)
         if self.missing == FENCE:
             return f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
-        if self.across and (tells := self._tells()):
+        if self.across and (tells := self._telling_atomic()):
             return (
                 f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there tells "
                 "other blocks what its own thread has done, which must have waited for the others of its block."
             )
         if self.missing == WARP:
-            where = f"behind the wait for the copy of line {other.line}" if self.copied else f"after line {other.line}"
+            where = (
+                f"behind the wait for the copy of line {other.line}" if self.is_copied else f"after line {other.line}"
+            )
             return (
                 f"Put `cuda.syncwarp()` {where}, before one thread tells other warps of it: that speaks for what it "
                 "did itself, and for its warp once they have met."
@@ -84,23 +86,25 @@ class Race:
                 "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
                 "its own, or use `cuda.atomic`."
             )
-        if self.copied and not parted and site.kind == "load":
+        if self.is_copied and not parted and site.kind == "load":
             return f"Put {barrier} behind the wait for the copy of line {other.line}, before line {site.line}."
-        if self.comes_round and site.line == other.line:
-            loop = self._around(LOOPS)
-            return f"Put {barrier} at the end of the body of the loop in line {loop.lineno}{self._outside(site)}."
+        if self.in_next_iteration and site.line == other.line:
+            loop = self._enclosing(LOOPS)
+            return (
+                f"Put {barrier} at the end of the body of the loop in line {loop.lineno}{self._outside_branch(site)}."
+            )
         if parted:
             return f"Split the line: read into a variable, let all wait at {barrier}, and then write."
         if site.line == other.line:
             return "Give each thread an element of its own, or use `cuda.atomic`."
-        if self.comes_round:
+        if self.in_next_iteration:
             back = f"before the loop comes back to line {site.line}"
-            return f"Put {barrier} after line {other.line}, {back}{self._outside(other)}."
+            return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
         first, last = sorted((site.line, other.line))
-        return f"Put {barrier} between line {first} and line {last}{self._outside(site, other)}."
+        return f"Put {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
 
     def _cure_of_spin(self, spin):
-        place = _parsed(spin.text)
+        place = _parse(spin.text)
         name, index = ast.unparse(place.value), ast.unparse(place.slice)
         return (
             f"What one thread waits for and another sets must be accessed by atomics: read it by "
@@ -108,7 +112,7 @@ class Race:
             "`cuda.threadfence()` before that if it tells of other data."
         )
 
-    def _tells(self) -> Site | None:
+    def _telling_atomic(self) -> Site | None:
         """The atomic between the two lines that tells the other's block's work to other blocks."""
         between = [s for s in self.sites if s.kind == "atomic" and self.other.line < s.line < self.site.line]
         return min(between, key=lambda s: s.line) if self.told and between else None
@@ -120,23 +124,25 @@ class Race:
         calls = (n for n in ast.walk(self.kernel) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
         return next((f"`{ast.unparse(call)}`" for call in calls if call.func.attr == "sync"), None)
 
-    def _outside(self, *near: Site) -> str:
+    def _outside_branch(self, *near: Site) -> str:
         """That a barrier near these accesses stands outside of the `if` which holds one of the two lines alone."""
-        for node in ast.walk(self._around(LOOPS) or self.kernel):
+        for node in ast.walk(self._enclosing(LOOPS) or self.kernel):
             if isinstance(node, ast.If):
-                held = {line for line in (self.site.line, self.other.line) if _holds(node, line)}
+                held = {line for line in (self.site.line, self.other.line) if _contains_line(node, line)}
                 if len(held) == 1 and held <= {s.line for s in near}:
                     return f", outside of the `if` in line {node.lineno}"
         return ""
 
-    def _around(self, kinds):
+    def _enclosing(self, kinds):
         """The innermost statement of these kinds around both accesses."""
         lines = (self.site.line, self.other.line)
-        around = [n for n in ast.walk(self.kernel) if isinstance(n, kinds) and all(_holds(n, line) for line in lines)]
+        around = [
+            n for n in ast.walk(self.kernel) if isinstance(n, kinds) and all(_contains_line(n, line) for line in lines)
+        ]
         return max(around, key=lambda n: n.lineno) if around else None
 
 
-def _holds(node, line):
+def _contains_line(node, line):
     return node.lineno <= line <= node.end_lineno
 
 
@@ -144,5 +150,5 @@ def _place(node):
     return node.lineno, node.col_offset
 
 
-def _parsed(text):
+def _parse(text):
     return ast.parse(text, mode="eval").body

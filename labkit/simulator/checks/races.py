@@ -15,16 +15,16 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from labkit.simulator.checks import crowd as crowds
+from labkit.simulator.checks import overflow as overflow_lists
 from labkit.simulator.checks.cells import (
     A_BLOCK,
     A_HIGH,
     A_LOW,
     A_OTHER,
-    CROWD,
     FIELDS,
-    NOBODY,
+    NO_THREAD,
     OTHERS,
+    OVERFLOW,
     PARTY,
     R_BLOCK,
     R_HIGH,
@@ -36,49 +36,49 @@ from labkit.simulator.checks.cells import (
     W_INSTRUCTION,
     W_THREAD,
     block_and_epoch,
-    note_agreed,
+    block_field,
     note_party,
+    note_same_value,
     note_write,
-    shared_by,
 )
-from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, is_passed, time_of
+from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
 # What is missing between two accesses that race: only a `threadfence`; only that the other's warp meets before one of
 # its threads tells of what they did; or more.
-NOTHING, FENCE, WARP, MUCH = range(4)
+NOTHING, FENCE, WARP, UNORDERED = range(4)
 
 # A race: element, block, thread; the other's block, thread, site; what is missing.
 RACE_FIELDS = 7
 
-# What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed, and that of
+# What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed_on, and that of
 # the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
-# (empty until a barrier of part of a warp); the warps' clocks, and which lanes passed on what; the entries of the
-# crowd; and whether they are made because of what an atomic found.
+# (empty until a barrier of part of a warp); the warps' clocks, and which lanes passed_on on what; the entries of the
+# overflow; and whether they are made because of what an atomic found.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed heard clocks crowd is_answer",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed_on lanes_known_until clocks overflow is_after_atomic",
 )
 
 
-def order_of(w, site) -> Order:
+def current_order(w, site) -> Order:
     """What orders the accesses of the warp set at a site now."""
     chunk, launch = w.chunk, w.chunk.launch
-    clocks, crowd = launch.clocks, launch.crowd
-    crowd.make_room(2 * w.lanes)
+    clocks, overflow = launch.clocks, launch.overflow
+    overflow.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.passed, clocks.heard, clocks.clocks, crowd.entries,
-        site in launch.program.answers,
+        clocks.nodes, clocks.times, clocks.passed_on, clocks.lanes_known_until, clocks.clocks, overflow.entries,
+        site in launch.program.after_atomics,
     )  # fmt: skip
 
 
-def kept(order: Order) -> Order:
+def snapshot(order: Order) -> Order:
     """The order as it is now, for later, where blocks and whole warps alone have met at barriers."""
     return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
-def most(parts) -> tuple[int, int, int]:
+def combine_units(parts) -> tuple[int, int, int]:
     """What `watch_loads` or `watch_atomics` say of an instruction that said it of each unit of its elements."""
     found, unwritten, first = zip(*parts)
     return max(found), max(unwritten), max(first)
@@ -116,12 +116,12 @@ def _known_until(order, which, block, thread, other):
 def _missing(order, block, thread, then_block, then_thread, then_time):
     """What this thread's warp lacks to have learned through atomics of what one of another warp did at `then_time`."""
     if order.times.shape[0] == 0:
-        return MUCH
+        return UNORDERED
     other = then_block * order.per_block + then_thread // WARP_LANES
     known = _known_until(order, KNOWN, block, thread, other)
     if known <= then_time:
-        return MUCH
-    if not is_passed(order.times, order.passed, other, then_thread % WARP_LANES, then_time, known):
+        return UNORDERED
+    if not was_passed_on(order.times, order.passed_on, other, then_thread % WARP_LANES, then_time, known):
         return WARP
     if then_block != block and _known_until(order, PUBLISHED, block, thread, other) <= then_time:
         return FENCE
@@ -129,16 +129,19 @@ def _missing(order, block, thread, then_block, then_thread, then_time):
 
 
 @njit(cache=True)
-def _apart(block, thread, other_block, other_thread):
+def _separation(block, thread, other_block, other_thread):
     if block != other_block:
         return 2
     return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
 
 
 @njit(cache=True)
-def _came_back(order, block, thread, then_time):
+def _lane_knows(order, block, thread, then_time):
     """Has this thread's warp learned, by an atomic or a barrier, of what another of its lanes did at `then_time`?"""
-    return order.heard.shape[0] > 0 and order.heard[block * order.per_block + thread // WARP_LANES] > then_time
+    return (
+        order.lanes_known_until.shape[0] > 0
+        and order.lanes_known_until[block * order.per_block + thread // WARP_LANES] > then_time
+    )
 
 
 @njit(cache=True)
@@ -151,14 +154,14 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
             continue
         then, time = cell[party], cell[party + 2]
         then_block, _ = block_and_epoch(cell, party)
-        if A_LOW <= party <= A_OTHER and _is_counted(order, cell, block, thread, then_block, then, time):
+        if A_LOW <= party <= A_OTHER and _ordered_on_element(order, cell, block, thread, then_block, then, time):
             continue
-        if _apart(block, thread, then_block, then) == 0:
-            if _came_back(order, block, thread, time):
+        if _separation(block, thread, then_block, then) == 0:
+            if _lane_knows(order, block, thread, time):
                 continue
             if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
                 continue
-            return party + FIELDS * MUCH
+            return party + FIELDS * UNORDERED
         missing = _missing(order, block, thread, then_block, then, time)
         if missing != NOTHING:
             return party + FIELDS * missing
@@ -166,67 +169,76 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
 
 
 @njit(cache=True)
-def _is_counted(order, cell, block, thread, then_block, then_thread, then_time):
+def _ordered_on_element(order, cell, block, thread, then_block, then_thread, then_time):
     """Did an atomic of this block find out that the other's here is done, and is that why this access is made?
 
     Atomics on one element are done in one order: what stands behind one stands behind those before it, without a fence.
     (PTX ISA, "Causality Order": what is observed before an operation comes before all that follows this.)
     """
     same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
-    if same_warp or not order.is_answer or cell[A_BLOCK] != block or order.times.shape[0] == 0:
+    if same_warp or not order.is_after_atomic or cell[A_BLOCK] != block or order.times.shape[0] == 0:
         return False
     other = then_block * order.per_block + then_thread // WARP_LANES
     return _known_until(order, KNOWN, block, thread, other) >= then_time
 
 
 @njit(cache=True)
-def _unordered_in_crowd(order, cell, kind, block, thread):
+def _unordered_in_overflow(order, cell, kind, block, thread):
     """The entry of an access by another warp that nothing orders before this one; none where it is NONE."""
-    entries, at = order.crowd, cell[CROWD]
-    while at != crowds.NONE:
+    entries, at = order.overflow, cell[OVERFLOW]
+    while at != overflow_lists.NONE:
         e = entries[at]
-        other_warp = e[crowds.BLOCK] != block or e[crowds.THREAD] // WARP_LANES != thread // WARP_LANES
-        matters = e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp
-        them = e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]
-        counted = kind == A_LOW and _is_counted(order, cell, block, thread, *them)
+        other_warp = e[overflow_lists.BLOCK] != block or e[overflow_lists.THREAD] // WARP_LANES != thread // WARP_LANES
+        matters = e[overflow_lists.KIND] == kind and e[overflow_lists.EPOCH] >= order.grid_epoch and other_warp
+        them = e[overflow_lists.BLOCK], e[overflow_lists.THREAD], e[overflow_lists.TIME]
+        counted = kind == A_LOW and _ordered_on_element(order, cell, block, thread, *them)
         if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
             return at
-        at = e[crowds.NEXT]
-    return crowds.NONE
+        at = e[overflow_lists.NEXT]
+    return overflow_lists.NONE
 
 
 @njit(cache=True)
-def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
+def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
     """Keeps an access for which the cell has no room; who is known to the thread that comes now, stands behind it."""
     is_own = then_block == block and then_thread == thread
     if then_epoch < order.grid_epoch:
         return
     if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
         return
-    entries, at, before, length = order.crowd, cell[CROWD], crowds.NONE, 0
-    is_full = at != crowds.NONE and entries[at, crowds.LENGTH] >= crowds.MAX_LENGTH
-    while at != crowds.NONE:
+    entries, at, before, length = order.overflow, cell[OVERFLOW], overflow_lists.NONE, 0
+    is_full = at != overflow_lists.NONE and entries[at, overflow_lists.LENGTH] >= overflow_lists.MAX_LENGTH
+    while at != overflow_lists.NONE:
         e = entries[at]
-        after = e[crowds.NEXT]
-        same = e[crowds.BLOCK] == then_block and e[crowds.THREAD] // WARP_LANES == then_thread // WARP_LANES
-        missing = _missing(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME])
-        if e[crowds.KIND] == kind and (same or missing == NOTHING or e[crowds.EPOCH] < order.grid_epoch):
-            cell[CROWD] = crowds.remove(entries, cell[CROWD], before, at)
+        after = e[overflow_lists.NEXT]
+        same = (
+            e[overflow_lists.BLOCK] == then_block
+            and e[overflow_lists.THREAD] // WARP_LANES == then_thread // WARP_LANES
+        )
+        missing = _missing(
+            order, block, thread, e[overflow_lists.BLOCK], e[overflow_lists.THREAD], e[overflow_lists.TIME]
+        )
+        if e[overflow_lists.KIND] == kind and (
+            same or missing == NOTHING or e[overflow_lists.EPOCH] < order.grid_epoch
+        ):
+            cell[OVERFLOW] = overflow_lists.remove(entries, cell[OVERFLOW], before, at)
         elif is_full:
             return
         else:
             before = at
             length += 1
         if is_full:  # only the first is looked at, for speed
-            length = crowds.MAX_LENGTH - 1
+            length = overflow_lists.MAX_LENGTH - 1
             break
         at = after
-    first = cell[CROWD]
-    cell[CROWD] = crowds.add(entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site)
+    first = cell[OVERFLOW]
+    cell[OVERFLOW] = overflow_lists.add(
+        entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site
+    )
 
 
 @njit(cache=True)
-def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
+def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
     """Keeps whom `note_party` is about to forget."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
     high, other, far = low + PARTY, low + 2 * PARTY, cell[shared + 3]
@@ -235,45 +247,49 @@ def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
         return
     if then_block != block:
         if low_warp != high_warp:
-            _join_crowd(order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread)
+            _add_overflow(
+                order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread
+            )
         if cell[other] >= 0:
-            _join_crowd(order, cell, low, far, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread)
+            _add_overflow(
+                order, cell, low, far, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread
+            )
     elif then_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
-            _join_crowd(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
         elif warp > high_warp:
-            _join_crowd(order, cell, low, block, cell[high], epoch, cell[high + 2], then_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], then_site, block, thread)
         elif low_warp < warp < high_warp:
-            _join_crowd(order, cell, low, block, thread, epoch, time, site, block, thread)
+            _add_overflow(order, cell, low, block, thread, epoch, time, site, block, thread)
 
 
 @njit(cache=True)
-def _forget_crowd(order, cell, kind):
-    """The crowd of a kind matters no more."""
-    at, before, length = cell[CROWD], crowds.NONE, 0
-    while at != crowds.NONE:
-        after = order.crowd[at, crowds.NEXT]
-        if order.crowd[at, crowds.KIND] == kind:
-            cell[CROWD] = crowds.remove(order.crowd, cell[CROWD], before, at)
+def _forget_overflow(order, cell, kind):
+    """The overflow of a kind matters no more."""
+    at, before, length = cell[OVERFLOW], overflow_lists.NONE, 0
+    while at != overflow_lists.NONE:
+        after = order.overflow[at, overflow_lists.NEXT]
+        if order.overflow[at, overflow_lists.KIND] == kind:
+            cell[OVERFLOW] = overflow_lists.remove(order.overflow, cell[OVERFLOW], before, at)
         else:
             before = at
             length += 1
         at = after
     if length:
-        order.crowd[cell[CROWD], crowds.LENGTH] = length
+        order.overflow[cell[OVERFLOW], overflow_lists.LENGTH] = length
 
 
 @njit(cache=True)
-def _note(race, found, element, block, thread, other_block, other_thread, site, missing):
+def _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing):
     """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
-    apart = _apart(block, thread, other_block, other_thread)
-    if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
+    separation = _separation(block, thread, other_block, other_thread)
+    if found == 0 or separation > _separation(race[1], race[2], race[3], race[4]):
         race[0], race[5], race[6] = element, site, missing
         race[1], race[2], race[3], race[4] = block, thread, other_block, other_thread
 
 
 @njit(cache=True)
-def _moment(order, row):
+def _warp_state(order, row):
     """The lanes of a warp, its block and first thread, how often block and warp have met (-1 for parts), its time."""
     start, stop, block, thread0, slot, _ = order.warps[row]
     warp_epoch = np.int64(-1) if order.lane_epochs.shape[0] else order.warp_epochs[row]
@@ -282,25 +298,25 @@ def _moment(order, row):
 
 
 @njit(cache=True)
-def _raced(order, row, cell, first, last, who, element, found, race):
+def _note_race(order, row, cell, first, last, who, element, found, race):
     """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
     block, thread, epoch, _ = who
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
         missing, party = divmod(party, FIELDS)
         other_block, _ = block_and_epoch(cell, party)
-        site = cell[shared_by(party) + 2]
-        _note(race, found, element, block, thread, other_block, cell[party], site, missing)
+        site = cell[block_field(party) + 2]
+        _keep_race(race, found, element, block, thread, other_block, cell[party], site, missing)
         return 1
-    if cell[CROWD] == crowds.NONE or last not in OTHERS:
+    if cell[OVERFLOW] == overflow_lists.NONE or last not in OTHERS:
         return 0
-    at = _unordered_in_crowd(order, cell, last - 2 * PARTY, block, thread)
-    if at == crowds.NONE:
+    at = _unordered_in_overflow(order, cell, last - 2 * PARTY, block, thread)
+    if at == overflow_lists.NONE:
         return 0
-    other_block, other_thread = order.crowd[at, crowds.BLOCK], order.crowd[at, crowds.THREAD]
-    time, site = order.crowd[at, crowds.TIME], order.crowd[at, crowds.SITE]
+    other_block, other_thread = order.overflow[at, overflow_lists.BLOCK], order.overflow[at, overflow_lists.THREAD]
+    time, site = order.overflow[at, overflow_lists.TIME], order.overflow[at, overflow_lists.SITE]
     missing = _missing(order, block, thread, other_block, other_thread, time)
-    _note(race, found, element, block, thread, other_block, other_thread, site, missing)
+    _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
 
 
@@ -312,7 +328,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
     """
     found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
@@ -327,21 +343,21 @@ def watch_loads(flat, mask, order, site, shadow, race):
             if cell[A_BLOCK] >= 0:
                 party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
+                    found += _note_race(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
             elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
-                if cell[W_THREAD] == NOBODY:
+                if cell[W_THREAD] == NO_THREAD:
                     if unwritten == 0:
                         first = lane
                     unwritten += 1
                 else:
                     party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, *who)
                     if party >= 0:
-                        found += _raced(order, row, cell, party, W_THREAD, who, flat[lane], found, race)
+                        found += _note_race(order, row, cell, party, W_THREAD, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
-                _keep_in_crowd(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
+                _keep_in_overflow(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
             note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
@@ -357,7 +373,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
     """
     found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -370,23 +386,23 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             if not agrees:
                 party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
-                cell[V_THREAD] = NOBODY
+                    found += _note_race(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
+                cell[V_THREAD] = NO_THREAD
             elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
-                note_agreed(cell, grid_epoch, block)
+                note_same_value(cell, grid_epoch, block)
             if cell[A_BLOCK] >= 0:
                 party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
+                    found += _note_race(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
             party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
             if party >= 0:
-                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+                found += _note_race(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             note_write(cell, block, epoch, thread, stamp, time, site)
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
-            cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NOBODY
-            if cell[CROWD] != crowds.NONE:
-                _forget_crowd(order, cell, A_LOW)
+            cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NO_THREAD
+            if cell[OVERFLOW] != overflow_lists.NONE:
+                _forget_overflow(order, cell, A_LOW)
     return found
 
 
@@ -395,7 +411,7 @@ def note_arrivals(flat, mask, order, site, shadow):
     """The writes that an instruction began earlier, and that were checked then, are done now."""
     lane_epochs = order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
             if mask[lane]:
                 stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
@@ -411,28 +427,28 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
     """
     found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
             who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
-            if cell[W_THREAD] == NOBODY:
+            if cell[W_THREAD] == NO_THREAD:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
             else:
                 party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
+                    found += _note_race(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
             if is_guess:
                 continue
             party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
             if party >= 0:
-                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+                found += _note_race(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
-                _keep_in_crowd(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
+                _keep_in_overflow(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
             note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

@@ -26,59 +26,59 @@ class GlobalShadow:
     def __init__(self, elements: int):
         self._cells = np.empty((0, layout.FIELDS), np.int32)
         self._pages = np.empty(0, np.int64)  # which pages of the argument have cells, in the cells' order
-        self._held = np.full(-(-elements // PAGE), -1, np.int64)  # and for each page, its number among these
+        self._slots = np.full(-(-elements // PAGE), -1, np.int64)  # and for each page, its number among these
         self._blank = None
 
     def mark_blank(self, flat):
         """Remembers that nothing has written these elements, not even the host."""
         if self._blank is None:
-            self._blank = np.zeros((len(self._held), PAGE), np.bool_)
+            self._blank = np.zeros((len(self._slots), PAGE), np.bool_)
         self._blank.reshape(-1)[flat] = True
 
     def blank(self, flat):
         """Which elements nothing has written up to now."""
         blank = self._blank.reshape(-1)[flat]
-        held = self._held[flat // PAGE]
-        touched = blank & (held >= 0)
-        cells = self._cells[held[touched] * PAGE + flat[touched] % PAGE]
-        blank[touched] = (cells[:, layout.W_THREAD] == layout.NOBODY) & (cells[:, races.A_BLOCK] < 0)
+        slots = self._slots[flat // PAGE]
+        touched = blank & (slots >= 0)
+        cells = self._cells[slots[touched] * PAGE + flat[touched] % PAGE]
+        blank[touched] = (cells[:, layout.W_THREAD] == layout.NO_THREAD) & (cells[:, races.A_BLOCK] < 0)
         return blank
 
     def cells(self, flat):
         """The cells, and which of them are those of the elements `flat`: the one pair of this shadow."""
         page = flat // PAGE
-        held = self._held.take(page)
-        if held.min() < 0:
-            self._hold(np.unique(page[held < 0]))
-            held = self._held.take(page)
-        return [(self._cells, held * PAGE + flat % PAGE)]
+        slots = self._slots.take(page)
+        if slots.min() < 0:
+            self._add_pages(np.unique(page[slots < 0]))
+            slots = self._slots.take(page)
+        return [(self._cells, slots * PAGE + flat % PAGE)]
 
     def element(self, cell: int) -> int:
         """The element that a cell belongs to."""
         return int(self._pages[cell // PAGE]) * PAGE + cell % PAGE
 
-    def another(self, elements: int) -> "GlobalShadow":
+    def for_elements(self, elements: int) -> "GlobalShadow":
         """A shadow of the same memory, cut into other elements."""
         return GlobalShadow(elements)
 
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction; returns as `races.watch_loads` does."""
         [(cells, places)] = self.cells(flat)
-        return races.watch_loads(places, lanes, races.order_of(w, site), site, cells, w.chunk.launch.noted_race)
+        return races.watch_loads(places, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
 
-    def _hold(self, pages):
+    def _add_pages(self, pages):
         """Makes cells for these pages, and room for as many again as there are."""
         count = len(self._pages)
-        self._held[pages] = np.arange(count, count + len(pages))
+        self._slots[pages] = np.arange(count, count + len(pages))
         self._pages = np.concatenate([self._pages, pages])
         used, needed = count * PAGE, len(self._pages) * PAGE
         if needed > len(self._cells):
-            cells = np.empty((min(2 * needed, len(self._held) * PAGE), layout.FIELDS), np.int32)
+            cells = np.empty((min(2 * needed, len(self._slots) * PAGE), layout.FIELDS), np.int32)
             cells[:used] = self._cells[:used]
             self._cells = cells
         layout.clear(self._cells[used:needed], filled=True)
         if self._blank is not None:
-            self._cells[used:needed][self._blank[pages].reshape(-1), layout.W_THREAD] = layout.NOBODY
+            self._cells[used:needed][self._blank[pages].reshape(-1), layout.W_THREAD] = layout.NO_THREAD
 
 
 class SharedShadow:
@@ -90,7 +90,7 @@ class SharedShadow:
         self._keeps_clocks = launch.program.keeps_clocks
         self._epochs = epochs  # of each block, now
         self._written_at = epochs.copy()  # and at the last write to the array
-        self._settled = False
+        self._is_ordered = False
         self._unwritten = None  # where the array is settled: the elements that nobody wrote, if there are any
         self._waiting = []
 
@@ -105,43 +105,43 @@ class SharedShadow:
         """As `GlobalShadow.cells`, for an access that may write."""
         self._note_waiting()
         self._written_at[:] = self._epochs
-        self._settled = False
+        self._is_ordered = False
         return [(self._cells, flat)]
 
     def element(self, cell: int) -> int:
         """The element that a cell belongs to."""
         return cell
 
-    def another(self, elements: int) -> "SharedShadow":
+    def for_elements(self, elements: int) -> "SharedShadow":
         """A shadow of the same memory, cut into other elements."""
         return SharedShadow(elements, self._launch, self._epochs)
 
     def watch_loads(self, w, site, flat, lanes):
         """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
-        order = races.order_of(w, site)
+        order = races.current_order(w, site)
         by_barriers = not self._keeps_clocks and not len(order.lane_epochs)  # little to keep
-        if by_barriers and self._in_order(flat, lanes):
+        if by_barriers and self._reads_in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:
                 self._note_waiting()
-            self._waiting.append((flat, lanes, races.kept(order), site))
+            self._waiting.append((flat, lanes, races.snapshot(order), site))
             return IN_ORDER
         self._note_waiting()
         return races.watch_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
 
-    def _in_order(self, flat, lanes):
+    def _reads_in_order(self, flat, lanes):
         """Is what is read written, and every write behind a barrier of its block?"""
-        if not self._settled:
+        if not self._is_ordered:
             if not (self._epochs > self._written_at).all():
                 return False
-            unwritten = self._cells[:, layout.W_THREAD] == layout.NOBODY
+            unwritten = self._cells[:, layout.W_THREAD] == layout.NO_THREAD
             self._unwritten = unwritten if unwritten.any() else None
-            self._settled = True
+            self._is_ordered = True
         return self._unwritten is None or not (self._unwritten.take(flat) & lanes).any()
 
     def forget(self):
         """The arrays are gone."""
         if "_cells" in vars(self):
-            self._launch.crowd.free(self._cells[:, layout.CROWD])
+            self._launch.overflow.free(self._cells[:, layout.OVERFLOW])
 
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:

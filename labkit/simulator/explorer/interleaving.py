@@ -49,30 +49,30 @@ class CannotRun(Exception):
 
 
 class Order:
-    """Who goes next: first the warps of `given`, then the first in `ranks` that can run.
+    """Who goes next: first the warps of `prefix`, then the first in `ranks` that can run.
 
-    With probability `unrest` a turn begins by shuffling the ranks.
+    With probability `shuffle_probability` a turn begins by shuffling the ranks.
     """
 
-    def __init__(self, ranks, given=(), unrest=0.0, random: Random | None = None):
+    def __init__(self, ranks, prefix=(), shuffle_probability=0.0, random: Random | None = None):
         self.ranks = list(ranks)
-        self.given = deque(given)
+        self.prefix = deque(prefix)
         self.turns = 0
-        self.unrest = unrest
+        self.shuffle_probability = shuffle_probability
         self.random = random
 
     def pick(self, ready: list[int]) -> int:
         self.turns += 1
-        if self.given:
-            warp = self.given.popleft()
+        if self.prefix:
+            warp = self.prefix.popleft()
             if warp not in ready:
                 raise CannotRun(self.turns - 1, warp)
             return warp
-        if self.unrest and self.random.random() < self.unrest:
+        if self.shuffle_probability and self.random.random() < self.shuffle_probability:
             self.random.shuffle(self.ranks)
         return min(ready, key=self.ranks.index)
 
-    def went_round(self, warp: int):
+    def note_iteration(self, warp: int):
         """A warp that waits in a loop lets the others go first."""
         self.ranks.remove(warp)
         self.ranks.append(warp)
@@ -101,8 +101,8 @@ class Interleaved(Chunk):
                 self.memories[id(a.data)] = room, a.data.copy()
                 room += a.data.size
         count = launch.blocks * launch.warps_per_block
-        self.seen = [set() for _ in range(count)]  # cells touched since the warp's waiting loop last went round
-        self.worked = [False] * count  # whether it changed memory since then
+        self.cells_read = [set() for _ in range(count)]  # cells touched since the warp's waiting loop last went round
+        self.has_written = [False] * count  # whether it changed memory since then
         self.at = [None] * count  # what the loop's condition depended on then
         self.asleep: dict[int, set] = {}  # warps in a waiting loop, and the cells whose change wakes them
 
@@ -140,7 +140,7 @@ class Interleaved(Chunk):
         turn = self.turn = Turn(number, s.line, site, commutes=s.at.commutes, reads=reads)
         self.turns.append(turn)
         self._advance(number)
-        self.worked[number] |= turn.changed
+        self.has_written[number] |= turn.changed
         if turn.changed:
             for other in [n for n, cells in self.asleep.items() if n != number and not cells.isdisjoint(turn.cells)]:
                 self._wake(other)
@@ -159,15 +159,15 @@ class Interleaved(Chunk):
             if isinstance(s.at, Access):
                 if any(self.matters[site] for site in _sites(s.at)):
                     return
-            elif self._waits(number, s.at):
+            elif self._falls_asleep(number, s.at):
                 return
 
-    def _waits(self, number, at) -> bool:
+    def _falls_asleep(self, number, at) -> bool:
         """A waiting loop has gone round: has it to wait until somebody changes what it looked at?"""
-        self.order.went_round(number)
-        moved = self.worked[number] or (at and not _same(at, self.at[number]))
-        cells, self.seen[number] = self.seen[number], set()
-        self.worked[number], self.at[number] = False, at
+        self.order.note_iteration(number)
+        moved = self.has_written[number] or (at and not _all_equal(at, self.at[number]))
+        cells, self.cells_read[number] = self.cells_read[number], set()
+        self.has_written[number], self.at[number] = False, at
         if moved or not cells:
             return False
         self.asleep[number] = cells
@@ -185,9 +185,9 @@ class Interleaved(Chunk):
         for turn in reversed(self.turns):
             if turn.stands:
                 break
-            turn.stands = self._stands()
+            turn.stands = self._warp_lines()
 
-    def _stands(self):
+    def _warp_lines(self):
         return tuple(0 if s.done else s.line for s in self.sets)
 
     def sample(self, w, site, array, mask, flat):
@@ -203,11 +203,11 @@ class Interleaved(Chunk):
         turn.found += found.tolist()
         turn.values += values.tolist()
         turn.changed |= found.tobytes() != values.tobytes()
-        self.seen[turn.warp].update(turn.cells)
+        self.cells_read[turn.warp].update(turn.cells)
 
     def _sample_barrier(self, line, slots):
         if self.turn and not self.turn.stands:  # the barrier opens in the middle of a turn: its warp is there now
-            self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._stands()))
+            self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._warp_lines()))
         per_block = self.launch.warps_per_block
         members = range(int(slots[0]) * per_block, int(slots[-1] + 1) * per_block)  # one block, or all
         self.turns.append(Turn(members[0], line, members=members))
@@ -217,7 +217,7 @@ def _sites(access) -> list[int]:
     return [*access.site.values()] if isinstance(access.site, dict) else [access.site]
 
 
-def _same(values, before):
+def _all_equal(values, before):
     return before is not None and len(values) == len(before) and all(map(np.array_equal, values, before))
 
 

@@ -22,7 +22,7 @@ class Parting:
     values: tuple[Any, Any]
 
 
-def part(first: Races, second: Races) -> Parting | None:
+def find_parting(first: Races, second: Races) -> Parting | None:
     """The first access of `first` that finds another value in `second`; None if all find and leave the same."""
     there = {who: k for k, who in enumerate(second.ids)}
     for here, turn in enumerate(first.turns):

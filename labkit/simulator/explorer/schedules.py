@@ -20,13 +20,13 @@ from labkit.simulator.arrays import Array
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.explorer.happens_before import find_races
 from labkit.simulator.explorer.interleaving import CannotRun, Order, run_in
-from labkit.simulator.explorer.parting import part
+from labkit.simulator.explorer.parting import find_parting
 from labkit.simulator.run import Dimensions, prepare, simulate
 from labkit.trace import WARP_LANES, ArrayInfo, Finding
 
 MAX_WARPS = 64
 MAX_ALL_TURNS = 100_000  # of all orders together; a turn takes about 0.1 ms
-UNREST = (0.0, 0.1, 0.5)
+SHUFFLE_PROBABILITIES = (0.0, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,9 @@ def explore(
     Parameters
     ----------
     kernel, grid, block, *args, shared_bytes, gpu
-        As for `simulate`; at most 64 warps. The arguments stay as they are.
+        As for `simulate`; at max_orders 64 warps. The arguments stay as they are.
     orders
-        How many orders to run at most. Or the orders themselves: each a sequence of steps of a schedule, of
+        How many orders to run at max_orders. Or the orders themselves: each a sequence of steps of a schedule, of
         (block, warp) pairs, or, in a grid of one block, of warps. What a sequence leaves over is run warp by warp.
     seed
         Of the random choices: with the same seed the same orders are run.
@@ -226,10 +226,10 @@ class _Search:
         launch.record((), None)
         return launch
 
-    def search(self, most: int) -> bool:
+    def search(self, max_orders: int) -> bool:
         """Runs plain orders, then others with their races reversed; tells whether that were all."""
-        plain, waiting, tried = self._plain(), [], set()
-        for _ in range(most):
+        plain, waiting, tried = self._plain_orders(), [], set()
+        for _ in range(max_orders):
             order = next(plain, None) or self._reversal(waiting, tried)
             if order is None or self.turns > MAX_ALL_TURNS:
                 break
@@ -253,10 +253,10 @@ class _Search:
             if beginning not in tried:
                 tried.add(beginning)
                 ranks = self.random.sample(range(self.warps), self.warps)
-                return Order(ranks, given, self.random.choice(UNREST), self.random)
+                return Order(ranks, given, self.random.choice(SHUFFLE_PROBABILITIES), self.random)
         return None
 
-    def _plain(self):
+    def _plain_orders(self):
         """Warps in turn, backwards, then each of them first and each last."""
         warps = list(range(self.warps))
         yield Order(warps)
@@ -313,7 +313,7 @@ class _Search:
         )
 
     def _difference(self, first, second, launch) -> Difference | None:
-        parting = part(first, second)
+        parting = find_parting(first, second)
         if parting is None:
             return None
         turn, write = parting.turn, parting.write
@@ -358,7 +358,7 @@ class _Search:
 
     def _warp(self, step):
         """The number in the launch of a warp of a schedule."""
-        block, warp = (step.block, step.warp) if isinstance(step, Step) else (0, step) if _whole(step) else step
+        block, warp = (step.block, step.warp) if isinstance(step, Step) else (0, step) if _is_whole(step) else step
         x, y, z = (int(n) for n in (*np.atleast_1d(block), 0, 0)[:3])
         number = x + self.grid[0] * (y + self.grid[1] * z)
         if not (0 <= number < self.blocks and 0 <= warp < self.per_block):
@@ -373,7 +373,7 @@ def _bytes(outputs):
     return tuple(o.tobytes() for o in outputs if isinstance(o, np.ndarray))
 
 
-def _whole(value):
+def _is_whole(value):
     return isinstance(value, (int, np.integer))
 
 

@@ -42,7 +42,7 @@ class Function:
         if self.lacks_code(kinds):
             return None
         if self.cases:
-            return numba_types.overload(self.name, self.cases, kinds)
+            return numba_types.resolve_overload(self.name, self.cases, kinds)
         return numba_types.resolve(self.typed_as, kinds)
 
 
@@ -54,8 +54,8 @@ def cases(*written):
 @cache
 def _signature(text):
     results, arguments = text.rstrip(")").split("(")
-    results = [numba_types.named(name) for name in _names(results)]
-    arguments = [numba_types.named(name) for name in _names(arguments)]
+    results = [numba_types.type_named(name) for name in _names(results)]
+    arguments = [numba_types.type_named(name) for name in _names(arguments)]
     result = results[0] if len(results) == 1 else numba_types.types.Tuple(results)
     return typing.signature(result, *arguments)
 

@@ -30,12 +30,12 @@ class _Folder(ast.NodeTransformer):
     """Folds from the leaves up: an expression is constant only after its parts are."""
 
     def visit_UnaryOp(self, node):
-        return _folded(self.generic_visit(node))
+        return _fold(self.generic_visit(node))
 
     visit_BinOp = visit_Subscript = visit_UnaryOp
 
     def visit_Name(self, node):
-        return _folded(node) if node.id == "__debug__" else node
+        return _fold(node) if node.id == "__debug__" else node
 
     def visit_For(self, node):
         self.generic_visit(node)
@@ -54,7 +54,7 @@ class _Unfolder(ast.NodeTransformer):
         return self.generic_visit(getattr(node, "unfolded", node))
 
 
-def _folded(node):
+def _fold(node):
     """A constant in the place of an operation on constants, if Python's compiler computes it."""
     operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
     if not all(map(_is_constant, operands)) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
@@ -65,7 +65,7 @@ def _folded(node):
     steps = [step for step in dis.get_instructions(code) if step.opname != "RESUME"]
     if [step.opname for step in steps] not in RETURNS_A_CONSTANT:
         return node
-    return _in_place_of(node, _constant(steps[0].argval))
+    return _replacement(node, _constant(steps[0].argval))
 
 
 def _is_constant(node):
@@ -80,9 +80,9 @@ def _constant(value):
 def _list_as_tuple(node):
     if not isinstance(node, ast.List) or any(isinstance(part, ast.Starred) for part in node.elts):
         return node
-    return _in_place_of(node, ast.Tuple(node.elts, ast.Load()))
+    return _replacement(node, ast.Tuple(node.elts, ast.Load()))
 
 
-def _in_place_of(node, made):
+def _replacement(node, made):
     made.unfolded = node
     return ast.fix_missing_locations(ast.copy_location(made, node))

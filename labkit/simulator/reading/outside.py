@@ -31,7 +31,7 @@ def path_of(value) -> str | None:
     return None
 
 
-def outside(node: ast.expr, names: dict[str, Any]):
+def value_outside(node: ast.expr, names: dict[str, Any]):
     """What a name, or an attribute of a module, stands for before the kernel runs; None if nothing is known of it.
 
     No code of a module runs: its names are looked up as they lie there, and those with an underscore are left alone.
@@ -40,7 +40,7 @@ def outside(node: ast.expr, names: dict[str, Any]):
         return names.get(node.id)
     if not isinstance(node, ast.Attribute) or node.attr.startswith("_"):
         return None
-    module = outside(node.value, names)
+    module = value_outside(node.value, names)
     if type(module) is not ModuleType:
         return None
     submodule = SUBMODULES.get(f"{path_of(module)}.{node.attr}")

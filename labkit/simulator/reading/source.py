@@ -42,10 +42,10 @@ def read_source(function: FunctionType, at: tuple[int, int] | None = None) -> So
     """
     if function not in _sources:
         _sources[function] = _read(function)
-    return _sources[function] if at is None else _moved(_sources[function], at)
+    return _sources[function] if at is None else _at_position(_sources[function], at)
 
 
-def _moved(source, at):
+def _at_position(source, at):
     tree = deepcopy(source.tree)
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
@@ -78,13 +78,13 @@ def _read(function):
             code.co_firstlineno,
         ) from None
     except (SyntaxError, ValueError):
-        raise _changed(code) from None
+        raise _changed_error(code) from None
     except (RecursionError, MemoryError):
         raise KernelError("this function is nested too deeply; split it into several", code.co_firstlineno) from None
     if isinstance(tree, ast.AsyncFunctionDef):
         raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
-    if not isinstance(tree, ast.FunctionDef) or not _describes(text, tree, code):
-        raise _changed(code)
+    if not isinstance(tree, ast.FunctionDef) or not _matches(text, tree, code):
+        raise _changed_error(code)
     ast.increment_lineno(tree, first - 1)
     return Source(text, code.co_filename, first, tree)
 
@@ -102,14 +102,14 @@ def _lambda_in(statement: ast.stmt, code: CodeType) -> ast.FunctionDef:
     return ast.copy_location(made, found[0])
 
 
-def _changed(code: CodeType) -> KernelError:
+def _changed_error(code: CodeType) -> KernelError:
     return KernelError(
         f"the source of `{code.co_name}` is no longer what it was when Python read it; run its cell or import it again",
         code.co_firstlineno,
     )
 
 
-def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
+def _matches(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
     """Is this the text of that code: the same name and arguments, and all the names that the code uses?"""
     arguments = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
     used = {*code.co_varnames}
@@ -131,7 +131,7 @@ def argument_names(source: Source) -> list[str]:
     return [a.arg for a in (*given.posonlyargs, *given.args)]
 
 
-def captured(function: FunctionType) -> dict[str, Any]:
+def captured_values(function: FunctionType) -> dict[str, Any]:
     """The values that a function's free names have now: globals, and closure cells over them."""
     code, globals_ = function.__code__, function.__globals__
     names = {name: trusted(dict.__getitem__(globals_, name)) for name in code.co_names if name in dict.keys(globals_)}
@@ -143,7 +143,7 @@ def captured(function: FunctionType) -> dict[str, Any]:
     return names
 
 
-def unwrap(thing):
+def python_function(thing):
     """The Python function behind what `cuda.jit` returned, or None."""
     found = trusted(thing)
     return found.py_func if isinstance(found, Device) else None

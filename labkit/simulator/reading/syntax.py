@@ -21,7 +21,7 @@ def is_spin(loop: ast.While) -> bool:
     return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
 
 
-def moving(loop: ast.While) -> list[str]:
+def changing_variables(loop: ast.While) -> list[str]:
     """The variables that a loop changes and that its condition reads: while they change, nobody is stuck."""
     stored = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return sorted(stored & {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)})
@@ -29,38 +29,40 @@ def moving(loop: ast.While) -> list[str]:
 
 def never_ends(loop: ast.While) -> bool:
     """Does nothing in the loop change its condition, or leave it?"""
-    if is_spin(loop) or has([loop.test], ast.Call, ast.Subscript) or has(loop.body, ast.Return):
+    if is_spin(loop) or contains([loop.test], ast.Call, ast.Subscript) or contains(loop.body, ast.Return):
         return False
-    return not moving(loop) and not breaks(loop.body)
+    return not changing_variables(loop) and not has_break(loop.body)
 
 
-def breaks(body) -> bool:
+def has_break(body) -> bool:
     """Do these statements hold a `break` of the loop around them?"""
     for node in body:
-        if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (breaks(node.body) or breaks(node.orelse))):
+        if isinstance(node, ast.Break) or (
+            isinstance(node, ast.If) and (has_break(node.body) or has_break(node.orelse))
+        ):
             return True
     return False
 
 
-def is_test(node) -> bool:
+def is_boolean(node) -> bool:
     """Is the value of this expression certainly a bool?"""
     if isinstance(node, ast.BoolOp):
-        return all(is_test(operand) for operand in node.values)
+        return all(is_boolean(operand) for operand in node.values)
     return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
-def has(nodes, *kinds) -> bool:
+def contains(nodes, *kinds) -> bool:
     return any(isinstance(n, kinds) for node in nodes for n in ast.walk(node))
 
 
-def jumps(nodes) -> bool:
+def may_jump(nodes) -> bool:
     """Can lanes leave these statements early (a break or continue of an inner loop does not count)?"""
     for node in nodes:
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             return True
         if isinstance(node, (ast.For, ast.While)):
-            if has([node], ast.Return) or jumps(node.orelse):
+            if contains([node], ast.Return) or may_jump(node.orelse):
                 return True
-        elif isinstance(node, ast.If) and (jumps(node.body) or jumps(node.orelse)):
+        elif isinstance(node, ast.If) and (may_jump(node.body) or may_jump(node.orelse)):
             return True
     return False

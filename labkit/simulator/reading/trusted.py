@@ -101,7 +101,7 @@ def member_of(family, name: str):
     return trusted(getattr_static(member, "_value_", None))
 
 
-def same(first, second) -> bool:
+def is_same(first, second) -> bool:
     """Are two trusted values one, or equal?"""
     if first is second:
         return True

@@ -15,7 +15,7 @@ from labkit.simulator.language import CASTS
 from labkit.simulator.reading.source import own_place
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Value, is_whole
+from labkit.simulator.values import MISSING, Array, Value, is_known
 
 LOCAL_BYTES = 512 * 1024  # of a thread: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 
@@ -69,7 +69,7 @@ class Allocations(Variables):
     def size(self, node):
         """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""
         static, literal = self.expression(node).static, self.literal(node)
-        if is_whole(literal):
+        if is_known(literal):
             return literal
         raise NotFixed(
             f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "

@@ -5,7 +5,7 @@ import ast
 from numba import types
 
 from labkit.simulator.atomics import OPERATIONS
-from labkit.simulator.language import ATOMICS, commutes, why_unknown
+from labkit.simulator.language import ATOMICS, commutes, explain_unknown
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Value
 
@@ -15,7 +15,7 @@ class Atomics(Variables):
 
     def atomic(self, node, name, result_used):
         if name not in ATOMICS:
-            self.fail(node, why_unknown(f"cuda.atomic.{name}", self.written(node.func)))
+            self.fail(node, explain_unknown(f"cuda.atomic.{name}", self.written(node.func)))
         written, allowed = ATOMICS[name]
         count = len(written.split(", "))
         if len(node.args) != count:

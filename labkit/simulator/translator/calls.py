@@ -19,17 +19,17 @@ from labkit.simulator.language import (
     NO_EFFECT,
     POSITIONS,
     VECTORS,
-    nearest,
-    why_unknown,
+    explain_unknown,
+    suggest_name,
 )
 from labkit.simulator.limits import MAX_FUNCTIONS
-from labkit.simulator.reading.source import read_source, unwrap
+from labkit.simulator.reading.source import python_function, read_source
 from labkit.simulator.reading.trusted import fields_of, trusted
-from labkit.simulator.signatures import declared
+from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_whole
+from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known
 
 AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
@@ -48,7 +48,7 @@ class Calls(Variables):
         path = self.dotted(node.func)
         if path is None:
             fields = fields_of(self.outside(node.func))
-            return self.named_tuple(node, fields) if fields else self.unknown_call(node)
+            return self.named_tuple(node, fields) if fields else self.other_call(node)
         if node.keywords and path == "print":
             self.fail(
                 node,
@@ -82,7 +82,7 @@ class Calls(Variables):
             self.fail(node, f"`{path}` belongs into a `for` line")
         if path in POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
-        self.fail(node, why_unknown(path, self.written(node.func)))
+        self.fail(node, explain_unknown(path, self.written(node.func)))
 
     def instruction(self, node, instruction):
         if self.program.pauses:
@@ -97,11 +97,11 @@ class Calls(Variables):
             self.program.use(instruction.family)
         return instruction.meaning.translate(self, node)
 
-    def unknown_call(self, node):
+    def other_call(self, node):
         function = node.func
-        device = unwrap(self.outside(function))
+        device = python_function(self.outside(function))
         if device is not None:
-            return self.device_call(node, device, declared(self.outside(function)))
+            return self.device_call(node, device, declared_signatures(self.outside(function)))
         if isinstance(function, ast.Name):
             value = self.bound(function.id)
             if function.id in self.env and value is MISSING:
@@ -116,7 +116,7 @@ class Calls(Variables):
             if value is MISSING:
                 if function.id in PYTHON_FUNCTIONS:
                     self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
-                self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
+                self.fail(node, f"the function `{function.id}` is not defined{suggest_name(function.id)}")
         if isinstance(function, ast.Attribute):
             if self.outside(function) is not None:
                 self.fail(
@@ -131,7 +131,7 @@ class Calls(Variables):
         if (
             isinstance(function, ast.Subscript)
             and isinstance(function.value, ast.Name)
-            and unwrap(self.names.get(function.value.id))
+            and python_function(self.names.get(function.value.id))
         ):
             self.fail(
                 node,
@@ -148,7 +148,7 @@ class Calls(Variables):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
         if path in CASTS or path in FUNCTIONS or path in CALLS or path in AXES:
             return Value("None", Fixed(path, path))
-        if unwrap(self.outside(node)):
+        if python_function(self.outside(node)):
             return Value("None", Fixed(self.outside(node)))
         return self.expression(node)
 
@@ -157,14 +157,14 @@ class Calls(Variables):
         arguments += self.defaults(node, function, function.__code__.co_argcount - len(arguments))
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
-        return self.called(node, function, arguments)
+        return self.call_function(node, function, arguments)
 
     def with_its_literal(self, node, value) -> Value:
         """A number or a tuple of them, known here only if numba takes it for a literal."""
         if not isinstance(value.type, types.Type | Tuple):
             return value
         literal = self.literal(node)
-        return replace(value, static=literal if is_whole(literal) else MISSING)
+        return replace(value, static=literal if is_known(literal) else MISSING)
 
     def defaults(self, node, function, missing) -> list:
         """What the last arguments of a device function are, where a call leaves out as many of them."""
@@ -174,7 +174,7 @@ class Calls(Variables):
             self.fail(node, f"a default of `{function.__name__}` has no meaning in a kernel; give the argument")
         return values
 
-    def called(self, node, function, arguments) -> Value:
+    def call_function(self, node, function, arguments) -> Value:
         """The result of a device function for these arguments."""
         kinds = tuple(a.type for a in arguments)
         try:
@@ -223,7 +223,7 @@ class Calls(Variables):
         kind = array.type.dtype
         if path.removeprefix("np.").removeprefix("nan") not in ("min", "max"):
             kind = numba_types.resolve(operator.add, (kind, types.intp))[0]
-        return self.called(node, REDUCTIONS[path].py_func, [array, Value(f"{self.dtype(kind)}.type(0)", kind)])
+        return self.call_function(node, REDUCTIONS[path].py_func, [array, Value(f"{self.dtype(kind)}.type(0)", kind)])
 
     def tuple(self, node):
         """`tuple(t)` of a tuple, which is what it was."""

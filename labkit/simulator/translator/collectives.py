@@ -52,7 +52,7 @@ class Collectives(Variables):
 
     def matched(self, node, function, result):
         named, value = self.collective_arguments(node, "mask, value", smallest_mask=8)
-        kind = numba_types.chosen(MATCHED, (types.int32, value.type))
+        kind = numba_types.choose_overload(MATCHED, (types.int32, value.type))
         if kind is None:
             self.fail(node, f"`{self.written(node.func)}` compares numbers, not {describe(value.type)}")
         return self.temp(f"{self.collective(node, function, named)}, {self.converted(value, kind[1])})", result)

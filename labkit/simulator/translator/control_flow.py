@@ -3,53 +3,53 @@
 import ast
 
 from labkit.simulator.instruction import instruction_of
-from labkit.simulator.reading.outside import outside, path_of
-from labkit.simulator.reading.source import captured, read_source, unwrap
+from labkit.simulator.reading.outside import path_of, value_outside
+from labkit.simulator.reading.source import captured_values, python_function, read_source
 from labkit.simulator.reading.syntax import is_spin
 
 BARRIERS = set("syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split())  # of `cuda`
 
 
-def blocks(function, known: dict) -> bool:
+def may_block(function, known: dict) -> bool:
     """Does the function, or a device function that it calls, wait for other warps? `known` keeps the answers."""
     if function not in known:
         known[function] = False  # until it is known; a function that calls itself is refused
         tree = read_source(function).tree
         spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
-        known[function] = spins or waits([tree], captured(function), known)
+        known[function] = spins or may_wait([tree], captured_values(function), known)
     return known[function]
 
 
-def waits(nodes, names, known: dict) -> bool:
+def may_wait(nodes, names, known: dict) -> bool:
     """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    if not BARRIERS.isdisjoint(called(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
+    if not BARRIERS.isdisjoint(called_names(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
         return True
-    return any(blocks(callee, known) for callee in callees(nodes, names))
+    return any(may_block(callee, known) for callee in callees(nodes, names))
 
 
-def meets_grid(nodes, names, known: dict) -> bool:
+def has_grid_barrier(nodes, names, known: dict) -> bool:
     """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
-    return "sync" in called(nodes, names) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
+    return "sync" in called_names(nodes, names) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
 
 
 def _meets_grid(function, known):
     if function not in known:
         known[function] = False
-        known[function] = meets_grid([read_source(function).tree], captured(function), known)
+        known[function] = has_grid_barrier([read_source(function).tree], captured_values(function), known)
     return known[function]
 
 
-def called(nodes, names) -> set[str]:
+def called_names(nodes, names) -> set[str]:
     """The last names of what these statements call: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
     calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
-    by_name = [path_of(outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
+    by_name = [path_of(value_outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
     by_dot = {function.attr for function in calls if isinstance(function, ast.Attribute)}
     return by_dot | {path.rpartition(".")[2] for path in by_name}
 
 
 def callees(nodes, names) -> list:
     """The device functions that these statements call."""
-    found = (unwrap(value) for value in _called_values(nodes, names))
+    found = (python_function(value) for value in _called_values(nodes, names))
     return [callee for callee in found if callee is not None]
 
 
@@ -60,4 +60,4 @@ def instructions(nodes, names) -> list:
 
 
 def _called_values(nodes, names):
-    return (outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    return (value_outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))

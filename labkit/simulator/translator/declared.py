@@ -7,7 +7,7 @@ from labkit.simulator.reading.source import argument_names, read_source
 from labkit.simulator.values import Array
 
 
-def kinds_of(function, signature) -> tuple:
+def signature_types(function, signature) -> tuple:
     """The translator's types of the arguments that a signature declares."""
     source = read_source(function)
     names = argument_names(source)

@@ -9,14 +9,14 @@ from numba import types
 from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record, Tuple, Value, describe, element_of
+from labkit.simulator.values import Array, Record, Tuple, Value, describe, example_element
 from labkit.trace import Site
 
 
 class Elements(Variables):
     """Subscripts, read and written."""
 
-    def opened(self, node):
+    def open_subscripts(self, node):
         """What a subscript is of, and the subscripts on it that are still to be taken; those of tuples are taken here.
 
         `A[i][j]` leaves two, for it is `A[i, j]` as long as `A[i]` is a row.
@@ -36,7 +36,7 @@ class Elements(Variables):
 
     def subscript(self, node):
         """(array, its name as written, indices) of a subscript."""
-        value, levels = self.opened(node)
+        value, levels = self.open_subscripts(node)
         if not levels:
             self.fail(node, f"`{self.written(node.value)}` is a tuple and cannot be changed")
         return self.indexed(value, levels)
@@ -96,7 +96,7 @@ class Elements(Variables):
             self.fail(
                 node,
                 f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {wanted}, not {given}, such as "
-                f"`{element_of(name, array.type)}`{instead * (given < rank)}",
+                f"`{example_element(name, array.type)}`{instead * (given < rank)}",
             )
 
     def site(self, node, array, kind, elements=1) -> str:
@@ -111,8 +111,8 @@ class Elements(Variables):
             numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
         if node in self.guesses:
             self.program.guesses |= {*numbers.values()}
-        if node in self.answers:
-            self.program.answers |= {*numbers.values()}
+        if node in self.after_atomics:
+            self.program.after_atomics |= {*numbers.values()}
         return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
 
     def load(self, node, array, index) -> Value:
@@ -134,12 +134,12 @@ class Elements(Variables):
         ):
             yield [Value(f"{index}[{axis}]", types.int64) for axis in range(array.type.ndim)]
 
-    def one_of(self, node, array, what):
+    def refuse_whole_array(self, node, array, what):
         """Refuses a whole array where one number is needed; `node` is the expression that gave it."""
-        if isinstance(node, ast.Subscript) and self.opened(node)[1]:
+        if isinstance(node, ast.Subscript) and self.open_subscripts(node)[1]:
             self.element(node)  # which says how many indices are missing
         name = self.written(node)
-        self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{element_of(name, array)}`")
+        self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{example_element(name, array)}`")
 
     def check_writable(self, node, array):
         for one in array.type.each:
@@ -155,7 +155,7 @@ class Elements(Variables):
     def store(self, node, array, index, value, given):
         """Writes to an element; `given` is the expression of the value."""
         if isinstance(value.type, Array):
-            self.one_of(given, value.type, "an array element holds one number")
+            self.refuse_whole_array(given, value.type, "an array element holds one number")
         if isinstance(value.type, Record):
             name, fields = self.written(given), value.type.items[0].dtype.fields
             self.fail(
@@ -178,7 +178,7 @@ class Elements(Variables):
                 self.fail(node, f"write `{self.written(node.value)}.x`, `.y` or `.z` instead of an index")
         if is_field(node):
             return self.of_field(node, self.expression(node.value))
-        value, levels = self.opened(node)
+        value, levels = self.open_subscripts(node)
         return self.part_of(node, *self.indexed(value, levels)) if levels else value
 
     def of_field(self, node, base) -> Value:

@@ -10,8 +10,8 @@ from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.reading.folding import as_written
-from labkit.simulator.reading.source import argument_names, captured, read_source
-from labkit.simulator.translator.answers import answers
+from labkit.simulator.reading.source import argument_names, captured_values, read_source
+from labkit.simulator.translator.after_atomics import accesses_after_atomics
 from labkit.simulator.translator.guesses import guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
@@ -35,10 +35,10 @@ class Emitter:
         self.argument_types = argument_types
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)
-        self.names = captured(function)
+        self.names = captured_values(function)
         self.homes = Homes(self.source.tree)
         self.guesses = guesses(self.source.tree)
-        self.answers = answers(self.source.tree, self.names)
+        self.after_atomics = accesses_after_atomics(self.source.tree, self.names)
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []
         self.indent = 1

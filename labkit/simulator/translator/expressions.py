@@ -11,7 +11,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
-from labkit.simulator.reading.syntax import has, is_test
+from labkit.simulator.reading.syntax import contains, is_boolean
 from labkit.simulator.reading.trusted import Named, in_words
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
@@ -38,7 +38,7 @@ class Expressions(Variables):
         """The value of an expression, which must be a number."""
         if not isinstance(value.type, types.Type) or value.type is types.none:
             if isinstance(value.type, Array):
-                self.one_of(node, value.type, f"{what} needs one number")
+                self.refuse_whole_array(node, value.type, f"{what} needs one number")
             self.fail(node, f"`{self.written(node)}` is {describe(value.type)}, but {what} needs a number")
         return value
 
@@ -102,7 +102,7 @@ class Expressions(Variables):
         if isinstance(node, ast.Constant):
             return self.known(bool(node.value), node)
         value = self.scalar(node, "a condition")
-        if not is_test(node) and has([node], *COMPUTED):
+        if not is_boolean(node) and contains([node], *COMPUTED):
             value = replace(value, static=MISSING)
         if value.type == types.boolean:
             return value
@@ -114,7 +114,7 @@ class Expressions(Variables):
 
     def of_BoolOp(self, node):
         """`and` and `or` give one of their operands, as in Python."""
-        if all(is_test(operand) for operand in node.values):
+        if all(is_boolean(operand) for operand in node.values):
             return self.boolean(node)
         is_and = isinstance(node.op, ast.And)
         what = "`and`" if is_and else "`or`"
@@ -179,7 +179,7 @@ class Expressions(Variables):
         """May lanes compute an expression that they skip on a GPU: no access, call, division, unset variable in it?"""
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         unset = names & (self.env.keys() | self.first.keys()) - self.assigned
-        return not unset and not has([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
+        return not unset and not contains([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
 
     def of_IfExp(self, node):
         test = self.condition(node.test)

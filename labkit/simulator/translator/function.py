@@ -24,13 +24,12 @@ from labkit.simulator.values import Record
 
 # What the lines of a translated function call, and where it is.
 _HELPERS = {
-    lanes: (
-        "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum called"
-    ),
-    memory: "load store elements unravelled",
+    lanes: "split intersect union minus select choose lane_range trip_counts cast truth logical_not minimum maximum "
+    "apply_function",
+    memory: "load store elements unravel",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
-    slices: "Slice view transposed reshaped select_parts entry",
+    slices: "Slice view transpose reshape select_parts select_entry",
     records: "field",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     half: "to_bfloat16 from_bits to_bits",

@@ -15,7 +15,7 @@ def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
     swaps = [node for node in ast.walk(function) if _is_swap(node)]
     found = set()
     for node in ast.walk(function) if swaps else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _named(node.targets):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _assigned_names(node.targets):
             for swap in swaps:
                 if _place(swap) == _written(node.value.value, node.value.slice) and _is_guess(node, swap, function):
                     found.add(node.value)
@@ -28,22 +28,22 @@ def _is_guess(read, swap, function):
     if end < start:  # it is for the next round of a loop
         end = (float("inf"), 0)
     between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < own_place(s) < end]
-    copies = _spread(_named(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
-    derived = _spread(_named(read.targets), between, _mentions)
+    copies = _closure(_assigned_names(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
+    derived = _closure(_assigned_names(read.targets), between, _mentions)
     compare = swap.args[-2]
     if not (isinstance(compare, ast.Name) and compare.id in copies):
         return False
     return not any(_leaks(statement, derived, swap) for statement in between)
 
 
-def _spread(names, statements, takes):
+def _closure(names, statements, takes):
     """The names, and those to which the statements give what `takes` says comes from them."""
     known, before = set(names), None
     while known != before:
         before = set(known)
         for statement in statements:
             if isinstance(statement, ast.Assign | ast.AugAssign) and takes(statement.value, known):
-                known |= _named(getattr(statement, "targets", None) or [statement.target])
+                known |= _assigned_names(getattr(statement, "targets", None) or [statement.target])
     return known
 
 
@@ -53,7 +53,7 @@ def _leaks(statement, names, swap):
         return False
     if isinstance(statement, ast.Assign | ast.AugAssign):
         targets = getattr(statement, "targets", None) or [statement.target]
-        return not _named(targets) and any(_mentions(part, names) for part in (*targets, statement.value))
+        return not _assigned_names(targets) and any(_mentions(part, names) for part in (*targets, statement.value))
     return isinstance(statement, ast.Expr | ast.Return) and _mentions(statement, names)
 
 
@@ -69,7 +69,7 @@ def _written(array, index):
     return ast.unparse(array), ast.unparse(index)
 
 
-def _named(targets) -> set[str]:
+def _assigned_names(targets) -> set[str]:
     """The names that are assigned to, if they are all plain ones."""
     plain = all(isinstance(target, ast.Name) for target in targets)
     return {target.id for target in targets} if plain else set()

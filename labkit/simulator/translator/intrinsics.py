@@ -4,8 +4,8 @@ from labkit.simulator.translator.allocation import Allocations
 from labkit.simulator.translator.atomics import Atomics
 from labkit.simulator.translator.barriers import Barriers
 from labkit.simulator.translator.collectives import Collectives
-from labkit.simulator.translator.places import Places
+from labkit.simulator.translator.positions import Positions
 
 
-class Intrinsics(Places, Allocations, Barriers, Collectives, Atomics):
+class Intrinsics(Positions, Allocations, Barriers, Collectives, Atomics):
     """The functions of `cuda`, except `cuda.jit`."""

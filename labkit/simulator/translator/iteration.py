@@ -8,7 +8,7 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, describe, one_type
+from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, common_type, describe
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Iterations(Variables):
                 self.fail(
                     node, f"`{self.written(node)}` is empty, and numba needs something to loop over; leave it out"
                 )
-            kind = one_type(over.type.items)
+            kind = common_type(over.type.items)
             if kind is None:
                 self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")
             return self.counted(f"np.int64({len(over.type.items)})", lambda n: Value(f"{over.code}[{n.code}]", kind))
@@ -60,7 +60,7 @@ class Iterations(Variables):
             self.fail(node, f"`{self.written(node.value)}` is {describe(array.type)}, not an array, and has no `flat`")
 
         def element(number):
-            return self.load(node, array, [Value(f"*unravelled({array.code}, {number.code})", types.int64)])
+            return self.load(node, array, [Value(f"*unravel({array.code}, {number.code})", types.int64)])
 
         return self.counted(f"{array.code}.size_value", element)
 

@@ -18,10 +18,10 @@ from labkit.simulator.language import (
     POSITIONS,
     PREFIXES,
     SUBMODULES,
-    nearest,
-    why_unknown,
+    explain_unknown,
+    suggest_name,
 )
-from labkit.simulator.reading.outside import outside, path_of
+from labkit.simulator.reading.outside import path_of, value_outside
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 
@@ -68,7 +68,8 @@ class Names(Variables):
                 self.fail(node, f"`{name}` is not part of the kernel language here")
             self.fail(
                 node,
-                f"the name `{name}` is not defined{nearest(name)}; assign it before use, or pass it as an argument",
+                f"the name `{name}` is not defined{suggest_name(name)}; assign it before use, or pass it as an "
+                "argument",
             )
         value = self.names[name]
         known = self.known(value, node)
@@ -118,7 +119,7 @@ class Names(Variables):
         if not isinstance(root, ast.Name) or root.id in self.env:
             kind = self.env.get(node.id) if isinstance(node, ast.Name) else None
             return kind.value if isinstance(kind, Fixed) else None
-        return outside(node, self.names)
+        return value_outside(node, self.names)
 
     def dotted(self, node) -> str | None:
         """The name in the kernel language that an expression stands for, such as `cuda.shared.array`."""
@@ -168,7 +169,7 @@ class Names(Variables):
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
             if path in PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")
-            self.fail(node, why_unknown(path, self.written(node)))
+            self.fail(node, explain_unknown(path, self.written(node)))
         value = self.outside(node)
         if value is not None:
             known = self.known(value, node)

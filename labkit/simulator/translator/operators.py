@@ -13,7 +13,7 @@ from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Member, Value, describe, is_tuple, items_of, one_type
+from labkit.simulator.values import MISSING, Array, Member, Value, common_type, describe, is_tuple, items_of
 from labkit.trace import Finding
 
 BINARY = {
@@ -45,7 +45,7 @@ NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)
 # quotient is three quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
 REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
 COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6, "Div": 9}
-MOST_MULTIPLIED = 0x10000  # as an exponent; larger ones are a call of `pow`
+MAX_MULTIPLIED = 0x10000  # as an exponent; larger ones are a call of `pow`
 COMPLEX = {types.complex64, types.complex128}
 # Where NumPy's operator has other rules than numba's.
 NUMBAS_RULES = {
@@ -84,7 +84,7 @@ class Operators(Variables):
         written = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         for side, part in zip((left, right), written):
             if isinstance(side.type, Array):
-                self.one_of(part, side.type, f"`{sign}` takes numbers")
+                self.refuse_whole_array(part, side.type, f"`{sign}` takes numbers")
             if not isinstance(side.type, types.Type):
                 self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
         typed = (left.type, right.type)
@@ -243,27 +243,27 @@ class Operators(Variables):
         parts = [self.related(node, ast.Eq(), *pair).code for pair in pairs]
         if len(left.type.items) != len(right.type.items):
             parts = ["np.False_"]
-        return self.said(f"({' & '.join(parts) or 'np.True_'})", isinstance(op, ast.NotEq | ast.IsNot))
+        return self.negated_if(f"({' & '.join(parts) or 'np.True_'})", isinstance(op, ast.NotEq | ast.IsNot))
 
     def contained(self, node, op, value, container):
         """`a in (b, c)`."""
         part, whole = container
         if not is_tuple(whole.type):
             self.fail(node, f"`in` looks through a tuple in a kernel, not through {describe(whole.type)}; write a loop")
-        if whole.type.items and one_type(whole.type.items) is None:
+        if whole.type.items and common_type(whole.type.items) is None:
             self.fail(node, f"`{self.written(part)}` holds values of several types, and `in` needs one type")
         value = value[0], self.kept(value[1])
         parts = [self.related(node, ast.Eq(), value, (part, item)).code for item in items_of(self.kept(whole))]
-        return self.said(f"({' | '.join(parts) or 'np.False_'})", isinstance(op, ast.NotIn))
+        return self.negated_if(f"({' | '.join(parts) or 'np.False_'})", isinstance(op, ast.NotIn))
 
-    def said(self, code, negated):
+    def negated_if(self, code, negated):
         return Value(f"logical_not({code})" if negated else code, types.boolean)
 
 
 def _products(exponent) -> int:
     """The products, and the quotient of a negative one, that numba writes for a power with a plain whole exponent."""
     size = abs(exponent)
-    if not 0 < size <= MOST_MULTIPLIED:
+    if not 0 < size <= MAX_MULTIPLIED:
         return 0
     return size.bit_length() - 1 + size.bit_count() - 1 + (exponent < 0)
 

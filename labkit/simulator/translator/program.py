@@ -63,7 +63,7 @@ class Program:
     past_l1: set[int] = field(default_factory=set)
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
     guesses: set[int] = field(default_factory=set)
-    answers: set[int] = field(default_factory=set)
+    after_atomics: set[int] = field(default_factory=set)
     blocking: bool = False
     waiting: dict[FunctionType, bool] = field(default_factory=dict)
     meeting: dict[FunctionType, bool] = field(default_factory=dict)

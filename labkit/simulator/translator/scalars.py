@@ -94,7 +94,7 @@ class Scalars(Variables):
         kinds = tuple(v.type.dtype if isinstance(v.type, Array) else v.type for v in values)
         if not inputs or function.resolve(kinds):  # as it would be of numbers, without an array for the result
             whole, kind = next((n, v.type) for n, v in zip(node.args, values) if isinstance(v.type, Array))
-            self.one_of(whole, kind, f"`{self.written(node.func)}` needs one number")
+            self.refuse_whole_array(whole, kind, f"`{self.written(node.func)}` needs one number")
         for part, value in zip(node.args, inputs):
             if isinstance(value.type, Array) and value.type.ndim != out.type.ndim:
                 self.fail(part, f"`{self.written(part)}` and `{self.written(node.args[-1])}` need the same shape")
@@ -119,8 +119,10 @@ class Scalars(Variables):
             self.count_flops(items[0], function.flops)
         given = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
         if isinstance(result, types.BaseTuple):
-            return self.temp(f"called({self.constant(function.run)}, ({', '.join(dtypes)},){given})", Tuple(items))
-        return Value(f"called({self.constant(function.run)}, {dtypes[0]}{given})", result)
+            return self.temp(
+                f"apply_function({self.constant(function.run)}, ({', '.join(dtypes)},){given})", Tuple(items)
+            )
+        return Value(f"apply_function({self.constant(function.run)}, {dtypes[0]}{given})", result)
 
     def extreme(self, node):
         """`min` and `max`: of two floats the GPU's own, which leaves NaN out; else by comparing as Python does."""

@@ -4,7 +4,7 @@ import ast
 
 from numba import types
 
-from labkit.simulator.reading.syntax import jumps
+from labkit.simulator.reading.syntax import may_jump
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
@@ -21,7 +21,7 @@ class Statements(Variables):
             rest = body[position + 1 :]
             if not self.reachable:
                 return
-            if rest and jumps([node]):
+            if rest and may_jump([node]):
                 with self.block(f"if {self.mask} is not False:"):
                     self.statements(rest)
                     self.flush_flops()

@@ -57,7 +57,7 @@ class Structures(Variables):
         if node.attr in ("shape", "strides"):
             return Value(f"{base.code}.{node.attr.removesuffix('s')}_values", Tuple((types.int64,) * rank))
         if node.attr == "T":
-            return self.temp(f"transposed({base.code})", base.type)
+            return self.temp(f"transpose({base.code})", base.type)
         if node.attr == "size":
             return Value(f"{base.code}.size_value", types.int64)
         if node.attr == "nbytes":
@@ -87,7 +87,7 @@ class Structures(Variables):
         codes = ", ".join(self.converted(size, types.int64) for size in sizes)
         others = tuple(replace(other, ndim=len(sizes)) for other in base.type.others)
         kind = replace(base.type, ndim=len(sizes), others=others)
-        return self.temp(f"reshaped(w, {self.mask}, {node.lineno}, {base.code}, {codes})", kind)
+        return self.temp(f"reshape(w, {self.mask}, {node.lineno}, {base.code}, {codes})", kind)
 
     # --- vectors ---
 

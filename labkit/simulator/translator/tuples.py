@@ -12,11 +12,11 @@ from labkit.simulator.values import (
     Tuple,
     Value,
     Vector,
+    common_type,
+    count_entries,
     describe,
-    entries_of,
     is_tuple,
     items_of,
-    one_type,
 )
 
 
@@ -25,7 +25,7 @@ class Tuples(Variables):
 
     def tuple_of(self, node, items, fields=None) -> Value:
         """The tuple of these values, a named one if it has fields."""
-        if sum(entries_of(i.type) for i in items) > MAX_ENTRIES:
+        if sum(count_entries(i.type) for i in items) > MAX_ENTRIES:
             self.fail(node, f"a tuple of more than {MAX_ENTRIES:,} values is too long for a kernel; use an array")
         code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
         static = tuple(i.static for i in items) if all(i.static is not MISSING for i in items) else MISSING
@@ -55,14 +55,14 @@ class Tuples(Variables):
             return self.tuple_slice(node, value)
         position, number = self.index(node.slice), self.literal(node.slice)
         if number is MISSING:
-            kind = one_type(kinds)
+            kind = common_type(kinds)
             if kind is None:
                 self.fail(
                     node, f"`{name}` holds values of several types, so its index must be a plain number, such as 0"
                 )
             index = self.converted(position, types.int64)
             self.emit(f"w.check_entry({self.mask}, {index}, {len(kinds)}, {name!r}, {node.lineno})")
-            return self.temp(f"entry({self.mask}, {value.code}, {index})", kind)
+            return self.temp(f"select_entry({self.mask}, {value.code}, {index})", kind)
         number = int(number)
         if not -len(kinds) <= number < len(kinds):
             self.fail(node, f"`{name}` has {len(kinds)} entries; there is no number {number}")

@@ -8,7 +8,7 @@ import pytest
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions import half
-from labkit.simulator.lanes import called
+from labkit.simulator.lanes import apply_function
 from labkit.simulator.language import FUNCTIONS
 
 nan, inf = math.nan, math.inf
@@ -24,7 +24,7 @@ def call(name, *values):
         with np.errstate(all="ignore"):
             given.append(half.to_bfloat16(number) if kind == numba_types.bfloat16 else number)
     with np.errstate(all="ignore"):
-        return called(function.run, numba_types.dtype_of(case.return_type), *given).item()
+        return apply_function(function.run, numba_types.dtype_of(case.return_type), *given).item()
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rd", "ru"])

@@ -6,45 +6,47 @@ what an atomic found in another way, as a place to write to, learns nothing of w
 
 import ast
 
-from labkit.simulator.reading.source import captured, own_place, read_source
-from labkit.simulator.reading.syntax import is_atomic, jumps
+from labkit.simulator.reading.source import captured_values, own_place, read_source
+from labkit.simulator.reading.syntax import is_atomic, may_jump
 from labkit.simulator.translator.control_flow import callees
 
 
-def answers(function: ast.FunctionDef, names) -> set[ast.Subscript]:
+def accesses_after_atomics(function: ast.FunctionDef, names) -> set[ast.Subscript]:
     """The subscripts of a function that stand behind a condition on what an atomic found; `names` resolves calls."""
-    told, found = _told(function, _questions(function, names, {})), set()
+    derived, found = _derived_names(function, _atomic_calls(function, names, {})), set()
     for node in ast.walk(function):
-        if isinstance(node, ast.If | ast.While) and _tells(node.test, told):
-            goes_on = isinstance(node, ast.While) or jumps([*node.body, *node.orelse])  # what follows depends on it too
+        if isinstance(node, ast.If | ast.While) and _mentions(node.test, derived):
+            goes_on = isinstance(node, ast.While) or may_jump(
+                [*node.body, *node.orelse]
+            )  # what follows depends on it too
             inside = ast.walk(function if goes_on else node)
             found |= {n for n in inside if isinstance(n, ast.Subscript) and own_place(n) > own_place(node)}
     return found
 
 
-def _questions(tree, names, known):
+def _atomic_calls(tree, names, known):
     """The calls of atomics, and of device functions that hold some; `known` keeps which do."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    return {n for n in calls if is_atomic(n) or any(_asks(callee, known) for callee in callees([n], names))}
+    return {n for n in calls if is_atomic(n) or any(_holds_atomics(callee, known) for callee in callees([n], names))}
 
 
-def _asks(function, known):
+def _holds_atomics(function, known):
     if function not in known:
         known[function] = False  # until it is known; a function that calls itself is refused
-        known[function] = bool(_questions(read_source(function).tree, captured(function), known))
+        known[function] = bool(_atomic_calls(read_source(function).tree, captured_values(function), known))
     return known[function]
 
 
-def _told(function, questions):
+def _derived_names(function, questions):
     """The questions, and the names of variables and arrays that hold something made of what an atomic found."""
-    told, before = {*questions}, None
-    while told != before:
-        before = set(told)
+    derived, before = {*questions}, None
+    while derived != before:
+        before = set(derived)
         for node in ast.walk(function):
-            if isinstance(node, ast.Assign | ast.AugAssign) and _tells(node.value, told):
+            if isinstance(node, ast.Assign | ast.AugAssign) and _mentions(node.value, derived):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                told |= {_name(part) for target in targets for part in getattr(target, "elts", [target])}
-    return told
+                derived |= {_name(part) for target in targets for part in getattr(target, "elts", [target])}
+    return derived
 
 
 def _name(target):
@@ -53,5 +55,5 @@ def _name(target):
     return getattr(target, "id", None)
 
 
-def _tells(node, told):
-    return any(n in told or getattr(n, "id", n) in told for n in ast.walk(node))
+def _mentions(node, derived):
+    return any(n in derived or getattr(n, "id", n) in derived for n in ast.walk(node))

@@ -6,7 +6,7 @@ from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Tuple, Value
 
 
-class Places(Variables):
+class Positions(Variables):
     """`cuda.grid` and `cuda.gridsize`."""
 
     def axes(self, node):

@@ -54,7 +54,7 @@ def _free_all(entries, firsts):
             firsts[i] = remove(entries, firsts[i], NONE, firsts[i])
 
 
-class Crowd:
+class Overflow:
     """The entries of a launch; none where no clocks are kept."""
 
     def __init__(self, is_kept: bool):
