@@ -1,7 +1,7 @@
-"""Atomics: one lane after another reads an element, changes it and writes it back.
+"""Atomics: lane after lane reads an element, changes it and writes it back.
 
-The rules are those of numba-cuda. `max` and `min` leave an element alone if it or the value is NaN, `nanmax` and
-`nanmin` only if the value is; `inc` counts up to the value and starts again at 0, `dec` counts down from it.
+The rules are numba-cuda's. `max` and `min` leave an element unchanged if it or the value is NaN, `nanmax` and `nanmin`
+only if the value is. `inc` counts up to the value and restarts at 0; `dec` counts down from it.
 """
 
 import numpy as np
@@ -73,14 +73,20 @@ def _change_integers(operation, data, flat, lanes, value, compare, one, old, cha
 
 
 def atomic(w, site, array, mask, operation, value, compare, result_used, *index):
-    """Reads, changes and writes an element, one lane after another; returns what each lane read.
+    """Read, change and write an element, one lane after another; return the value that each lane read.
 
-    `operation` is one of the numbers above; `compare` is None unless it is CAS. `result_used`: is the result used?
+    Parameters
+    ----------
+    operation
+        A number of `OPERATIONS`.
+    compare
+        Expected value of a compare-and-swap; None for other operations.
+    result_used
+        Whether the kernel uses the returned value.
     """
     if isinstance(array, Either):
-        return access_each(
-            w, array, mask, lambda a, own: atomic(w, site, a, own, operation, value, compare, result_used, *index)
-        )
+        arguments = operation, value, compare, result_used, *index
+        return access_each(w, array, mask, lambda a, own: atomic(w, site, a, own, *arguments))
     if isinstance(site, dict):
         site = site[array.name]
     launch = w.chunk.launch

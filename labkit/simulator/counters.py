@@ -1,11 +1,10 @@
-"""Reducers that turn the addresses of one warp instruction into counts and races, as njit loops over warps.
+"""Reducers from the addresses of one warp instruction to counts, as njit loops over warps.
 
-Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
-index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in warps.py).
-`totals` has a row of counts for the whole chunk, or one for each of its blocks.
-Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
-an access of 64 bits is served in half-warps, one of 128 bits in quarter-warps, and a load of them two parts at a
-time where its lanes read the same two by two.
+Counting during the run keeps no addresses. Every function takes the flat element index of each lane of a warp set, a
+mask, and `warps` with a row per warp (columns in warps.py). `totals` has a row of counts for the whole chunk, or one
+per block. Shared memory has 32 banks of 4 bytes, and a wavefront serves one distinct word per bank (CUDA C++
+Programming Guide, "Shared Memory"). An access of 64 bits is served by half-warp, one of 128 bits by quarter-warp. A
+load of these is served two parts at a time where its lanes read the same word in pairs.
 """
 
 import numpy as np
@@ -15,16 +14,16 @@ from labkit.simulator.caches import is_latest, touch
 from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
-# What a reducer adds up at one site.
+# Counts per site. ALONE: shared accesses while no asynchronous operation is in flight to the array.
 ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS, ALONE = range(8)
 COUNTS = 8
 
-MAX_WARPS = 32  # of a block
+MAX_WARPS = 32  # per block
 
 
 @njit(cache=True)
 def bank_wavefronts(words, lanes, bank_lane, next_lane):
-    """Passes that `lanes` accesses need: the most distinct words in one bank."""
+    """Return the wavefronts of `lanes` accesses: the greatest number of distinct words in one bank."""
     bank_lane[:] = -1
     depth = np.zeros(32, np.int64)
     worst = 0
@@ -45,10 +44,10 @@ def bank_wavefronts(words, lanes, bank_lane, next_lane):
 
 @njit(cache=True)
 def lanes_read_in_pairs(flat, mask, start, stop):
-    """Does each lane read what its neighbour reads, or each what the lane after its neighbour reads?
+    """Return whether each lane reads what its neighbour reads, or what the lane after its neighbour reads.
 
     Then a wide load returns half as many registers as it has lanes to serve (NVIDIA of compute capability 7.x, at
-    forums.developer.nvidia.com/t/77228; on an H100 it is as measured with ncu).
+    forums.developer.nvidia.com/t/77228; measured with ncu on an H100).
     """
     for distance in (1, 2):
         agree = True
@@ -63,7 +62,7 @@ def lanes_read_in_pairs(flat, mask, start, stop):
 
 @njit(cache=True)
 def _extent(flat, begin, end):
-    """How far the lanes' elements lie distance."""
+    """Return the distance between the lowest and the highest element of some lanes."""
     low = high = flat[np.uint64(begin)]
     for lane in range(np.uint64(begin), np.uint64(end)):
         element = flat[lane]
@@ -74,11 +73,11 @@ def _extent(flat, begin, end):
 
 @njit(cache=True)
 def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is_load, warps, totals):
-    """Requests, wavefronts and bank conflicts of one access to shared memory.
+    """Count requests, wavefronts and bank conflicts of one access to shared memory.
 
-    `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at
-    `first_byte` of its shared memory. Each lane takes `width` neighbouring elements, from `flat` on.
-    `everyone` says that the mask holds every lane.
+    `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at `first_byte` of
+    its shared memory. Each lane accesses `width` adjacent elements from `flat` on. `everyone`: the mask holds every
+    lane.
     """
     words = np.empty(32, np.int64)
     bank_lane = np.empty(32, np.int64)
@@ -93,7 +92,7 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
         begin = start
         while begin < stop:
             end = min(begin + group, stop)
-            # neighbouring words, 32 at most, lie in as many banks, whoever reads which
+            # at most 32 adjacent words are in different banks, whichever lane reads which
             if everyone and _extent(flat, begin, end) * itemsize <= 124:
                 fewest += 1
                 passes += 1
@@ -125,7 +124,7 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
 
 @njit(cache=True)
 def count_plain(mask, warps, totals):
-    """Accesses and requests alone, for local and constant memory."""
+    """Count accesses and requests alone, for local and constant memory."""
     for warp in range(warps.shape[0]):
         active = 0
         for lane in range(warps[warp, START], warps[warp, STOP]):
@@ -139,13 +138,13 @@ def count_plain(mask, warps, totals):
 
 @njit(cache=True)
 def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, totals, to_l2):
-    """Sectors of one access to global memory; L1 looks up loads, and what it misses is listed for L2.
+    """Count the sectors of one access to global memory; look up loads in L1, and list its misses for L2.
 
-    `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it.
-    Returns how many rows of `to_l2` (clock, warp, sector, SM) were filled; warps are numbered through the grid.
+    `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it. Returns the
+    number of rows of `to_l2` (clock, warp, sector, SM) that were filled; warps are numbered through the grid.
     """
     sectors = np.empty(64, np.int64)
-    table = np.empty(128, np.int64)  # open addressing: the sectors that this warp touched already
+    table = np.empty(128, np.int64)  # open addressing: the sectors that this warp has accessed
     stamps = np.full(128, -1, np.int64)
     rows = 0
     for warp in range(warps.shape[0]):
@@ -160,12 +159,12 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
             if sector == last:
                 continue
             last = sector
-            cell = (sector * 2654435761 >> 12) & 127
-            while stamps[cell] == warp and table[cell] != sector:
-                cell = (cell + 1) & 127
-            if stamps[cell] != warp:
-                stamps[cell] = warp
-                table[cell] = sector
+            entry = (sector * 2654435761 >> 12) & 127
+            while stamps[entry] == warp and table[entry] != sector:
+                entry = (entry + 1) & 127
+            if stamps[entry] != warp:
+                stamps[entry] = warp
+                table[entry] = sector
                 sectors[distinct] = sector
                 distinct += 1
         if not active:

@@ -197,17 +197,8 @@ def device_array_like(ary, stream=0) -> DeviceArray:
     return device_array(ary.shape, ary.dtype, order=order)
 
 
-def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
-    """A plain NumPy array: without a GPU there is nothing to pin it for."""
-    return np.empty(shape, np.dtype(dtype), order=order)
-
-
-def pinned_array_like(ary) -> np.ndarray:
-    return np.empty_like(ary)
-
-
 def mapped_array(shape, dtype=np.float64, strides=None, order="C", stream=0, **options) -> np.ndarray:
-    """A plain NumPy array, which kernels and the host share."""
+    """Make a plain NumPy array: kernels and the host share it, and without a GPU there is nothing to pin it for."""
     return np.empty(shape, np.dtype(dtype), order=order)
 
 
@@ -215,12 +206,17 @@ def mapped_array_like(ary, stream=0, **options) -> np.ndarray:
     return np.empty_like(ary)
 
 
-managed_array = mapped_array
+managed_array = pinned_array = mapped_array
+pinned_array_like = mapped_array_like
 
 
 @contextmanager
 def pinned(*arrays):
+    """Pin nothing: host memory needs no pinning here, and no cleanup is deferred."""
     yield
+
+
+defer_cleanup = pinned
 
 
 @contextmanager
@@ -228,11 +224,6 @@ def mapped(*arrays, stream=0):
     """Device arrays that share the memory of `arrays`."""
     shared = [DeviceArray(array) for array in arrays]
     yield shared[0] if len(shared) == 1 else shared
-
-
-@contextmanager
-def defer_cleanup():
-    yield
 
 
 def as_cuda_array(obj, sync=True) -> DeviceArray:
@@ -246,24 +237,18 @@ def is_cuda_array(obj) -> bool:
 
 
 @dataclass(frozen=True)
-class In:
-    """A host array that a kernel reads; what the kernel writes to it is dropped."""
-
-    value: np.ndarray
-
-
-@dataclass(frozen=True)
-class Out:
-    """A host array that a kernel writes."""
-
-    value: np.ndarray
-
-
-@dataclass(frozen=True)
 class InOut:
     """A host array that a kernel reads and writes."""
 
     value: np.ndarray
+
+
+class In(InOut):
+    """A host array that a kernel reads; what the kernel writes to it is dropped."""
+
+
+class Out(InOut):
+    """A host array that a kernel writes."""
 
 
 # --- order and time ----------------------------------------------------------------------------
@@ -327,7 +312,10 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
 
 def synchronize() -> None:
-    """Wait for the device: nothing to wait for here."""
+    """Do nothing: the device is always idle, and there is nothing to close or to profile."""
+
+
+close = profile_start = profile_stop = synchronize
 
 
 # --- the device --------------------------------------------------------------------------------
@@ -383,18 +371,6 @@ def select_device(device_id: int) -> SimulatedDevice:
     if device_id != 0:
         raise LaunchError(f"there is no device {device_id}: the simulator is the only one, select_device(0)")
     return SimulatedDevice()
-
-
-def close() -> None:
-    pass
-
-
-def profile_start() -> None:
-    pass
-
-
-def profile_stop() -> None:
-    pass
 
 
 __all__ = """DeviceArray to_device device_array device_array_like pinned_array pinned_array_like mapped_array

@@ -20,7 +20,7 @@ def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
     What is wrapped as `cuda.In` stays as it is, and so does everything where a sample of the blocks ran.
     """
     with _launch_lock:
-        values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in args]
+        values = [a.value if isinstance(a, host.InOut) else a for a in args]
         trace = simulate(kernel, grid, block, *values, **options)
         if trace.counters.sample:
             return trace

@@ -87,19 +87,19 @@ POSITIONS["cuda.laneid"] = (types.int32, "w.lane")
 POSITIONS["cuda.warpsize"] = (types.int32, "np.int32(32)")
 
 CONSTANTS = {
-    "math.pi": math.pi,
-    "math.e": math.e,
-    "math.inf": math.inf,
-    "math.nan": math.nan,
-    "math.tau": math.tau,
-    "cmath.pi": math.pi,
-    "cmath.e": math.e,
-    "cmath.tau": math.tau,
-    "np.pi": math.pi,
-    "np.e": math.e,
-    "np.inf": math.inf,
-    "np.nan": math.nan,
+    f"{module}.{name}": getattr(math, name)
+    for module, names in {"math": "pi e inf nan tau", "cmath": "pi e tau", "np": "pi e inf nan"}.items()
+    for name in names.split()
 }
+
+# Operators as written.
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.Invert: "~", ast.UAdd: "+", ast.USub: "-", ast.Not: "not", ast.And: "and", ast.Or: "or", ast.Lt: "<",
+    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
+    ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
 
 # Functions of the module `operator`: the node of the operator that each stands for.
 OPERATORS = {

@@ -239,7 +239,7 @@ class _Labels:
             return (block, warp)
         return self.of.get((block, warp), self.by_warp.get(warp, ()))
 
-    def part(self, classes):
+    def split(self, classes):
         self.forks += 1
         new = {key: (*self(*key), kind) for key, kind in classes.items()}
         self.of |= new

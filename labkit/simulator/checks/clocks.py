@@ -1,14 +1,13 @@
-"""What warps have learned of one another through atomics: a vector clock a warp, in bounded memory.
+"""Vector clocks of the warps: what each has learned of the others through atomics, in bounded memory.
 
-A clock holds a time for each warp of the launch: what that warp did before then has happened before the clock's own
-warp goes on. The lanes of one warp know no more of one another than warps do: what an atomic of one lane
-tells comes back to the others by an atomic or a barrier of their own (`Clocks.lanes_known_until`). And a lane passes on what it did
-itself, of the other lanes' doings only what lies before a collective of theirs: which lanes each of a warp's latest
-times is of is kept beside the clocks (`Clocks.passed_on`).
+A clock holds a time for each warp of the launch: what that warp did before this time happened before the clock's own
+warp continues. Two lanes of one warp learn of each other by an atomic or a barrier of their own, as warps do
+(`Clocks.synced_until`). A lane passes on its own accesses, and those that other lanes made before a collective
+with it. `Clocks.passed_on` keeps which lanes each of a warp's latest times belongs to.
 
-Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with the clocks that
-agree there; trees are never changed, but node anew along one path (Driscoll and others, Making data structures
-persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
+Most blocks of a large grid learn nearly the same. So a clock is a tree that shares branches with the clocks that agree
+there. Trees are never changed; a change copies one path (Driscoll and others, Making data structures persistent,
+1989). Unused nodes are collected when space runs out.
 """
 
 import numpy as np
@@ -17,21 +16,21 @@ from numba import njit
 from labkit.simulator.warps import BLOCK, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
-WIDTH = 32  # children of a node, times of a leaf
+WIDTH = 32  # children per node, times per leaf
 MAX_NODES = 2**19  # 64 MB
-EMPTY = 0  # the tree that knows of nobody
-MOMENTS = 64  # of a warp that are kept in `passed_on`: who knows of a later one counts as knowing all before these
+EMPTY = 0  # the tree that knows of no warp
+MOMENTS = 64  # times per warp in `passed_on`; who knows of a later time counts as knowing all earlier ones
 ALL_LANES = np.uint32(2**WARP_LANES - 1)
 NO_LANES = np.uint32(0)
 
-# The clocks of a warp, and of what the last atomic on an element left behind: all that it knows, and what of it a
-# `threadfence` has node visible to other blocks.
+# Each warp, and each element with atomics, has two clocks: all that it knows, and the part that a `threadfence` has
+# made visible to other blocks.
 KNOWN, PUBLISHED = range(2)
 
 
 @njit(cache=True)
 def time_of(nodes, levels, tree, warp):
-    """The time that a clock holds for a warp."""
+    """Return the time that a clock holds for a warp."""
     for level in range(levels, 0, -1):
         tree = nodes[tree, warp // WIDTH**level % WIDTH]
     return nodes[tree, warp % WIDTH]
@@ -39,7 +38,7 @@ def time_of(nodes, levels, tree, warp):
 
 @njit(cache=True)
 def _with_time(nodes, used, level, tree, warp, time):
-    """A clock that differs from `tree` in the time of one warp."""
+    """Return a clock that differs from `tree` in the time of one warp."""
     node = used[0]
     used[0] += 1
     nodes[node] = nodes[tree]
@@ -53,7 +52,7 @@ def _with_time(nodes, used, level, tree, warp, time):
 
 @njit(cache=True)
 def _join(nodes, used, level, first, second):
-    """The clock that knows what either knows; one of the two where it knows it all."""
+    """Return the clock that knows what either clock knows; one of the two if it knows all."""
     if first == second or second == EMPTY:
         return first
     if first == EMPTY:
@@ -75,7 +74,7 @@ def _join(nodes, used, level, first, second):
 
 @njit(cache=True)
 def _restrict(nodes, used, level, tree, first, last):
-    """A clock that knows of the warps from `first` to `last` alone."""
+    """Return a clock that knows only of the warps from `first` to `last`."""
     if tree == EMPTY:
         return EMPTY
     node = used[0]
@@ -85,19 +84,19 @@ def _restrict(nodes, used, level, tree, first, last):
     for child in range(max(0, first // step), min(WIDTH - 1, last // step) + 1):
         value = np.int64(nodes[tree, child])
         begin = child * step
-        nodes[node, child] = (
-            value if level == 0 else _restrict(nodes, used, level - 1, value, first - begin, last - begin)
-        )
+        if level:
+            value = _restrict(nodes, used, level - 1, value, first - begin, last - begin)
+        nodes[node, child] = value
     return node
 
 
 @njit(cache=True)
 def was_passed_on(times, passed_on, warp, lane, time, known):
-    """Did this lane pass on what it did at `time`, or meet others of its warp, before another knew that until `known`?
+    """Return whether a lane passed on what it did at `time`, or met others of its warp, before time `known`.
 
-    Whom it met is not looked at.
+    `known` is the time until which another warp knows this one. Which lanes it met is not checked.
     """
-    if known > times[warp] or time < times[warp] - MOMENTS:  # one who trusts everyone; what is not kept any more
+    if known > times[warp] or time < times[warp] - MOMENTS:  # clocks given up; a time that is no longer kept
         return True
     while time < known and not passed_on[warp, time % MOMENTS] >> np.uint32(lane) & np.uint32(1):
         time += 1
@@ -106,7 +105,7 @@ def was_passed_on(times, passed_on, warp, lane, time, known):
 
 @njit(cache=True)
 def _advance(nodes, used, levels, times, passed_on, clocks, warp, lanes):
-    """A warp's next moment; in the one that ends, these lanes pass on what they did."""
+    """Start a warp's next time; in the one that ends, these lanes pass on what they did."""
     passed_on[warp, times[warp] % MOMENTS] = lanes
     times[warp] += 1
     clocks[KNOWN, warp] = _with_time(nodes, used, levels, np.int64(clocks[KNOWN, warp]), warp, times[warp])
@@ -114,7 +113,7 @@ def _advance(nodes, used, levels, times, passed_on, clocks, warp, lanes):
 
 @njit(cache=True)
 def _changers(flat, lanes, changed, lane, start, stop):
-    """Which of a warp's lanes, from `lane` on, touch the element there, a bit each; none if nobody changes it."""
+    """Return a bit for each lane from `lane` on that accesses its element; none if no lane changes it."""
     bits, is_changed = np.uint32(0), False
     for other in range(lane, stop):
         if lanes[other] and flat[other] == flat[lane]:
@@ -125,10 +124,10 @@ def _changers(flat, lanes, changed, lane, start, stop):
 
 @njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare, times, passed_on, lanes_known_until, clocks, left, flat, lanes, changed, learns, warps, per_block,
-    begin,
+    nodes, used, levels, spare, times, passed_on, synced_until, clocks, element_clocks, flat, lanes, changed,
+    result_used, warps, per_block, begin,
 ):  # fmt: skip
-    """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
+    """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
         warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
@@ -139,27 +138,27 @@ def _exchange(
             if used[0] + spare > nodes.shape[0]:
                 return lane
             element = flat[lane]
-            if learns:
-                lanes_known_until[warp] = max(
-                    lanes_known_until[warp], time_of(nodes, levels, np.int64(left[KNOWN, element]), warp)
+            if result_used:
+                synced_until[warp] = max(
+                    synced_until[warp], time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
                 )
                 for which in range(2):
-                    mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
+                    mine, there = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
                     clocks[which, warp] = _join(nodes, used, levels, mine, there)
             changers = _changers(flat, lanes, changed, lane, start, stop)
             _advance(nodes, used, levels, times, passed_on, clocks, warp, changers)
             if changers:
                 for which in range(2):
-                    mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
-                    left[which, element] = mine if learns else _join(nodes, used, levels, mine, there)
+                    mine, there = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
+                    element_clocks[which, element] = mine if result_used else _join(nodes, used, levels, mine, there)
     return -1
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, passed_on, lanes_known_until, clocks, groups, begin):
-    """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
+def _share(nodes, used, levels, spare, times, passed_on, synced_until, clocks, groups, begin):
+    """Let the warps of each group learn all that any of them knows, in the first one's clock; return as `_exchange`."""
     count = groups.shape[1]
-    steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
+    steps = 3 * count  # each warp advances, then adds what it knows, then what it has published
     for step in range(begin, len(groups) * steps):
         if used[0] + spare > nodes.shape[0]:
             return step
@@ -175,15 +174,15 @@ def _share(nodes, used, levels, spare, times, passed_on, lanes_known_until, cloc
         if number == count - 1:
             for member in group:
                 clocks[which, member] = clocks[which, first]
-                lanes_known_until[member] = times[member]
+                synced_until[member] = times[member]
     return -1
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, passed_on, lanes_known_until, clocks, lanes, warps, per_block, begin):
-    """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
+def _publish(nodes, used, levels, spare, times, passed_on, synced_until, clocks, lanes, warps, per_block, begin):
+    """Let the warps with a lane in `lanes` publish what they know of their block; return as `_exchange`.
 
-    What they know of others, and those have not node visible, a fence of their own comes too late for.
+    What they know of other blocks, which these have not published, needs a fence of those blocks.
     """
     for row in range(begin, warps.shape[0]):
         if used[0] + spare > nodes.shape[0]:
@@ -199,8 +198,8 @@ def _publish(nodes, used, levels, spare, times, passed_on, lanes_known_until, cl
 
 
 @njit(cache=True)
-def _pass_to_cores(nodes, used, levels, spare, times, passed_on, lanes_known_until, clocks, warps, cores, begin):
-    """Each of `cores` learns all that a warp knows; returns as `_exchange`."""
+def _pass_to_cores(nodes, used, levels, spare, times, passed_on, synced_until, clocks, warps, cores, begin):
+    """Let each of `cores` learn all that a warp knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
             return i
@@ -212,8 +211,8 @@ def _pass_to_cores(nodes, used, levels, spare, times, passed_on, lanes_known_unt
 
 
 @njit(cache=True)
-def _learn_times(nodes, used, levels, spare, times, passed_on, lanes_known_until, clocks, warps, others, ahead, begin):
-    """Each warp learns how far another is, and nothing of what that knows; returns as `_exchange`."""
+def _learn_times(nodes, used, levels, spare, times, passed_on, synced_until, clocks, warps, others, ahead, begin):
+    """Let each warp learn how far another is, and nothing of what that one knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
             return i
@@ -225,6 +224,7 @@ def _learn_times(nodes, used, levels, spare, times, passed_on, lanes_known_until
 
 @njit(cache=True)
 def _note_collective(times, passed_on, active, warps, per_block):
+    """Advance the warps of a collective; all of its lanes pass on what they did."""
     for row in range(warps.shape[0]):
         start, lanes = warps[row, START], np.uint32(0)
         for lane in range(start, warps[row, STOP]):
@@ -237,7 +237,7 @@ def _note_collective(times, passed_on, active, warps, per_block):
 
 @njit(cache=True)
 def _move(old, new, used, level, tree, places):
-    """Copies a tree to `new`, unless it is there; returns its place."""
+    """Copy a tree to `new`, unless it is there; return its number."""
     if tree == EMPTY or places[tree]:
         return np.int64(places[tree])
     node = used[0]
@@ -251,6 +251,7 @@ def _move(old, new, used, level, tree, places):
 
 @njit(cache=True)
 def _move_all(old, new, used, levels, trees, places):
+    """Copy trees to `new`, in place of their old numbers."""
     for i in range(trees.size):
         trees[i] = _move(old, new, used, levels, np.int64(trees[i]), places)
 
@@ -258,11 +259,10 @@ def _move_all(old, new, used, levels, trees, places):
 class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
-    Others who work beside the warps of a block have clocks too, behind those: the tensor cores of each warpgroup, whose
-    time is how many products are done; and the launch before, whose time is 1 when it has ended.
+    Units that work with the warps of a block have clocks too, behind the warps': the tensor cores of each warpgroup,
+    whose time is the number of finished products, and the previous launch, whose time is 1 when it has ended.
 
-    Where even MAX_NODES do not hold them, every warp counts as knowing all others: no race is reported that might
-    not be one.
+    Where even MAX_NODES do not suffice, every warp counts as knowing all others, so that no false race is reported.
     """
 
     def __init__(self, blocks: int, warps_per_block: int, others_per_block: int = 0):
@@ -273,48 +273,49 @@ class Clocks:
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
         tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
-        self.spare = 2 * (tree + self.levels + 1)  # what one step may take
+        self.spare = 2 * (tree + self.levels + 1)  # nodes that one step may use
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
         self.passed_on = np.full(
             (warps, MOMENTS), ALL_LANES
-        )  # the lanes that passed_on on what they did, at a time: a ring
-        self.lanes_known_until = np.zeros(
-            warps, np.int32
-        )  # until when a warp's lanes know what others of its lanes did
+        )  # a ring: the lanes that passed on what they did at a time
+        self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
         self.clocks = np.zeros((2, warps), np.int32)
-        self.left: dict[int, tuple] = {}
+        self.element_clocks: dict[int, tuple] = {}
         if len(self.nodes) > MAX_NODES:
             self._give_up()
 
-    def exchange(self, w, array, flat, lanes, changed, learns):
-        """An atomic that changes an element passes on what its warp knows; one whose result is used learns what the
-        warps before it passed_on on there. What one who changes nothing knows, nobody can learn of.
+    def exchange(self, w, array, flat, lanes, changed, result_used):
+        """Note an atomic: pass on what its warp knows if it changes an element, and learn if its result is used.
+
+        Nothing can be learned from an atomic that changes nothing.
         """
         if not self.times.size:
             return
-        _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
-        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.per_block)
+        _, element_clocks = self.element_clocks.setdefault(
+            id(array.data), (array.data, np.zeros((2, array.data.size), np.int32))
+        )
+        self._run(_exchange, element_clocks, flat, lanes, changed, result_used, w.warps, self.per_block)
 
     def barrier_clocks(self, owner, count) -> np.ndarray:
-        """Clocks of so many barriers, for `pass_on` and `learn`; `forget_barriers` of the same owner ends them."""
+        """Return `count` clocks of barriers, for `pass_on` and `learn`, until `forget_barriers(owner)`."""
         clocks = np.zeros((2, count), np.int32)
-        self.left[id(clocks)] = owner, clocks
+        self.element_clocks[id(clocks)] = owner, clocks
         return clocks
 
     def pass_on(self, w, clocks, flat, lanes):
-        """What the warps of these lanes know is known at the barriers `flat`."""
+        """Pass what the warps of these lanes know to the barriers `flat`."""
         if self.times.size:
             self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
-        """The warps of these lanes learn what is known at the barriers `flat`."""
+        """Let the warps of these lanes learn what is known at the barriers `flat`."""
         if self.times.size:
             self._run(_exchange, clocks, flat, lanes, ~w.all_lanes, True, w.warps, self.per_block)
 
     def heard_from_other_warp(self, block, thread, other_block, other_thread) -> bool:
-        """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
+        """Return whether the thread's warp heard, by an atomic, from the other block, but not from the other's warp."""
         if not self.times.size:
             return False
         known = np.int64(self.clocks[KNOWN, block * self.per_block + thread // WARP_LANES])
@@ -323,73 +324,75 @@ class Clocks:
         return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
 
     def block_knows(self, block, other_block, warp, time) -> bool:
-        """Has some warp of the block learned what a warp of the other block did before this time?"""
+        """Return whether some warp of the block knows what a warp of another block did before a time."""
         known = self.clocks[KNOWN, self.of(block, np.arange(self.warps_per_block))]
         other = self.of(other_block, warp)
         return any(time_of(self.nodes, self.levels, np.int64(tree), other) >= time for tree in known)
 
     def knows_block_began(self, block, warp, other_block) -> bool:
-        """Has a warp lanes_known_until anything of another block, so that this has begun?"""
+        """Return whether a warp has heard anything of another block, so that this has begun."""
         known, first = np.int64(self.clocks[KNOWN, self.of(block, warp)]), self.of(other_block, 0)
         others = range(first, first + self.warps_per_block)
         return any(time_of(self.nodes, self.levels, known, other) > 0 for other in others)
 
     def of(self, block, number):
-        """The clock of a warp of a block, by the numbers of both; behind its warps stand the others with clocks."""
+        """Return the clock of a warp of a block, or of a unit behind the block's warps."""
         return block * self.per_block + number
 
     def tell(self, warps, cores):
-        """These tensor cores begin what a warp each has asked for: they know what it knows."""
+        """Pass what each warp knows to the tensor cores that begin its products."""
         if self.times.size:
             self._run(_pass_to_cores, warps, cores)
 
     def note_done(self, cores, done):
-        """These tensor cores are done with so many products."""
+        """Set how many products these tensor cores have finished."""
         if self.times.size:
             self.times[cores] = done
 
     def hear(self, warps, others, times):
-        """These warps learn how far some that work beside them are."""
+        """Let these warps learn how far other units are."""
         if self.times.size:
             self._run(_learn_times, warps, others, times)
 
     def know_times(self, warps, others, time) -> np.ndarray:
-        """Whether each of these warps has learned that another is as far as this time, or a time each."""
+        """Return for each of these warps whether it knows that another is as far as `time`."""
         trees = self.clocks[KNOWN, warps].astype(np.int64)
         return np.array([time_of(self.nodes, self.levels, *pair) for pair in zip(trees, others)]) >= time
 
     def forget(self, array):
-        """The array is gone, and what atomics left at its elements."""
-        self.left.pop(id(array.data), None)
+        """Drop the clocks of an array's elements."""
+        self.element_clocks.pop(id(array.data), None)
 
     def forget_barriers(self, owner):
-        """The barriers of this owner are gone."""
-        self.left = {key: (of, clocks) for key, (of, clocks) in self.left.items() if of is not owner}
+        """Drop the clocks of this owner's barriers."""
+        kept = {key: entry for key, entry in self.element_clocks.items() if entry[0] is not owner}
+        self.element_clocks = kept
 
     def share(self, blocks):
-        """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
+        """Let the warps of each of these blocks learn, at a barrier, all that any of them knows."""
         self.meet(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
 
     def meet(self, groups):
-        """The warps of each row of `groups`, by their clocks, learn all that any of them knows."""
+        """Let the warps of each row of `groups` (clock numbers) learn all that any of them knows."""
         if self.times.size:
             self._run(_share, groups)
 
     def note_collective(self, w, active):
-        """The lanes of `active` meet in a collective: what they did before, any of their warp passes on.
+        """Note that the lanes of `active` meet in a collective: any of the warp passes on what they did before.
 
-        Only a `syncwarp` orders what they do for one another. But all have come this far, and an arrival behind that is
-        a later instruction of the warp: so a thread may give back a tile that `mma` has taken from all lanes.
+        Only a `syncwarp` orders their accesses for one another. But all have come this far, and an arrival after it is
+        a later instruction of the warp: so a thread may release a tile that `mma` has read in all lanes.
         """
         if self.times.size:
             _note_collective(self.times, self.passed_on, active, w.warps, self.per_block)
 
     def publish(self, w, mask):
-        """`threadfence`: what a warp knows, it may pass on to other blocks."""
+        """Note a `threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
             self._run(_publish, w.active(mask), w.warps, self.per_block)
 
     def _run(self, step, *arguments):
+        """Run a compiled step, collecting nodes as often as space runs out."""
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
             state = (
@@ -399,7 +402,7 @@ class Clocks:
                 self.spare,
                 self.times,
                 self.passed_on,
-                self.lanes_known_until,
+                self.synced_until,
                 self.clocks,
             )
             begin = step(*state, *arguments, begin)
@@ -407,10 +410,10 @@ class Clocks:
                 self._collect()
 
     def _collect(self):
-        """Keeps the trees that are in use, in twice the space if they fill half of it."""
+        """Keep only the trees in use, in twice the space if they fill half of it."""
         old, self.used = self.nodes, np.ones(1, np.int64)
         new, places = np.zeros_like(old), np.zeros(len(old), np.int32)
-        for trees in (self.clocks, *(left for _, left in self.left.values())):
+        for trees in (self.clocks, *(clocks for _, clocks in self.element_clocks.values())):
             _move_all(old, new, self.used, self.levels, trees.reshape(-1), places)
         if self.used[0] + self.spare > len(new) // 2:
             if 2 * len(new) > MAX_NODES:
@@ -420,7 +423,8 @@ class Clocks:
         self.nodes = new
 
     def _give_up(self):
+        """Let every warp count as knowing all others."""
         self.levels = 0
         self.nodes = np.full((1, WIDTH), np.iinfo(np.int32).max, np.int32)
-        self.lanes_known_until[:] = np.iinfo(np.int32).max
+        self.synced_until[:] = np.iinfo(np.int32).max
         self.clocks[:] = EMPTY

@@ -1,9 +1,9 @@
-"""A kernel that begins early touches no global memory before it has waited for the launch before it.
+"""Early launches: no access to global memory before the wait for the previous launch.
 
-That launch may still read and write there, and which launch it will be nobody can tell from the kernel. So every
-access counts, also to an array that no other kernel of the program writes: what a kernel may do before the wait is to
-set up shared memory and barriers, and to have tensor maps fetched. One thread may wait for others, who meet it behind
-that. (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
+The previous launch may still read and write there, and the kernel does not say which launch that is. So every access
+counts, also to an array that no other kernel of the program writes. Before the wait a kernel may set up shared memory
+and barriers, and prefetch tensor maps. One thread may wait for others, which then meet it at a barrier. (CUDA C++
+Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ CURE = "Call `ptx.launch_wait()` in every thread before the first access to glob
 
 
 class WaitState:
-    """The lanes of a warp set that know that the launch before has ended."""
+    """The lanes of a warp set that know that the previous launch has ended."""
 
     def __init__(self, w):
         self.lanes = ~w.all_lanes
         self.clocks = w.launch.clocks.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
-        self.stamps = np.full((len(w.warps), WARP_LANES), np.iinfo(np.int64).max)  # each lane's own, when it waited
-        self.since = np.full(len(w.warps), -1)  # how often a warp had heard of its block when some lanes had waited
+        self.stamps = np.full((len(w.warps), WARP_LANES), np.iinfo(np.int64).max)  # of each lane, when it waited
+        self.since = np.full(len(w.warps), -1)  # `_count_meetings` of each warp, when some of its lanes waited
 
 
 def _waited(w) -> WaitState:
@@ -29,18 +29,18 @@ def _waited(w) -> WaitState:
 
 
 def _count_meetings(w, waited):
-    """A number for each warp that grows whenever its block meets, or all of its lanes hear of what some of them did."""
-    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.lanes_known_until[waited.clocks]
+    """Return a number per warp that grows with each barrier of its block or of all of its lanes."""
+    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.synced_until[waited.clocks]
 
 
 def _warp_barriers(w):
-    """For each lane of each warp, how many barriers of the warp it knows each other lane to have passed."""
+    """Return for each lane of each warp how many warp barriers it knows each other lane to have passed."""
     whole = np.broadcast_to(w.warp_epochs[:, None, None], (len(w.warps), WARP_LANES, WARP_LANES))
     return w.lane_epochs if w.lane_epochs.size else whole
 
 
 def note_wait(w, mask):
-    """`launch_wait` by the lanes of `mask`."""
+    """Note a `launch_wait` by the lanes of `mask`."""
     if not w.launch.early:
         return
     waited, lanes = _waited(w), w.active(mask)
@@ -55,7 +55,7 @@ def note_wait(w, mask):
 
 
 def check_accesses(w, site_number, array, lanes, flat=None):
-    """These lanes touch a global array: the elements `flat`, or boxes of it."""
+    """Check that these lanes may access a global array: the elements `flat`, or boxes of it."""
     waited = _waited(w)
     if (lanes & ~waited.lanes).any():
         _update(w)
@@ -65,16 +65,17 @@ def check_accesses(w, site_number, array, lanes, flat=None):
 
 
 def _update(w):
-    """Notes the warps that know of another's wait, and the lanes that have met some of theirs which waited."""
+    """Add the lanes that have learned of a wait by others."""
     waited, clocks = _waited(w), w.launch.clocks
     if clocks.times.size:
         before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        told = clocks.know_times(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
+        is_told = clocks.know_times(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
         met = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
-        waited.lanes |= told.take(w.row) | met[w.row, w.lane]
+        waited.lanes |= is_told.take(w.row) | met[w.row, w.lane]
 
 
 def _note(w, site_number, array, missing, flat):
+    """Note a finding: the lanes of `missing` access the array too early."""
     log = w.launch.log
     site = log.launch.sites[site_number]
     key = ("early", site.line, site.column, site.kind)
@@ -86,17 +87,10 @@ def _note(w, site_number, array, missing, flat):
         index = array.position(array.c_order(int(flat[lane])))
         what = f"{array.name}[{', '.join(map(str, index))}]"
     does = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
+    message = (
+        f"Line {site.line}: {log.name(who)} {does} {what} while the launch before this one may still be at work "
+        f"there, for the kernel begins early. {CURE}"
+    )
     log.add(
-        key,
-        int(missing.sum()),
-        kind="early",
-        message=(
-            f"Line {site.line}: {log.name(who)} {does} {what} while the launch before this one may still be at work "
-            f"there, for the kernel begins early. {CURE}"
-        ),
-        remedy=CURE,
-        site=site,
-        array=array.name,
-        index=index,
-        threads=(who,),
+        key, int(missing.sum()), "early", message, remedy=CURE, site=site, array=array.name, index=index, threads=(who,)
     )

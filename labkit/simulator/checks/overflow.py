@@ -1,26 +1,26 @@
-"""Who touched an element beside those for whom its cell has room, in kernels whose warps learn of some others alone.
+"""Accesses to an element that its cell has no room for, in kernels whose warps learn of only some others.
 
-Where barriers alone order accesses, the few in a cell stand for all. An atomic may tell of those and not of others,
-so that each must be kept until a later one has learned of it. They stand in lists, an entry each; a cell has the
+Where barriers alone order accesses, the few parties of a cell stand for all. An atomic may tell of these and not of
+others, so each must be kept until a later one has learned of it. They are entries of linked lists; a cell holds the
 first of its list.
 """
 
 import numpy as np
 from numba import njit
 
-KIND, BLOCK, THREAD, EPOCH, TIME, SITE, NEXT, LENGTH = range(8)  # the first of a list has its length
+KIND, BLOCK, THREAD, EPOCH, TIME, SITE, NEXT, LENGTH = range(8)  # the first entry of a list has its length
 FIELDS = 8
 NONE = -1  # the end of a list
-MAX_ENTRIES = 2**21  # 64 MB; beyond that those who do not fit in a cell are forgotten
+MAX_ENTRIES = 2**21  # 64 MB; beyond that, accesses that do not fit in a cell are forgotten
 MAX_LENGTH = 64  # of a list, likewise
 
-# Row 0 of the entries holds how many rows have been used, and the first of the list of those that are free again.
+# Row 0 of the entries holds the number of rows used, and the first row of the list of free ones.
 USED, FREE = range(2)
 
 
 @njit(cache=True)
 def add(entries, first, length, kind, block, thread, epoch, time, site):
-    """Puts an entry before the list of this length that begins at `first`; returns where the list begins now."""
+    """Put an entry before the list of this length that begins at `first`; return where the list begins now."""
     at = entries[0, FREE]
     if at != NONE:
         entries[0, FREE] = entries[at, NEXT]
@@ -37,7 +37,7 @@ def add(entries, first, length, kind, block, thread, epoch, time, site):
 
 @njit(cache=True)
 def remove(entries, first, before, at):
-    """Takes an entry out of the list that begins at `first`; returns where the list begins now."""
+    """Take an entry out of the list that begins at `first`; return where the list begins now."""
     after = entries[at, NEXT]
     entries[at, NEXT] = entries[0, FREE]
     entries[0, FREE] = at
@@ -63,12 +63,12 @@ class Overflow:
         self.entries[0, USED], self.entries[0, FREE] = 1, NONE
 
     def make_room(self, count: int):
-        """Makes sure that so many more can be kept, if they may be."""
+        """Make room for this many more entries, up to the limit."""
         size = len(self.entries)
         if self.is_kept and self.entries[0, USED] + count > size < MAX_ENTRIES:
             more = max(size, count)
             self.entries = np.concatenate([self.entries, np.zeros((more, FIELDS), np.int32)])
 
     def free(self, firsts):
-        """The lists that begin there are needed no more."""
+        """Free the lists that begin at `firsts`."""
         _free_all(self.entries, firsts)

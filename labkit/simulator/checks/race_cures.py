@@ -1,6 +1,4 @@
-"""Why accesses race and how to fix that, in a learner's words: from where the two stand in the source, and whose they
-are.
-"""
+"""Why accesses race and how to fix it, in a learner's words, from their lines in the source."""
 
 import ast
 from dataclasses import dataclass
@@ -14,11 +12,20 @@ LOOPS = (ast.For, ast.While)
 
 @dataclass(frozen=True)
 class Race:
-    """Two accesses by different threads: that at `site`, and the one before it at `other`.
+    """Two accesses by different threads: the one at `site`, and the earlier one at `other`.
 
-    `lockstep`: did all warps run side by side? `across`: are the threads in different blocks? `told`: did the later
-    one hear from the other's block by an atomic? `missing`: what `races` says that is missing between the two.
-    `copied`: is the other access an asynchronous copy, which is done as soon as its thread has waited for it?
+    Attributes
+    ----------
+    lockstep
+        Whether all warps ran as one set.
+    across
+        Whether the threads are in different blocks.
+    told
+        Whether the later thread heard from the other's block by an atomic.
+    missing
+        What is missing between the two, a constant of `races`.
+    is_copied
+        Whether the other access is an asynchronous copy, done as soon as its thread has waited for it.
     """
 
     kernel: ast.FunctionDef
@@ -33,7 +40,7 @@ class Race:
 
     @property
     def in_next_iteration(self) -> bool:
-        """Does the later access belong to the next round of a loop around both?"""
+        """Whether the later access belongs to the next iteration of a loop around both."""
         site, other = self.site, self.other
         backwards = site.line < other.line
         if site.line == other.line:  # a statement reads before it writes
@@ -42,7 +49,7 @@ class Race:
 
     @property
     def spin(self) -> Site | None:
-        """A read in the condition of a loop that waits for another thread, if one of the accesses is that."""
+        """The read in the condition of a loop that waits for another thread, if one of the accesses is that."""
         tests = [n.test for n in ast.walk(self.kernel) if isinstance(n, ast.While) and is_spin(n)]
         places = {_place(n) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
         both = (self.site, self.other)
@@ -51,7 +58,7 @@ class Race:
 
     @property
     def how(self) -> str:
-        """Why the one may come before the other or behind it, as the middle of a sentence."""
+        """Why either access may come first, as the middle of a sentence."""
         if self.missing == WARP:
             return "and what another thread of its warp told in between does not speak for it"
         if self.missing == FENCE:
@@ -59,6 +66,7 @@ class Race:
         return "with nothing to say which comes first"
 
     def cure(self) -> str:
+        """Return a sentence that says how to fix the race."""
         site, other = self.site, self.other
         parted = site.line == other.line and site.kind != other.kind and site.text != other.text
         if self.spin:
@@ -113,40 +121,42 @@ class Race:
         )
 
     def _telling_atomic(self) -> Site | None:
-        """The atomic between the two lines that tells the other's block's work to other blocks."""
+        """Return the atomic between the two lines that tells other blocks of the earlier access."""
         between = [s for s in self.sites if s.kind == "atomic" and self.other.line < s.line < self.site.line]
         return min(between, key=lambda s: s.line) if self.told and between else None
 
     def _barrier(self) -> str | None:
-        """The barrier at which the two threads could meet, as the kernel would write it."""
+        """Return the barrier at which the two threads could meet, as the kernel would write it."""
         if not self.across:
             return "`cuda.syncthreads()`"
         calls = (n for n in ast.walk(self.kernel) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
         return next((f"`{ast.unparse(call)}`" for call in calls if call.func.attr == "sync"), None)
 
     def _outside_branch(self, *near: Site) -> str:
-        """That a barrier near these accesses stands outside of the `if` which holds one of the two lines alone."""
+        """Return a clause for a barrier that must be outside the `if` around only one of the two lines."""
         for node in ast.walk(self._enclosing(LOOPS) or self.kernel):
             if isinstance(node, ast.If):
-                held = {line for line in (self.site.line, self.other.line) if _contains_line(node, line)}
-                if len(held) == 1 and held <= {s.line for s in near}:
+                inside = {line for line in (self.site.line, self.other.line) if _contains_line(node, line)}
+                if len(inside) == 1 and inside <= {s.line for s in near}:
                     return f", outside of the `if` in line {node.lineno}"
         return ""
 
     def _enclosing(self, kinds):
-        """The innermost statement of these kinds around both accesses."""
+        """Return the innermost statement of these kinds around both accesses."""
         lines = (self.site.line, self.other.line)
-        around = [
+        enclosing = [
             n for n in ast.walk(self.kernel) if isinstance(n, kinds) and all(_contains_line(n, line) for line in lines)
         ]
-        return max(around, key=lambda n: n.lineno) if around else None
+        return max(enclosing, key=lambda n: n.lineno) if enclosing else None
 
 
 def _contains_line(node, line):
+    """Return whether a statement contains a line."""
     return node.lineno <= line <= node.end_lineno
 
 
 def _place(node):
+    """Return the line and column of a node."""
     return node.lineno, node.col_offset
 
 

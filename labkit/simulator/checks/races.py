@@ -1,13 +1,12 @@
-"""Who touched each element last: a shadow of memory, by which races and uninitialised reads are found.
+"""Race detection: whether one of two accesses to an element happens before the other.
 
-Two accesses are ordered when one happens before the other: the same thread; a barrier of the whole grid or of the
-block between them (epochs count a block's barriers, the fast path); a `syncwarp` between threads of one warp; or an
-atomic by which one warp changed something after its access and another warp found that out before its own (`clocks`,
-kept only for kernels that use what an atomic returns). Such an atomic tells what its own thread did, and what others of
-its warp did before they met (`clocks.is_passed`). Between blocks such an atomic counts only behind a
-`threadfence`: without it the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
-functions), unless it is an atomic on the same element. The order of the run is the one that is judged: had a warp found
-an atomic's element as it was before, it might have known less.
+Two accesses are ordered by the same thread, by a barrier of the whole grid or of the block (epochs count a block's
+barriers, the fast path), or by a `syncwarp` between threads of one warp. Or one warp changed something by an atomic
+after its access, and the other warp found that out before its own (`clocks`, kept only for kernels that use what an
+atomic returns). Such an atomic speaks for its own thread, and for others of its warp up to where they met
+(`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on the same
+element: without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
+functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know less.
 """
 
 from collections import namedtuple
@@ -44,49 +43,51 @@ from labkit.simulator.checks.cells import (
 from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
-# What is missing between two accesses that race: only a `threadfence`; only that the other's warp meets before one of
-# its threads tells of what they did; or more.
+# What is missing between two accesses that race: a `threadfence`; a warp barrier before one thread of the other's warp
+# tells of what all did; or any order at all.
 NOTHING, FENCE, WARP, UNORDERED = range(4)
 
 # A race: element, block, thread; the other's block, thread, site; what is missing.
 RACE_FIELDS = 7
 
-# What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed_on, and that of
-# the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
-# (empty until a barrier of part of a warp); the warps' clocks, and which lanes passed_on on what; the entries of the
-# overflow; and whether they are made because of what an atomic found.
+# What orders the accesses of a warp set. `warps`: as `WarpSet.warps`. `epochs`: barriers passed, per slot of the chunk.
+# `grid_epoch`: the epoch of the last grid barrier. `warp_epochs`: warp barriers passed, per warp. `lane_epochs`: what
+# each lane knows of those of each other lane of its warp; empty until a barrier of part of a warp. `per_block` to
+# `clocks`: the fields of `Clocks`. `overflow`: the entries of `Overflow`. `is_after_atomic`: the access depends on what
+# an atomic returned.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed_on lanes_known_until clocks overflow is_after_atomic",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed_on synced_until clocks "
+    "overflow is_after_atomic",
 )
 
 
 def current_order(w, site) -> Order:
-    """What orders the accesses of the warp set at a site now."""
+    """Return what orders the accesses of the warp set at a site now."""
     chunk, launch = w.chunk, w.chunk.launch
     clocks, overflow = launch.clocks, launch.overflow
     overflow.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.passed_on, clocks.lanes_known_until, clocks.clocks, overflow.entries,
+        clocks.nodes, clocks.times, clocks.passed_on, clocks.synced_until, clocks.clocks, overflow.entries,
         site in launch.program.after_atomics,
     )  # fmt: skip
 
 
 def snapshot(order: Order) -> Order:
-    """The order as it is now, for later, where blocks and whole warps alone have met at barriers."""
+    """Copy the parts of the order that later barriers of blocks and whole warps change."""
     return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
 def combine_units(parts) -> tuple[int, int, int]:
-    """What `watch_loads` or `watch_atomics` say of an instruction that said it of each unit of its elements."""
+    """Combine what `watch_loads` or `watch_atomics` returned for each unit of the elements."""
     found, unwritten, first = zip(*parts)
     return max(found), max(unwritten), max(first)
 
 
 @njit(cache=True)
 def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
-    """The first party from `first` to `last` that the same thread or a barrier does not order before; -1 for none.
+    """Return the first party from `first` to `last` that neither the thread nor a barrier orders before; -1 if none.
 
     The barriers are those of the grid, the block and whole warps: the fast path, which every access takes.
     """
@@ -107,14 +108,14 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
 
 @njit(cache=True)
 def _known_until(order, which, block, thread, other):
-    """Until when this thread's warp has learned through atomics of what another did."""
+    """Return the time until which this thread's warp has learned, through atomics, what another did."""
     tree = np.int64(order.clocks[which, block * order.per_block + thread // WARP_LANES])
     return time_of(order.nodes, order.levels, tree, other)
 
 
 @njit(cache=True)
 def _missing(order, block, thread, then_block, then_thread, then_time):
-    """What this thread's warp lacks to have learned through atomics of what one of another warp did at `then_time`."""
+    """Return what this thread's warp lacks to know, through atomics, an access by another warp at `then_time`."""
     if order.times.shape[0] == 0:
         return UNORDERED
     other = then_block * order.per_block + then_thread // WARP_LANES
@@ -130,6 +131,7 @@ def _missing(order, block, thread, then_block, then_thread, then_time):
 
 @njit(cache=True)
 def _separation(block, thread, other_block, other_thread):
+    """Return 2 for threads of different blocks, 1 for different warps, 0 for one warp."""
     if block != other_block:
         return 2
     return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
@@ -137,16 +139,16 @@ def _separation(block, thread, other_block, other_thread):
 
 @njit(cache=True)
 def _lane_knows(order, block, thread, then_time):
-    """Has this thread's warp learned, by an atomic or a barrier, of what another of its lanes did at `then_time`?"""
+    """Return whether the thread's warp has learned what another of its lanes did at `then_time`."""
     return (
-        order.lanes_known_until.shape[0] > 0
-        and order.lanes_known_until[block * order.per_block + thread // WARP_LANES] > then_time
+        order.synced_until.shape[0] > 0
+        and order.synced_until[block * order.per_block + thread // WARP_LANES] > then_time
     )
 
 
 @njit(cache=True)
 def _unordered(order, row, cell, first, last, block, thread, epoch):
-    """As `_unsettled`, by barriers of part of a warp and by atomics as well; FIELDS times what is missing is added."""
+    """Return as `_unsettled`, with barriers of part of a warp and atomics; FIELDS times what is missing is added."""
     parts = order.lane_epochs.shape[0] > 0
     warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
     for party in range(first, last + 1, PARTY):
@@ -170,10 +172,10 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
 
 @njit(cache=True)
 def _ordered_on_element(order, cell, block, thread, then_block, then_thread, then_time):
-    """Did an atomic of this block find out that the other's here is done, and is that why this access is made?
+    """Return whether an atomic of this block found the other's atomic done, and this access depends on it.
 
-    Atomics on one element are done in one order: what stands behind one stands behind those before it, without a fence.
-    (PTX ISA, "Causality Order": what is observed before an operation comes before all that follows this.)
+    Atomics on one element are done in one order: what follows one also follows those before it, without a fence. (PTX
+    ISA, "Causality Order": what is observed before an operation comes before all that follows it.)
     """
     same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
     if same_warp or not order.is_after_atomic or cell[A_BLOCK] != block or order.times.shape[0] == 0:
@@ -184,7 +186,7 @@ def _ordered_on_element(order, cell, block, thread, then_block, then_thread, the
 
 @njit(cache=True)
 def _unordered_in_overflow(order, cell, kind, block, thread):
-    """The entry of an access by another warp that nothing orders before this one; none where it is NONE."""
+    """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
     entries, at = order.overflow, cell[OVERFLOW]
     while at != overflow_lists.NONE:
         e = entries[at]
@@ -200,7 +202,7 @@ def _unordered_in_overflow(order, cell, kind, block, thread):
 
 @njit(cache=True)
 def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
-    """Keeps an access for which the cell has no room; who is known to the thread that comes now, stands behind it."""
+    """Keep an access that the cell has no room for, in place of those that the current thread knows."""
     is_own = then_block == block and then_thread == thread
     if then_epoch < order.grid_epoch:
         return
@@ -239,7 +241,7 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
 
 @njit(cache=True)
 def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
-    """Keeps whom `note_party` is about to forget."""
+    """Keep the party that `note_party` is about to drop."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
     high, other, far = low + PARTY, low + 2 * PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
@@ -265,7 +267,7 @@ def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site
 
 @njit(cache=True)
 def _forget_overflow(order, cell, kind):
-    """The overflow of a kind matters no more."""
+    """Drop the entries of a kind."""
     at, before, length = cell[OVERFLOW], overflow_lists.NONE, 0
     while at != overflow_lists.NONE:
         after = order.overflow[at, overflow_lists.NEXT]
@@ -281,7 +283,7 @@ def _forget_overflow(order, cell, kind):
 
 @njit(cache=True)
 def _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing):
-    """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
+    """Keep one race of an instruction: rather between blocks than warps, rather between warps than lanes."""
     separation = _separation(block, thread, other_block, other_thread)
     if found == 0 or separation > _separation(race[1], race[2], race[3], race[4]):
         race[0], race[5], race[6] = element, site, missing
@@ -290,7 +292,7 @@ def _keep_race(race, found, element, block, thread, other_block, other_thread, s
 
 @njit(cache=True)
 def _warp_state(order, row):
-    """The lanes of a warp, its block and first thread, how often block and warp have met (-1 for parts), its time."""
+    """Return a warp's lanes, block and first thread, the epochs of block and warp (-1 for parts), and its time."""
     start, stop, block, thread0, slot, _ = order.warps[row]
     warp_epoch = np.int64(-1) if order.lane_epochs.shape[0] else order.warp_epochs[row]
     time = order.times[block * order.per_block + thread0 // WARP_LANES] if order.times.shape[0] else np.int32(0)
@@ -299,7 +301,7 @@ def _warp_state(order, row):
 
 @njit(cache=True)
 def _note_race(order, row, cell, first, last, who, element, found, race):
-    """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
+    """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered."""
     block, thread, epoch, _ = who
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
@@ -321,12 +323,19 @@ def _note_race(order, row, cell, first, last, who, element, found, race):
 
 
 @njit(cache=True)
-def watch_loads(flat, mask, order, site, shadow, race):
-    """Checks the reads of one instruction against earlier writes.
+def _check(order, row, cell, first, last, who, element, found, race):
+    """Check an access against the parties from `first` to `last`; keep a race and return 1, or return 0."""
+    party = _unsettled(cell, first, last, order.grid_epoch, *who)
+    return _note_race(order, row, cell, party, last, who, element, found, race) if party >= 0 else 0
 
-    Returns (races, reads of elements that nobody wrote, the first such lane).
+
+@njit(cache=True)
+def watch_loads(flat, mask, order, site, shadow, race):
+    """Check the reads of one instruction against earlier writes.
+
+    Returns (races, reads of elements that no thread wrote, the first lane of those).
     """
-    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
+    found, unwritten, first, lane_epochs = 0, 0, -1, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         previous = -1
@@ -341,9 +350,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
             cell = shadow[flat[lane]]
             previous = -1
             if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
-                if party >= 0:
-                    found += _note_race(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
+                found += _check(order, row, cell, A_LOW, A_OTHER, who, flat[lane], found, race)
             elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
@@ -352,9 +359,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
                         first = lane
                     unwritten += 1
                 else:
-                    party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, *who)
-                    if party >= 0:
-                        found += _note_race(order, row, cell, party, W_THREAD, who, flat[lane], found, race)
+                    found += _check(order, row, cell, W_THREAD, W_THREAD, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_overflow(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
@@ -364,14 +369,13 @@ def watch_loads(flat, mask, order, site, shadow, race):
 
 @njit(cache=True)
 def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow, race):
-    """Checks the writes of one instruction; returns the number of races.
+    """Check the writes of one instruction; return the number of races.
 
-    Two writes of one value are no race, while a write races with a read whatever its value: with other data
-    it would differ. `unchanged` marks lanes whose value was in memory already, `landed` those whose value
-    is there after the instruction. A cell holds `instruction`, which is even, or
-    the next number if one of the instruction's values did not land there.
+    Two writes of one value do not race. A write and a read race whatever the value: other data would change it.
+    `unchanged` has the lanes whose value was in memory already, `landed` those whose value is there afterwards. A cell
+    holds `instruction`, which is even, or the next number if one of the instruction's values did not land there.
     """
-    found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
+    found, lane_epochs = 0, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
@@ -384,19 +388,13 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
-                if party >= 0:
-                    found += _note_race(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
+                found += _check(order, row, cell, W_THREAD, V_THREAD, who, flat[lane], found, race)
                 cell[V_THREAD] = NO_THREAD
             elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
-                note_same_value(cell, grid_epoch, block)
+                note_same_value(cell, order.grid_epoch, block)
             if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
-                if party >= 0:
-                    found += _note_race(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
-            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
-            if party >= 0:
-                found += _note_race(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+                found += _check(order, row, cell, A_LOW, A_OTHER, who, flat[lane], found, race)
+            found += _check(order, row, cell, R_LOW, R_OTHER, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             note_write(cell, block, epoch, thread, stamp, time, site)
             cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
@@ -408,7 +406,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
 
 @njit(cache=True)
 def note_arrivals(flat, mask, order, site, shadow):
-    """The writes that an instruction began earlier, and that were checked then, are done now."""
+    """Note that writes which an instruction began earlier, and which were checked then, are done now."""
     lane_epochs = order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
@@ -420,12 +418,12 @@ def note_arrivals(flat, mask, order, site, shadow):
 
 @njit(cache=True)
 def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
-    """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
+    """Check atomics against plain accesses; return as `watch_loads`.
 
-    A guess is a read whose value a compare-and-swap then checks by itself: plain writes alone may spoil it, and it
-    is not kept, as the compare-and-swap will be.
+    A guess is a read whose value a compare-and-swap then checks by itself. Only plain writes can spoil it, and it is
+    not kept, since the compare-and-swap will be.
     """
-    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
+    found, unwritten, first, lane_epochs = 0, 0, -1, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
@@ -439,14 +437,10 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
                     first = lane
                 unwritten += 1
             else:
-                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
-                if party >= 0:
-                    found += _note_race(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
+                found += _check(order, row, cell, W_THREAD, V_THREAD, who, flat[lane], found, race)
             if is_guess:
                 continue
-            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
-            if party >= 0:
-                found += _note_race(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+            found += _check(order, row, cell, R_LOW, R_OTHER, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_overflow(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)

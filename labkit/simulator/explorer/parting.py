@@ -1,4 +1,4 @@
-"""Where two runs of one launch part ways: the access that first finds another value, and the write behind that."""
+"""The point where two runs of one launch differ: the first access that finds another value, and the write behind it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from labkit.simulator.explorer.interleaving import Turn
 class Parting:
     """`turn` (of the first run) finds other values in the cell than in the second run, because of `write`.
 
-    `positions`: the turn's in both runs. Where all accesses read the same, `turn` and `write` are the cell's last
+    `positions` are the turn's in both runs. Where all accesses read the same, `turn` and `write` are the cell's last
     writes in the two runs, and `values` what they leave.
     """
 
@@ -23,17 +23,17 @@ class Parting:
 
 
 def find_parting(first: Races, second: Races) -> Parting | None:
-    """The first access of `first` that finds another value in `second`; None if all find and leave the same."""
-    there = {who: k for k, who in enumerate(second.ids)}
-    for here, turn in enumerate(first.turns):
-        at = there.get(first.ids[here])
-        if at is None or not turn.reads:
+    """Return the first access of `first` that finds another value in `second`; None if the runs are equal."""
+    second_positions = {who: k for k, who in enumerate(second.ids)}
+    for position, turn in enumerate(first.turns):
+        other_position = second_positions.get(first.ids[position])
+        if other_position is None or not turn.reads:
             continue
-        found = dict(zip(second.turns[at].cells, second.turns[at].found))
+        found = dict(zip(second.turns[other_position].cells, second.turns[other_position].found))
         for cell, value in zip(turn.cells, turn.found):
             if cell in found and not _equal(value, found[cell]):
-                write = _write_behind(first, here, second, at, cell)
-                return Parting(cell, turn, write, (here, at), (value, found[cell]))
+                write = _write_behind(first, position, second, other_position, cell)
+                return Parting(cell, turn, write, (position, other_position), (value, found[cell]))
     return _last_writes(first, second)
 
 
@@ -42,30 +42,38 @@ def _equal(a, b):
 
 
 def _last_write(run, before, cell) -> int | None:
-    """Where a cell was changed last before a turn."""
+    """Return the position of the last turn before `before` that changed a cell."""
     return next((k for k in range(before - 1, -1, -1) if run.turns[k].changed and cell in run.turns[k].cells), None)
 
 
-def _write_behind(first, here, second, at, cell) -> Turn:
-    """Of the writes that the access sees in the two runs, the one that comes after it in the other run."""
+def _write_behind(first, position, second, other_position, cell) -> Turn:
+    """Return, of the writes that the access sees in the two runs, the one that comes after it in the other run."""
     writes = []
-    for run, position, other, limit in ((second, at, first, here), (first, here, second, at)):
-        k = _last_write(run, position, cell)
-        if k is not None:
-            early = run.ids[k] in other.ids[:limit]
-            writes.append((early, run.turns[k]))
+    for run, own_position, other, limit in (
+        (second, other_position, first, position),
+        (first, position, second, other_position),
+    ):
+        last = _last_write(run, own_position, cell)
+        if last is not None:
+            early = run.ids[last] in other.ids[:limit]
+            writes.append((early, run.turns[last]))
     return min(writes, key=lambda write: write[0])[1]
 
 
 def _last_writes(first, second) -> Parting | None:
-    """The first cell that the runs leave with different values, and its last writes."""
-    last = [{}, {}]
-    for run, of in zip((first, second), last):
-        for k, turn in enumerate(run.turns):
-            if turn.changed:
-                of.update((cell, (k, value)) for cell, value in zip(turn.cells, turn.values))
-    for cell in sorted(last[0].keys() & last[1].keys(), key=lambda c: last[0][c][0]):
-        (here, value), (at, other) = last[0][cell], last[1][cell]
+    """Return the first cell that the runs leave with different values, and its last writes."""
+    ours, theirs = (
+        {
+            cell: (k, value)
+            for k, turn in enumerate(run.turns)
+            if turn.changed
+            for cell, value in zip(turn.cells, turn.values)
+        }
+        for run in (first, second)
+    )
+    for cell in sorted(ours.keys() & theirs.keys(), key=lambda c: ours[c][0]):
+        (position, value), (other_position, other) = ours[cell], theirs[cell]
         if not _equal(value, other):
-            return Parting(cell, first.turns[here], second.turns[at], (here, at), (value, other))
+            positions = position, other_position
+            return Parting(cell, first.turns[position], second.turns[other_position], positions, (value, other))
     return None

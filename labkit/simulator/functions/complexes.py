@@ -5,7 +5,7 @@ import cmath
 import numpy as np
 from numba import types
 
-from labkit.simulator.functions.table import Function
+from labkit.simulator.functions.table import Function, from_numpy
 
 
 def joined(real, imaginary=None):
@@ -27,19 +27,7 @@ def _logarithm(z, base):
 
 
 _CMATH = {
-    "acos": np.arccos,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atanh": np.arctanh,
-    "cos": np.cos,
-    "exp": np.exp,
-    "isfinite": np.isfinite,
-    "isinf": np.isinf,
-    "isnan": np.isnan,
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
+    **from_numpy("acos asin asinh atan atanh cos exp isfinite isinf isnan sin sqrt tan"),
     "log": lambda z, base=None: np.log(z) if base is None else _logarithm(z, base),
 }
 FUNCTIONS = {

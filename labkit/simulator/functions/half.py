@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.simulator.functions import rounding
 from labkit.simulator.functions.rounding import INTEGER_ROUNDING, MODES
-from labkit.simulator.functions.table import Function, cases
+from labkit.simulator.functions.table import Function, cases, from_numpy
 
 # --- bfloat16 ---
 
@@ -44,23 +44,11 @@ def to_bits(value):
 # --- functions of both types ---
 
 IN_FLOAT64 = {
-    "cos": np.cos,
-    "exp": np.exp,
+    **from_numpy("cos exp exp2 log log10 log2 sin sqrt tanh ceil floor rint trunc"),
     "exp10": lambda x: np.power(10.0, x),
-    "exp2": np.exp2,
-    "log": np.log,
-    "log10": np.log10,
-    "log2": np.log2,
     "rcp": lambda x: 1 / x,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tanh": np.tanh,
     "tanh_approx": np.tanh,
-    "ceil": np.ceil,
-    "floor": np.floor,
-    "rint": np.rint,
-    "trunc": np.trunc,
 }
 COMPARED = {
     "eq": np.equal,
@@ -73,13 +61,8 @@ COMPARED = {
 ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 # the C type of CUDA's names, numba's name of it
 INTEGERS = {
-    "short": "int16",
-    "ushort": "uint16",
-    "int": "int32",
-    "uint": "uint32",
-    "ll": "int64",
-    "ull": "uint64",
-}
+    "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32", "ll": "int64", "ull": "uint64",
+}  # fmt: skip
 
 
 def _unordered(compare):

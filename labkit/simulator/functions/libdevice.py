@@ -10,7 +10,7 @@ from labkit.simulator.functions import bits, rounding, special
 from labkit.simulator.functions.arithmetic import power_by_squaring
 from labkit.simulator.functions.mathematics import OF_HALVES_TOO, OF_REALS, in_float64, remainder_and_quotient
 from labkit.simulator.functions.rounding import INTEGER_ROUNDING, MODES
-from labkit.simulator.functions.table import Function, cases
+from labkit.simulator.functions.table import Function, cases, from_numpy
 
 # --- functions that exist for float64 and, with an `f` behind the name, for float32 ---
 
@@ -81,26 +81,15 @@ IN_FLOAT64 = {
     "y1": special.y1,
 }
 IN_ITS_TYPE = {
-    "ceil": np.ceil,
-    "fabs": np.fabs,
-    "floor": np.floor,
+    **from_numpy("ceil fabs floor rint sqrt trunc"),
     "logb": logb,
     "nearbyint": np.rint,
-    "rint": np.rint,
     "round": half_away,
-    "sqrt": np.sqrt,
-    "trunc": np.trunc,
 }
 OF_TWO = {
-    "atan2": in_float64(np.arctan2),
-    "copysign": np.copysign,
+    **from_numpy("copysign fmax fmin fmod nextafter"),
+    **{name: in_float64(run) for name, run in from_numpy("atan2 hypot pow").items()},
     "fdim": positive_difference,
-    "fmax": np.fmax,
-    "fmin": np.fmin,
-    "fmod": np.fmod,
-    "hypot": in_float64(np.hypot),
-    "nextafter": np.nextafter,
-    "pow": in_float64(np.power),
     "remainder": lambda x, y: remainder_and_quotient(x, y)[0],
 }
 WITH_INTEGER = {"ldexp": np.ldexp, "powi": power_by_squaring, "scalbn": np.ldexp}
@@ -147,14 +136,8 @@ def fast_sincos(x):
 
 SINGLE = {
     "float32(float32)": {
-        "fast_cosf": in_float64(np.cos),
+        **{f"fast_{name}f": in_float64(run) for name, run in from_numpy("cos exp log10 log2 log sin tan").items()},
         "fast_exp10f": in_float64(exp10),
-        "fast_expf": in_float64(np.exp),
-        "fast_log10f": in_float64(np.log10),
-        "fast_log2f": in_float64(np.log2),
-        "fast_logf": in_float64(np.log),
-        "fast_sinf": in_float64(np.sin),
-        "fast_tanf": in_float64(np.tan),
         "frsqrt_rn": rounding.reciprocal_sqrt,
         "saturatef": saturate,
     },

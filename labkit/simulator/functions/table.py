@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from numba.core import typing
 
 from labkit.simulator import numba_types
@@ -44,6 +45,11 @@ class Function:
         if self.cases:
             return numba_types.resolve_overload(self.name, self.cases, kinds)
         return numba_types.resolve(self.typed_as, kinds)
+
+
+def from_numpy(names: str) -> dict[str, Callable]:
+    """Return NumPy's functions of these names, separated by spaces."""
+    return {name: getattr(np, name) for name in names.split()}
 
 
 def cases(*written):

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.language import OPERATORS
+from labkit.simulator.language import OPERATORS, SIGNS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
@@ -16,28 +16,15 @@ from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Member, Value, common_type, describe, is_tuple, items_of
 from labkit.trace import Finding
 
-BINARY = {
-    "Add": (operator.add, "+"),
-    "Sub": (operator.sub, "-"),
-    "Mult": (operator.mul, "*"),
-    "Div": (operator.truediv, "/"),
-    "FloorDiv": (operator.floordiv, "//"),
-    "Mod": (operator.mod, "%"),
-    "Pow": (operator.pow, "**"),
-    "LShift": (operator.lshift, "<<"),
-    "RShift": (operator.rshift, ">>"),
-    "BitAnd": (operator.and_, "&"),
-    "BitOr": (operator.or_, "|"),
-    "BitXor": (operator.xor, "^"),
-}
-COMPARE = {
-    "Lt": (operator.lt, "<"),
-    "LtE": (operator.le, "<="),
-    "Gt": (operator.gt, ">"),
-    "GtE": (operator.ge, ">="),
-    "Eq": (operator.eq, "=="),
-    "NotEq": (operator.ne, "!="),
-}
+
+def _operators(kind) -> dict:
+    """Return (function, sign) of the operators of a kind, by their node in Python's grammar."""
+    return {node: (getattr(operator, name), SIGNS[node]) for name, node in OPERATORS.items() if issubclass(node, kind)}
+
+
+UNARY = _operators(ast.unaryop)
+BINARY = {node.__name__: entry for node, entry in _operators(ast.operator).items()}
+COMPARE = {node.__name__: entry for node, entry in _operators(ast.cmpop).items()}
 RELATIONS = {ast.Is: "identical", ast.IsNot: "identical", ast.In: "contained", ast.NotIn: "contained"}
 # What numba-cuda 0.30 gives a wrong type in place: it takes the quotient of two integers for an integer there.
 NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
@@ -169,11 +156,7 @@ class Operators(Variables):
                 return self.known(not test.static, node)
             return Value(f"logical_not({test.code})", types.boolean)
         value = self.scalar(node.operand, "this sign")
-        function, sign = {
-            ast.USub: (operator.neg, "-"),
-            ast.UAdd: (operator.pos, "+"),
-            ast.Invert: (operator.invert, "~"),
-        }[type(node.op)]
+        function, sign = UNARY[type(node.op)]
         resolved = numba_types.resolve(function, (value.type,))
         if resolved is None:
             self.fail(node, f"`{sign}` does not work on {describe(value.type)}")
