@@ -1,4 +1,4 @@
-"""`simulate_in_place`: as `simulate`, but arrays hold what the kernel wrote afterwards, as they do after a launch."""
+"""`simulate_in_place`: `simulate`, after which arrays hold what the kernel wrote, as after a launch."""
 
 import inspect
 from threading import Lock
@@ -10,14 +10,14 @@ from labkit.simulator.arguments import flatten_arguments
 from labkit.simulator.run import simulate
 from labkit.trace import Trace
 
-# As on a GPU's default stream: a launch that began before another's end would write back what arrays held before that.
+# One launch at a time, as on a GPU's default stream: of two at once, the later would write back the arrays' old values.
 _launch_lock = Lock()
 
 
 def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
-    """Runs one launch in the simulator; the arguments and the options are those of `simulate`.
+    """Run one launch in the simulator; the arguments and the options are those of `simulate`.
 
-    What is wrapped as `cuda.In` stays as it is, and so does everything where a sample of the blocks ran.
+    Arguments wrapped in `cuda.In` stay as they are; after a sample of the blocks all do.
     """
     with _launch_lock:
         values = [a.value if isinstance(a, host.InOut) else a for a in args]

@@ -1,9 +1,9 @@
-"""L2, which all SMs share: it sees what their L1s let through, in the order of the warps' own clocks.
+"""L2, which all SMs share: it gets what their L1s miss, in the order of the warps' own clocks.
 
-As NVIDIA describes the A100 ("NVIDIA A100 Tensor Core GPU Architecture"), L2 may be cut into partitions. Each line has
-one for its home, and each SM is next to one, which keeps what the SM asks for of another's lines too. So what all SMs
-read lies in every partition, and there is room for less. DRAM is read in pairs of sectors, 64 bytes, as is another
-partition. Nsight Compute counts both on an H100.
+L2 may be divided into partitions, as NVIDIA describes the A100 ("NVIDIA A100 Tensor Core GPU Architecture"). Each line
+has a home partition. Each SM is next to one partition, which also keeps the lines of others that the SM requests. So a
+line that all SMs read is in every partition, and the capacity is smaller. DRAM and other partitions are read in pairs
+of sectors, 64 bytes. Nsight Compute counts both on an H100.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ from labkit.simulator.counters import L2_HITS
 from labkit.trace import SECTOR_BYTES
 
 BUFFER_ROWS = 8_000_000
-SCHEDULERS = 4  # of an SM; a warp has that of its number modulo 4 (Jia et al., "Dissecting the NVIDIA Volta", 2018)
+SCHEDULERS = 4  # per SM; a warp's is its number modulo 4 (Jia et al., "Dissecting the NVIDIA Volta", 2018)
 
 
 class L2:
-    """The cache, what waits to reach it, and what came of it."""
+    """The cache, the requests that wait to reach it, and its counts."""
 
     def __init__(self, gpu, totals):
         size_bytes = gpu.l2_bytes // gpu.l2_partitions
@@ -31,23 +31,23 @@ class L2:
         self._waiting_rows = 0
 
     def rows(self, count):
-        """Room for (clock, warp, sector, SM) of so many requests; the next call gives the same room."""
+        """Return space for (clock, warp, sector, SM) of `count` requests; the next call returns the same space."""
         if len(self._buffer) < count:
             self._buffer = np.empty((count, 4), np.int64)
         return self._buffer
 
     def send(self, rows, site, writes):
-        """One warp instruction's requests; they wait until the wave has run, or the buffer is full."""
+        """Queue one warp instruction's requests until the wave has run, or the buffer is full."""
         self._waiting.append((rows.copy(), site, writes))
         self._waiting_rows += len(rows)
         if self._waiting_rows > BUFFER_ROWS:
             self.flush()
 
     def flush(self):
-        """Lets all that waits reach the cache: by the clock of its warp, then by scheduler, then by warp.
+        """Send the queue to the cache: by the clock of its warp, then by scheduler, then by warp.
 
-        No order at one clock is right for all: on an H100 neighbouring warps that share a pair of sectors hit less
-        often than when each follows the other, and so they do here, where they belong to different schedulers.
+        No order at one clock is right for all. On an H100, neighbouring warps that share a pair of sectors hit less
+        often than when each follows the other. Here they do too, because they belong to different schedulers.
         """
         if not self._waiting:
             return
@@ -68,22 +68,22 @@ class L2:
 
     @property
     def bytes_read(self) -> int:
-        """What loads brought from DRAM."""
+        """Bytes that loads read from DRAM."""
         return self.fetched * SECTOR_BYTES
 
     @property
     def dirty_bytes(self) -> int:
-        """What was stored and is yet to be written back to DRAM."""
+        """Bytes that were stored and are not written back to DRAM yet."""
         return int(dirty_sectors(self.cache)) * SECTOR_BYTES
 
     @property
     def bytes_written(self) -> int:
-        """What was written back to DRAM, or will be."""
+        """Bytes that were written back to DRAM, or will be."""
         return self.written_back * SECTOR_BYTES + self.dirty_bytes
 
 
 class NoL2:
-    """In place of L2 where a sample of the grid runs: the blocks that it leaves out share L2 too, so none can tell."""
+    """Placeholder for L2 where a sample of the grid runs: the blocks left out share L2 too, so it has no state."""
 
     def __init__(self):
         self._buffer = np.empty((0, 4), np.int64)
@@ -94,27 +94,27 @@ class NoL2:
         return self._buffer
 
     def send(self, rows, site, writes):
-        """What the blocks ask of L2 is counted already: the sectors that L1 lacked."""
+        """Drop the requests; the sectors that L1 missed are counted already."""
 
 
 @njit(cache=True)
 def _stable_sort(keys, order):
-    """`order`, sorted by `keys`; equal ones stay as they are. Counts them, since the keys are small and many."""
+    """Return `order` sorted by `keys`, stably: a counting sort, since the keys are small and many."""
     first = keys.min()
-    places = np.zeros(keys.max() - first + 2, np.int64)
+    positions = np.zeros(keys.max() - first + 2, np.int64)
     for key in keys:
-        places[key - first + 1] += 1
-    places = np.cumsum(places)
+        positions[key - first + 1] += 1
+    positions = np.cumsum(positions)
     result = np.empty_like(order)
     for row in order:
-        result[places[keys[row] - first]] = row
-        places[keys[row] - first] += 1
+        result[positions[keys[row] - first]] = row
+        positions[keys[row] - first] += 1
     return result
 
 
 @njit(cache=True)
 def _replay(l2, order, rows, sites, writes, totals):
-    """Feeds L2 in `order`, adds hits to each site's totals; the sectors that DRAM gave, and those it was given.
+    """Send requests to L2 in `order`, and add hits to each site's totals; return the sectors read and written in DRAM.
 
     `rows` are (clock, warp, sector, partition next to the SM).
     """
@@ -134,7 +134,7 @@ def _replay(l2, order, rows, sites, writes, totals):
             written_back += evicted
         if home == near or not found:
             fetched += brought
-        # both sectors of a pair that one instruction asks for are missed together
+        # both sectors of a pair that one instruction requests are missed together
         hit = found and (hit or not with_last)
         if hit:
             totals[sites[i], L2_HITS] += 1
@@ -143,7 +143,7 @@ def _replay(l2, order, rows, sites, writes, totals):
 
 @njit(cache=True)
 def _access_partition(l2, partition, sector, dirty, write):
-    """Whether a partition had the sector, how many sectors a load made it bring in, and how many it put out."""
+    """Return whether a partition had the sector, how many a load read into it, and how many it evicted."""
     hit, evicted = touch(l2, partition, sector, dirty, True)
     if hit or write:
         return hit, 0, evicted
@@ -153,7 +153,7 @@ def _access_partition(l2, partition, sector, dirty, write):
 
 @njit(cache=True)
 def _home_partition(line, partitions):
-    """The partition of a line, by the parity of its bits: whatever the stride, as many lines go to each of two."""
+    """Return the partition of a line, by the parity of its bits: equally many lines to each of two for any stride."""
     parity = 0
     while line:
         line &= line - 1

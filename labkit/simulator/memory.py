@@ -1,4 +1,4 @@
-"""What a load or a store of a warp set does to memory."""
+"""Loads and stores of a warp set."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ from labkit.simulator.slices import Either, select_parts
 
 
 def flatten(w, site, array, mask, index):
-    """Where each lane's element lies, and the lanes whose index is inside the array.
+    """Return each lane's element (its offset in `data`), and the lanes whose index is inside the array.
 
-    Indices below zero count from the end, as numba's do; one outside stops that lane's access.
+    Negative indices count from the end, as numba's do; one outside stops that lane's access.
     """
     flat, mask = _flatten(w, site, array, mask, index)
     return (None, False) if mask is False else (w.fill(flat), mask)
 
 
 def _flatten(w, site, array, mask, index):
-    """`flatten`, with one number where the element is the same for all lanes."""
+    """Return as `flatten`, with one number where the element is the same for all lanes."""
     if array.varies:
         return _flatten_varying(w, site, array, mask, index)
     terms = [w.instance_base(array.root)] if array.space == "shared" else []
@@ -39,10 +39,10 @@ def _flatten(w, site, array, mask, index):
             continue
         term = w.cached_term(i, size, stride)
         if term is None:
-            given, i = i, i.astype(np.int64, copy=False)
+            given_index, i = i, i.astype(np.int64, copy=False)
             if i.min() >= 0 and i.max() < size:
                 term = i if stride == 1 else i * stride
-                w.cache_term(given, size, stride, term)
+                w.cache_term(given_index, size, stride, term)
             else:
                 active = w.active(mask)
                 below = (i < 0) & (i >= -size)
@@ -62,6 +62,7 @@ def _flatten(w, site, array, mask, index):
 
 
 def _sum(terms, fixed):
+    """Return the sum of the terms of an offset."""
     if not terms:
         return fixed
     if len(terms) == 1:
@@ -75,7 +76,7 @@ def _sum(terms, fixed):
 
 
 def _flatten_varying(w, site, array, mask, index):
-    """`flatten` for a view whose form differs from lane to lane."""
+    """Return as `flatten`, for a view whose form differs from lane to lane."""
     active = w.active(mask)
     flat = w.fill(array.offset)
     outside = np.zeros(w.lanes, np.bool_)
@@ -100,7 +101,7 @@ def _flatten_varying(w, site, array, mask, index):
 
 
 def _keep_inside(w, site, array, mask, index, outside):
-    """Notes the lanes that are outside of the array; the others go on."""
+    """Note the lanes outside the array; return the others."""
     active = w.active(mask)
     w.chunk.launch.log.outside(w, site, array, outside & active, index)
     inside = active & ~outside
@@ -108,7 +109,7 @@ def _keep_inside(w, site, array, mask, index, outside):
 
 
 def access_each(w, array, mask, access):
-    """Does an access for each array of a choice, in its own lanes; blends what they give."""
+    """Make an access to each array of a choice, in its own lanes; blend the results."""
     result = None
     for part, lanes in array.parts:
         own = mask if lanes is None else intersect(mask, lanes)
@@ -118,7 +119,7 @@ def access_each(w, array, mask, access):
 
 
 def load(w, site, array, mask, *index):
-    """The elements that the lanes of `mask` read; 0 where the index is outside.
+    """Return the elements that the lanes of `mask` read; 0 where the index is outside.
 
     `site` is a number, or for a choice of arrays a number by the array's name.
     """
@@ -138,7 +139,7 @@ def load(w, site, array, mask, *index):
 
 
 def read(w, site, array, mask, flat):
-    """The elements at `flat`; reads that race, or find nothing written, are noted."""
+    """Return the elements at `flat`; note races and reads of unwritten elements."""
     launch = w.chunk.launch
     if site in launch.program.guesses:
         watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
@@ -151,13 +152,13 @@ def read(w, site, array, mask, flat):
 
 
 def watch_read(w, site, array, mask, flat):
-    """Notes what is wrong with a read."""
+    """Note the errors of a read."""
     lanes = _drop_early(w, site, array, flat, w.active(mask))
     _report(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
 
 
 def watch_atomic(w, site, array, flat, lanes, is_guess=False):
-    """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
+    """Note the errors of an atomic, or of a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
         lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
         order, race = races.current_order(w, site), w.chunk.launch.noted_race
@@ -167,7 +168,7 @@ def watch_atomic(w, site, array, flat, lanes, is_guess=False):
 
 
 def _drop_early(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
-    """The lanes whose element no asynchronous operation is still at work on; the others are noted."""
+    """Note the lanes whose element an asynchronous operation still works on; return the others."""
     in_flight = array.in_flight
     early = (
         None if in_flight is None else in_flight.find_early_accesses(w, site, array, flat, lanes, unchanged, is_atomic)
@@ -176,6 +177,7 @@ def _drop_early(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
 
 
 def _report(w, site, array, flat, found, unwritten, first):
+    """Note races, and reads of elements that nothing has written."""
     log = w.chunk.launch.log
     if found:
         log.race(w, site, array, found)
@@ -184,7 +186,7 @@ def _report(w, site, array, flat, found, unwritten, first):
 
 
 def store(w, site, array, mask, value, *index):
-    """Writes the lanes' values; of two lanes that write one element the later wins."""
+    """Write the lanes' values; of two lanes that write one element the later wins."""
     if isinstance(array, Either):
         access_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
         return
@@ -201,7 +203,7 @@ def store(w, site, array, mask, value, *index):
 
 
 def write(w, site, array, mask, flat, value):
-    """Puts the values at `flat`; writes that race are noted."""
+    """Put the values at `flat`; note races."""
     launch = w.chunk.launch
     before = array.data.take(flat)
     if mask is None:
@@ -218,7 +220,7 @@ def write(w, site, array, mask, flat, value):
 
 
 def watch_write(w, site, array, mask, flat, unchanged, landed):
-    """Notes what is wrong with a write; `unchanged` and `landed` are as in `races.watch_stores`."""
+    """Note the errors of a write; `unchanged` and `landed` are as in `races.watch_stores`."""
     launch = w.chunk.launch
     lanes = _drop_early(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
@@ -231,7 +233,7 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
 
 
 def deliver(w, site, array, mask, flat, value):
-    """Puts values at `flat` whose writing began earlier and was watched then."""
+    """Put values at `flat` whose write began earlier, and was checked then."""
     array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
     order = races.current_order(w, site)
     for cells, places in array.shadow.cells(flat):
@@ -242,15 +244,15 @@ def deliver(w, site, array, mask, flat, value):
 
 
 def equal_with_nan(before, value):
-    """Where the values are the same; a NaN is like any other."""
-    same = before == value
+    """Return where the values are equal; NaN equals NaN."""
+    equal = before == value
     if value.dtype.kind in "fc":
-        same |= np.isnan(before) & np.isnan(value)
-    return same
+        equal |= np.isnan(before) & np.isnan(value)
+    return equal
 
 
 def count_accesses(w, site, array, flat, mask, is_load, elements=1):
-    """Adds an access of `elements` neighbours a lane, which lie from `flat` on, to the site's totals."""
+    """Count an access of `elements` adjacent elements per lane, from `flat` on, at its site."""
     launch = w.chunk.launch
     totals = launch.counts[site]
     lanes = w.active(mask)
@@ -311,7 +313,7 @@ def _store_local(w, site, array, mask, value, index):
 
 
 def elements(w, line, array, mask):
-    """(index, the lanes of `mask` whose array has it) for each element, in C order."""
+    """Yield (index, the lanes of `mask` whose array has it) for each element, in C order."""
     for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
         w.tick(line, 2)
         own = mask if left is None else intersect(mask, left)
@@ -320,7 +322,7 @@ def elements(w, line, array, mask):
 
 
 def unravel(array, number):
-    """The index of an array's `number`-th element, in C order."""
+    """Return the index of an array's `number`-th element, in C order."""
     index = []
     for n in reversed(array.shape_values):
         n = np.maximum(n, 1)  # the lanes whose array is empty take no part

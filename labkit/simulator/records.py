@@ -1,4 +1,4 @@
-"""Fields of structured arrays: arrays of their own, whose elements lie a record apart."""
+"""Fields of structured arrays, as arrays whose elements are a record apart."""
 
 import math
 
@@ -12,8 +12,8 @@ from labkit.simulator.slices import Either, View
 class Field(Array):
     """One field of all the records of an array, in the same memory.
 
-    A field that is a record itself is never read whole, only its own fields are; `itemsize` is then the bytes by which
-    its places in memory are counted.
+    A field that is a record itself is never read whole, only its own fields are; `itemsize` is then the unit of its
+    offsets.
     """
 
     def __init__(self, array, name):
@@ -31,7 +31,7 @@ class Field(Array):
         inner = tuple(int(s) // unit for s in np.empty(nested, base).strides)
         self.values_per_record = int(np.prod(nested))
         self.records = array.shape
-        if array.space == "local":  # its records are never seen whole, so each field may lie apart
+        if array.space == "local":  # its records are never read whole, so each field may have its own memory
             step, first = self.values_per_record, 0
             data = np.zeros((len(array.data) * step, array.data.shape[1]), base)
         else:
@@ -48,15 +48,15 @@ class Field(Array):
         if array.written is not None:
             self.written = np.zeros(data.shape, np.bool_)
 
-    def c_order(self, place):
-        return super().c_order(place) // self.values_per_record
+    def c_order(self, flat):
+        return super().c_order(flat) // self.values_per_record
 
-    def position(self, flat):
-        return tuple(int(i) for i in np.unravel_index(flat, self.records))
+    def position(self, number):
+        return tuple(int(i) for i in np.unravel_index(number, self.records))
 
 
 def field(array, name):
-    """The field `name` of an array's records; what writes to it writes to them."""
+    """Return the field `name` of an array's records; a write to it writes to them."""
     if isinstance(array, Either):
         return array.each(lambda a: field(a, name))
     root = array.root

@@ -118,7 +118,7 @@ def _run(launch_with, arguments, args, set_up):
     labels = _Labels()
 
     def run_once(undefined):
-        launch = launch_with(labels, undefined)
+        launch = launch_with(labels=labels, undefined=undefined)
         set_up(launch)
         with np.errstate(all="ignore"):
             launch.run()
@@ -171,10 +171,11 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
     allocations = {name: allocation_address(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
     program = _program(function, kinds, **translation)
     check_writable(program.stored, given)
-    compiled_for = cluster_size(kernel, grid), register_limit(kernel), is_early(kernel)
     launch_with = partial(
-        Launch, program, function, grid, block, *compiled_for, device, shared_bytes, arguments, blank, allocations
-    )
+        Launch, program, function, grid=grid, block=block, cluster=cluster_size(kernel, grid),
+        register_limit=register_limit(kernel), early=is_early(kernel), gpu=device, shared_bytes=shared_bytes,
+        arguments=arguments, blank=blank, allocations=allocations,
+    )  # fmt: skip
     return launch_with, arguments
 
 

@@ -257,7 +257,7 @@ class _Search:
         self.turns = 0
 
     def _launch(self):
-        launch = self.launch_with(lambda block, warp: (block, warp))
+        launch = self.launch_with(labels=lambda block, warp: (block, warp))
         launch.record((), None)
         return launch
 

@@ -9,7 +9,7 @@ from labkit.simulator.functions.table import Function, from_numpy
 
 
 def joined(real, imaginary=None):
-    """A complex number from its parts."""
+    """Make a complex number from its parts."""
     number = real.astype(np.complex128)
     return number if imaginary is None else number + 1j * imaginary
 

@@ -1,7 +1,7 @@
 """float16 and bfloat16: `cuda.fp16` and `cuda.bf16`, and how lanes hold bfloat16.
 
-NumPy has float16. A bfloat16 is the upper half of a float32, so lanes hold its values as float32 and round
-each result; arrays hold the 16 bits. Names and meanings are those of CUDA's Math API (half and bfloat16).
+NumPy has float16. A bfloat16 is the upper half of a float32, so lanes hold its values as float32 and round each result;
+arrays hold the 16 bits. Names and meanings are those of CUDA's Math API (half and bfloat16).
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from labkit.simulator.functions.table import Function, cases, from_numpy
 
 
 def to_bfloat16(value, mode="rn"):
-    """A number rounded to bfloat16, as a float32."""
+    """Round a number to bfloat16, as a float32."""
     whole = value.dtype.kind in "iub"
     wide = rounding.to_odd(*rounding.sum_of_halves(value)) if whole else value.astype(np.float64)
     bits = np.asarray(rounding.narrowed(wide, np.float32, "rz")).view(np.uint32) & np.uint32(0xFFFF0000)
@@ -32,12 +32,12 @@ def to_bfloat16(value, mode="rn"):
 
 
 def from_bits(bits):
-    """bfloat16 values from the 16 bits of each."""
+    """Return bfloat16 values, as float32, from their 16 bits."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def to_bits(value):
-    """The 16 bits of each bfloat16 value."""
+    """Return the 16 bits of each bfloat16 value."""
     return (np.asarray(value).view(np.uint32) >> np.uint32(16)).astype(np.uint16)[()]
 
 
@@ -66,7 +66,7 @@ INTEGERS = {
 
 
 def _unordered(compare):
-    """The comparison, and true where either side is NaN."""
+    """Return the comparison that is also true where either side is NaN."""
     return lambda x, y: compare(x, y) | np.isnan(x) | np.isnan(y)
 
 
@@ -75,7 +75,7 @@ def _clamped(x):
 
 
 def _number_of(choose):
-    """fmin or fmax; -0 is less than +0."""
+    """Return fmin or fmax with -0 less than +0."""
 
     def chosen(x, y):
         equal_zeros = (x == 0) & (y == 0)
@@ -102,9 +102,9 @@ def _integer(mode, dtype):
 
 
 def _family(kind, rounded, bits):
-    """What both types have: (CUDA's name without underscores, signature, what lanes do, FLOPs).
+    """Yield (CUDA's name without underscores, signature, what lanes do, FLOPs) of each function of a 16-bit type.
 
-    `rounded(value64, mode)` rounds to the type, `bits` are the functions to and from its 16 bits.
+    `rounded(value64, mode)` rounds to the type; `bits` are the functions to and from its 16 bits.
     """
 
     def fused(x, y, z):
@@ -153,7 +153,7 @@ def _family(kind, rounded, bits):
 
 
 def _relu(x):
-    """max(x, 0), and NaN for NaN, as CUDA's relu variants."""
+    """Return max(x, 0), and NaN for NaN, as CUDA's relu variants."""
     return np.where(np.isnan(x), x, np.maximum(x, 0.0))
 
 
@@ -182,7 +182,7 @@ def _half_names(name):
 
 
 def _bfloat16_names(name):
-    """CUDA's name, the same with the underscores of its header, and numba's, such as `float32_to_bfloat16_rn`."""
+    """Return CUDA's name, the one with underscores, and numba's, such as `float32_to_bfloat16_rn`."""
     cuda_name = name.format("bfloat16")
     for separator, joined in (("2", "_to_"), ("_as_", "_as_")):
         left, _, right = cuda_name.partition(separator)

@@ -1,7 +1,7 @@
-"""`cuda.libdevice`: CUDA's scalar functions by their own names, each of one signature (libdevice User's Guide).
+"""`cuda.libdevice`: CUDA's scalar functions by their own names, each with one signature (libdevice User's Guide).
 
-What C returns through pointers comes as a tuple. Names end in `f` for float32, and in `_rn _rz _rd _ru` for a
-rounding mode. The fast variants are computed to full precision: how far they stray is in ulp.py.
+Values that C returns through pointers come as a tuple. Names end in `f` for float32, and in `_rn _rz _rd _ru` for a
+rounding mode. The fast variants are computed to full precision; ulp.py has their published errors.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from labkit.simulator.functions.table import Function, cases, from_numpy
 
 
 def half_away(x):
-    """Rounds halves away from zero, as C's `round` does."""
+    """Round halves away from zero, as C's `round`."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(x.dtype.type(1), x), whole).astype(x.dtype)
 
@@ -34,7 +34,7 @@ def ilogb(x):
 
 
 def sin_pi(x):
-    """sin(pi x), exact where x is a multiple of a half."""
+    """Compute sin(pi x), exact where x is a multiple of a half."""
     rest = np.fmod(x, 2.0)
     nearest = np.rint(2 * rest)
     angle = np.pi * (rest - nearest / 2)
@@ -45,6 +45,7 @@ def sin_pi(x):
 
 
 def cos_pi(x):
+    """Compute cos(pi x), exact where x is a multiple of a half."""
     rest = np.fmod(np.abs(x), 2.0)
     nearest = np.rint(2 * rest)
     angle = np.pi * (rest - nearest / 2)
@@ -112,7 +113,7 @@ def bits_as(dtype):
 
 
 def saturate(x):
-    """x clamped to [0, 1]; NaN gives 0."""
+    """Clamp x to [0, 1]; NaN gives 0."""
     return np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(x.dtype)
 
 
@@ -125,7 +126,7 @@ def rounded_half(x):
 
 
 def fast_divide(x, y):
-    """x / y; beyond 2**126 the reciprocal of y is taken for 0 (PTX ISA, `div.approx.f32`)."""
+    """Compute x / y; beyond 2**126 the reciprocal of y is 0 (PTX ISA, `div.approx.f32`)."""
     far = (np.abs(y) > 2.0**126) & np.isfinite(y)
     return np.where(far, np.where(np.isfinite(x), 0, np.nan), x / y).astype(np.float32)
 

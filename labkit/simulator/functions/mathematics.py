@@ -1,7 +1,6 @@
 """Python's `math`, and `cuda.fma` and `cuda.cbrt`, as numba-cuda types them.
 
-Values are computed in float64 and rounded to the type of the result, which is within CUDA's bounds (ulp.py)
-for float32 and float16.
+Values are computed in float64 and rounded to the result's type, within CUDA's bounds (ulp.py) for float32 and float16.
 """
 
 import math
@@ -15,7 +14,7 @@ from labkit.simulator.functions.table import Function, cases, from_numpy
 
 
 def in_float64(function):
-    """`function` computed in float64, whatever it is given."""
+    """Return `function` computed in float64, whatever the arguments' types."""
     return lambda *values: function(*(v.astype(np.float64) for v in values))
 
 
@@ -94,7 +93,7 @@ FUNCTIONS |= {function.name: function for function in _OTHERS}
 
 
 def remainder_and_quotient(x, y):
-    """IEEE remainder, x - n y with n = x / y rounded to nearest even, and the low three bits of n with its sign."""
+    """Compute the IEEE remainder x - n y, n = x / y rounded to nearest even, and n's low three bits with its sign."""
     rest, quotient = _remainders(x, y)
     return np.asarray(rest).astype(x.dtype), np.asarray(quotient).astype(np.int32)
 

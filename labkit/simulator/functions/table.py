@@ -1,4 +1,4 @@
-"""A row of a table of functions: its name, its typing, and what it does to the values of all lanes."""
+"""A row of a table of scalar functions: its name, its typing, and its computation on all lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ class Function:
     Parameters
     ----------
     name
-        As a kernel writes it, such as `math.sqrt`.
+        The name in a kernel, such as `math.sqrt`.
     run
-        What lanes do: it takes a NumPy scalar or an array an argument, of the types that the typing asks for, and
-        gives one value or, for a tuple, several.
+        The computation on lanes: from a NumPy scalar or array per argument, of the types that the typing gives, to one
+        value or a tuple of values.
     typed_as
         The Python function that numba's own typing knows.
     cases
-        Where numba-cuda types the call by a list of signatures of its own: `cases("float32(float32)")`.
+        Signatures, where numba-cuda types the call by its own list: `cases("float32(float32)")`.
     flops
-        Floating-point operations of a call in one lane, where the hardware counts them.
+        Floating-point operations of a call in one lane, as the hardware counts them.
     lacks_code
-        Tells of types of arguments that numba-cuda has a typing for, and no code.
+        Whether numba-cuda has a typing but no code for arguments of these types.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Function:
     lacks_code: Callable = lambda kinds: False
 
     def resolve(self, kinds):
-        """(result type, argument types after conversion) of a call, or None if numba has none."""
+        """Return (result type, argument types after conversion) of a call, or None if numba has none."""
         if self.lacks_code(kinds):
             return None
         if self.cases:
@@ -52,9 +52,9 @@ def from_numpy(names: str) -> dict[str, Callable]:
     return {name: getattr(np, name) for name in names.split()}
 
 
-def cases(*written):
-    """Signatures from text: `float64(float64, int32)`, or `float32, int32 (float32)` for a tuple of results."""
-    return tuple(_signature(text) for text in written)
+def cases(*texts):
+    """Parse signatures: `float64(float64, int32)`, or `float32, int32 (float32)` for a tuple of results."""
+    return tuple(_signature(text) for text in texts)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""NumPy's universal functions on single numbers: those that numba-cuda has code for, typed as numba types them.
+"""NumPy's universal functions on single numbers, as far as numba-cuda has code for them, with numba's types.
 
 Functions of float32 that are not exact are computed in float64 and rounded.
 """
@@ -16,7 +16,7 @@ ROUNDED = """acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asi
 
 
 def _in_double(function):
-    """`function` computed in float64 or complex128."""
+    """Return `function` computed in float64 or complex128."""
     return lambda *values: function(*(v.astype(np.complex128 if v.dtype.kind == "c" else np.float64) for v in values))
 
 

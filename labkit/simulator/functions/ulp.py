@@ -1,7 +1,7 @@
-"""How far CUDA's functions may stray from the true value.
+"""Published error bounds of CUDA's functions.
 
-From the tables of the CUDA C++ Programming Guide, appendix "Mathematical Functions": the largest difference, in
-units in the last place (ulp), between the correctly rounded result and the one that the GPU gives.
+From the tables of the CUDA C++ Programming Guide, appendix "Mathematical Functions": the largest difference, in units
+in the last place (ulp), between the correctly rounded result and the GPU's.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def allowed_error(
     x: Shaped[np.ndarray, "*lanes"],
     order: Shaped[np.ndarray, "*lanes"] | int = 0,
 ) -> Float[np.ndarray, "*lanes"]:
-    """The largest error that CUDA's documents allow.
+    """Return the largest error that CUDA's documents allow.
 
     Parameters
     ----------
@@ -53,15 +53,15 @@ def allowed_error(
     dtype
         float32 or float64.
     x
-        The first argument that is no order.
+        The first argument that is not an order.
     order
-        That of the Bessel functions `jn` and `yn`.
+        Order of the Bessel functions `jn` and `yn`.
 
     Returns
     -------
     array
-        The allowed distance from `exact`: the bound, and half a unit for the rounding of the exact value; infinity
-        where there is no bound.
+        The allowed distance from `exact`: the bound plus half a unit for the rounding of `exact`; infinity where there
+        is no bound.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def allowed_error(
 
 
 def _error_of_any_order(name, dtype, x, order, unit):
-    """That of `jn` and `yn`: orders 0 and 1 are those of `j0`, a large value of `yn` is only bounded for float32."""
+    """Return the bound of `jn` and `yn`: orders 0 and 1 as `j0`; large values of `yn` have one only in float32."""
     absolute, near = BESSEL[dtype.name], (ULP[f"{name[0]}0"][dtype == np.float64] + 0.5) * unit
     of_order = np.full(np.shape(x), absolute)
     if name == "yn" and dtype == np.float32:

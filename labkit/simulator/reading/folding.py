@@ -1,8 +1,8 @@
 """Constant expressions, which Python's compiler computes before numba sees the function.
 
-numba reads bytecode: `10 ** -3` is the number 0.001 there, and `[1, 2]` in a `for` line is a tuple. What is computed,
-and up to which size, differs between versions of Python (CPython, "Python/ast_opt.c"), so each expression is compiled
-and its bytecode read.
+numba reads bytecode: `10 ** -3` is the number 0.001 there, and `[1, 2]` in a `for` line is a tuple. Which expressions
+are folded, and up to which size, differs between versions of Python (CPython, "Python/ast_opt.c"). So each expression
+is compiled, and its bytecode read.
 """
 
 import ast
@@ -14,15 +14,15 @@ RETURNS_A_CONSTANT = ["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"]  # Python 
 
 
 def fold_constants(tree: ast.AST) -> ast.AST:
-    """Replaces constant expressions by their values, as Python's compiler does; changes the tree.
+    """Replace constant expressions by their values, as Python's compiler does; changes the tree.
 
-    What was replaced keeps its line and column, and its text (`as_written`).
+    A replaced expression keeps its line, its column, and its text (`as_written`).
     """
     return _Folder().visit(tree)
 
 
 def as_written(node: ast.AST) -> ast.AST:
-    """The node as its author wrote it, with every constant expression spelled out."""
+    """Return the node as its author wrote it, with every constant expression spelled out."""
     return _Unfolder().visit(deepcopy(node)) if any(hasattr(n, "unfolded") for n in ast.walk(node)) else node
 
 
@@ -55,7 +55,7 @@ class _Unfolder(ast.NodeTransformer):
 
 
 def _fold(node):
-    """A constant in the place of an operation on constants, if Python's compiler computes it."""
+    """Return a constant in place of an operation on constants, if Python's compiler computes it."""
     operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
     if not all(map(_is_constant, operands)) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return node
@@ -73,7 +73,7 @@ def _is_constant(node):
 
 
 def _constant(value):
-    """The syntax of a constant; a tuple stays one, so that its parts are found where a shape or an index is read."""
+    """Return the syntax of a constant; a tuple remains one, since shapes and indices read its parts."""
     return ast.Tuple([*map(_constant, value)], ast.Load()) if isinstance(value, tuple) else ast.Constant(value)
 
 
@@ -83,6 +83,6 @@ def _list_as_tuple(node):
     return _replacement(node, ast.Tuple(node.elts, ast.Load()))
 
 
-def _replacement(node, made):
-    made.unfolded = node
-    return ast.fix_missing_locations(ast.copy_location(made, node))
+def _replacement(node, new):
+    new.unfolded = node
+    return ast.fix_missing_locations(ast.copy_location(new, node))
