@@ -162,11 +162,7 @@ INTRINSICS = {
     **{f"cuda.ld{hint}": "hinted_load" for hint in "ca cg cs lu cv".split()},
     **{f"cuda.st{hint}": "hinted_store" for hint in "cg cs wb wt".split()},
 }
-CALLS = {
-    *INTRINSICS,
-    *(f"cuda.atomic.{name}" for name in ATOMICS),
-    *NO_EFFECT,
-}
+CALLS = {*INTRINSICS, *(f"cuda.atomic.{name}" for name in ATOMICS), *NO_EFFECT}
 KNOWN = {*FUNCTIONS, *CASTS, *VECTORS, *POSITIONS, *CONSTANTS, *CALLS}
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 

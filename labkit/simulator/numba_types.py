@@ -42,10 +42,7 @@ bfloat16 = Bfloat16()
 COMPARISONS = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos}
 # numba-cuda computes in a 16-bit float where all operands are one, or become one without loss.
-NARROW = {
-    types.float16: {types.float16, types.boolean, types.int8},
-    bfloat16: {bfloat16, types.int8, types.uint8},
-}
+NARROW = {types.float16: {types.float16, types.boolean, types.int8}, bfloat16: {bfloat16, types.int8, types.uint8}}
 
 
 # Errors of numba where it has no type for a call; a wrong number of arguments raises a plain error.

@@ -60,7 +60,7 @@ def make_trace(launch, given, passed) -> Trace:
 
 
 def _sort_key(finding):
-    """Return the order of findings: errors first, by line; an in-flight copy that meets only an earlier one of its line last."""
+    """Return the order of a finding: errors first, by line; in-flight copies of one line in two iterations last."""
     again = finding.kind == "in-flight" and finding.other_line == finding.line
     return finding.severity != "error", again, finding.line, finding.column
 

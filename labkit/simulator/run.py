@@ -32,7 +32,6 @@ from labkit.simulator.launch import Launch
 from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared_signatures
-from labkit.simulator.translator.declared import signature_types
 from labkit.simulator.translator.program import Program
 from labkit.trace import Trace
 
@@ -53,12 +52,12 @@ def simulate(
     sample: int | None = None,
     seed: int = 0,
 ) -> Trace:
-    """Runs one launch in the lockstep simulator and returns what it did.
+    """Run one launch in the lockstep simulator and return its trace.
 
     Parameters
     ----------
     kernel
-        What `cuda.jit` returned, or the Python function itself.
+        The result of `cuda.jit`, or the Python function itself.
     grid, block
         Blocks in the grid and threads in a block: a number, or one to three of them (x, y, z).
     *args
@@ -72,11 +71,11 @@ def simulate(
     inspect
         (block, thread): keep this thread's variables after every statement in `Trace.steps`.
     sample
-        For a grid too large to run whole: how many of its blocks to run at least. Counters are then estimated from
-        these, with their errors in `Counters.sample`; L2 and DRAM, which all blocks share, stay unknown (None), outputs
-        are left out, and findings are those of the blocks that ran. A smaller grid runs whole.
+        Least number of blocks to run, for a grid too large to run whole. Counters are then estimated from these, with
+        their errors in `Counters.sample`. L2 and DRAM, which all blocks share, stay unknown (None), outputs are left
+        out, and findings are those of the blocks that ran. A smaller grid runs whole.
     seed
-        Chooses the blocks of a sample.
+        Seed of the choice of the sample's blocks.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def simulate(
         For a grid, a block, shared memory or arguments that a GPU would refuse too; for a sample of blocks that
         depend on one another.
     KernelError
-        For code that the kernel language does not hold; it names the line.
+        For code outside the kernel language; it names the line.
     """
     prepared = prepare(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
 
@@ -104,7 +103,7 @@ def simulate(
 def simulate_disturbed(
     kernel: Callable, grid: Dimensions, block: Dimensions, *args: Any, disturbance: Disturbance, shared_bytes: int = 0
 ) -> Trace:
-    """`simulate`, where what the disturbance names goes otherwise."""
+    """Run as `simulate`, with a disturbance."""
 
     def disturb(launch):
         launch.record((), None)
@@ -114,7 +113,7 @@ def simulate_disturbed(
 
 
 def _run(launch_with, arguments, args, set_up):
-    """The trace of a launch that `set_up` gets before it runs, from as many runs as it takes."""
+    """Return the trace of a launch that `set_up` prepares, from as many runs as the forks of its warps need."""
     labels = _Labels()
 
     def run_once(undefined):
@@ -136,9 +135,9 @@ def _run(launch_with, arguments, args, set_up):
 
 
 def translated(kernel: Callable, *args: Any) -> Program:
-    """What a kernel becomes for such arguments: its Python, a line for all lanes, in `text`; its types in `variables`.
+    """Translate a kernel for arguments of these types; its Python is `text`, its types are `variables`.
 
-    Raises KernelError for code that the kernel language does not hold.
+    Raises KernelError for code outside the kernel language.
     """
     function = python_function(kernel) or kernel
     kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared_signatures(kernel))
@@ -147,9 +146,9 @@ def translated(kernel: Callable, *args: Any) -> Program:
 
 @global_compiler_lock
 def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
-    """Checks a launch; returns what makes a `Launch`, given the labels of its warps, and the arguments as NumPy values.
+    """Check a launch; return a function that makes a `Launch`, given the labels of its warps, and the NumPy arguments.
 
-    `translation` goes to `translate`. One thread at a time, since `ast.parse` of Python 3.11 fails now and then where
+    `translation` goes to `translate`. One thread runs at a time, since `ast.parse` of Python 3.11 sometimes fails where
     several threads call it at once.
     """
     function = python_function(kernel) or kernel
@@ -166,11 +165,13 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
     kinds, arguments = typed_arguments(names, args, declared_signatures(kernel))
-    given = flatten_arguments(names, args)
-    blank = {name: marks for name, arg in given.items() if (marks := blank_mask(arg)) is not None}
-    allocations = {name: allocation_address(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
+    arguments_by_name = flatten_arguments(names, args)
+    blank = {name: marks for name, arg in arguments_by_name.items() if (marks := blank_mask(arg)) is not None}
+    allocations = {
+        name: allocation_address(arg) for name, arg in arguments_by_name.items() if isinstance(arg, DeviceArray)
+    }
     program = _program(function, kinds, **translation)
-    check_writable(program.stored, given)
+    check_writable(program.stored, arguments_by_name)
     launch_with = partial(
         Launch, program, function, grid=grid, block=block, cluster=cluster_size(kernel, grid),
         register_limit=register_limit(kernel), early=is_early(kernel), gpu=device, shared_bytes=shared_bytes,
@@ -180,20 +181,20 @@ def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tupl
 
 
 def compile_declared(kernel: Callable) -> None:
-    """Translates a kernel or device function for the types it was declared with, as numba compiles it at once.
+    """Translate a kernel or device function for its declared types, as numba compiles it at once.
 
-    Raises KernelError for code that the kernel language does not hold.
+    Raises KernelError for code outside the kernel language.
     """
     function = python_function(kernel)
     for signature in declared_signatures(kernel):
         if kernel.device:
-            translate.check_device_function(function, signature_types(function, signature))
+            translate.check_device_function(function, translate.signature_types(function, signature))
         else:
             program_for(function, signature)
 
 
 def _depends_on_undefined(run_once, launch):
-    """Does what a launch leaves behind depend on its undefined values? It runs again with others in their place."""
+    """Return whether the result depends on undefined values, by runs with others in their place."""
     for sign in (1, -1):
         try:
             other = run_once(undefined=sign)
@@ -205,45 +206,48 @@ def _depends_on_undefined(run_once, launch):
 
 
 def program_for(function: FunctionType, signature: tuple) -> Program:
-    """The kernel translated for the argument types of a signature; raises KernelError as `simulate` does."""
-    return _program(function, signature_types(function, signature), watch=False)
+    """Translate a kernel for the argument types of a signature; raise KernelError as `simulate`."""
+    return _program(function, translate.signature_types(function, signature), watch=False)
 
 
 @global_compiler_lock
 def _program(function, kinds, **translation):
-    """The translated kernel, as of its first use: its globals are frozen then, as numba freezes them.
+    """Return the translated kernel, as of its first use: its globals are frozen then, as numba freezes them.
 
-    One thread translates at a time, and the others find what it has translated.
+    One thread translates at a time, and the others find the result.
     """
-    known = _programs.setdefault(function, {})
+    programs = _programs.setdefault(function, {})
     key = kinds, *translation.items()
-    if key not in known:
+    if key not in programs:
         try:
-            known[key] = translate.translate(function, kinds, **translation)
+            programs[key] = translate.translate(function, kinds, **translation)
         except RecursionError:
             raise KernelError(
                 "this expression is nested too deeply; split it over several lines", function.__code__.co_firstlineno
             ) from None
-    return known[key]
+    return programs[key]
 
 
 class _Labels:
-    """Which warps run together: a label a warp, longer with every fork; blocks not seen yet follow the first."""
+    """The label of each warp; warps of one label run together.
+
+    Each fork makes labels longer. Blocks without a label get those of the first block that has one.
+    """
 
     def __init__(self):
-        self.of: dict[tuple[int, int], tuple] = {}
+        self.labels: dict[tuple[int, int], tuple] = {}
         self.by_warp: dict[int, tuple] = {}
         self.forks = 0
 
     def __call__(self, block, warp):
         if self.forks > 8:
             return (block, warp)
-        return self.of.get((block, warp), self.by_warp.get(warp, ()))
+        return self.labels.get((block, warp), self.by_warp.get(warp, ()))
 
     def split(self, classes):
         self.forks += 1
         new = {key: (*self(*key), kind) for key, kind in classes.items()}
-        self.of |= new
+        self.labels |= new
         self.by_warp = {}
-        for (_, warp), label in sorted(self.of.items()):
+        for (_, warp), label in sorted(self.labels.items()):
             self.by_warp.setdefault(warp, label)

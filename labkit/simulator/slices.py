@@ -1,4 +1,4 @@
-"""Parts of arrays that a kernel names: slices and rows, and variables that hold one array here, another there."""
+"""Parts of arrays that a kernel names: slices, rows, and variables that hold different arrays in different lanes."""
 
 import math
 from typing import NamedTuple
@@ -48,9 +48,9 @@ class View(Array):
 
 
 def view(array, *parts) -> View:
-    """`array[parts]`: a number takes one element along its axis, a Slice some, and the axes left over stay whole.
+    """Return `array[parts]`: a number selects one element along its axis, a Slice some; further axes stay whole.
 
-    A number outside its axis leaves nothing to read, so that the access which follows is found.
+    A number outside its axis leaves nothing to read, so that the access which follows is reported.
     """
     if isinstance(array, Either):
         return array.each(lambda a: view(a, *parts))
@@ -73,14 +73,14 @@ def view(array, *parts) -> View:
 
 
 def transpose(array) -> View:
-    """`array.T`: the same elements, with their indices in the opposite order."""
+    """Return `array.T`: the same elements, with their indices in the opposite order."""
     if isinstance(array, Either):
         return array.each(transpose)
     return View(array, array.shape[::-1], array.strides[::-1], array.offset)
 
 
 def reshape(w, mask, line, array, *shape) -> View:
-    """`array.reshape(shape)`: the same elements, in C order, under other indices; -1 stands for the size that fits."""
+    """Return `array.reshape(shape)`: the elements in C order under other indices; -1 is the size that fits."""
     if isinstance(array, Either):
         return array.each(lambda a: reshape(w, mask, line, a, *shape))
     lanes, step = w.active(mask), 1
@@ -97,7 +97,7 @@ def reshape(w, mask, line, array, *shape) -> View:
 
 
 def _resolve_slice(part, size):
-    """(first index, step, length) of a slice of `size` elements, as `slice.indices` has it."""
+    """Return (first index, step, length) of a slice of `size` elements, as `slice.indices`."""
     part = Slice(*(None if n is None else np.int64(n) for n in part))
     step = np.int64(1) if part.step is None else part.step
     forward = step > 0
@@ -117,17 +117,19 @@ def _plain(number):
 
 
 class Either:
-    """What a variable holds to which lanes assigned different arrays: (array, its lanes) pairs."""
+    """A variable to which lanes assigned different arrays: (array, its lanes) pairs."""
 
     def __init__(self, parts):
         self.parts = parts
 
     def each(self, change) -> "Either":
-        """The same choice between changed arrays."""
+        """Return the same choice between changed arrays."""
         return Either([(change(array), lanes) for array, lanes in self.parts])
 
-    def _blended(self, of):
-        return [self._blend([of(array)[axis] for array, _ in self.parts]) for axis in range(len(of(self.parts[0][0])))]
+    def _blended(self, get):
+        return [
+            self._blend([get(array)[axis] for array, _ in self.parts]) for axis in range(len(get(self.parts[0][0])))
+        ]
 
     def _blend(self, values):
         result = values[0]
@@ -141,23 +143,23 @@ class Either:
 
 
 def select_array(mask, new, old):
-    """`new` in the lanes of `mask`, `old` in the others; where both are one array, that."""
+    """Return `new` in the lanes of `mask`, `old` in the others; one array where both are the same."""
     if mask is None or old is None or new is old:
         return new
-    kept = []
+    parts = []
     for array, lanes in [*parts_of(old), *[(array, _intersect_masks(mask, lanes)) for array, lanes in parts_of(new)]]:
-        kept = [(other, minus(theirs, lanes)) for other, theirs in kept]
-        same = next((i for i, (a, _) in enumerate(kept) if a is array), None)
+        parts = [(other, minus(other_lanes, lanes)) for other, other_lanes in parts]
+        same = next((i for i, (a, _) in enumerate(parts) if a is array), None)
         if same is None:
-            kept.append((array, lanes))
+            parts.append((array, lanes))
         else:
-            kept[same] = (array, union(kept[same][1], lanes))
-    kept = [(array, lanes) for array, lanes in kept if lanes is not False]
-    return kept[0][0] if len(kept) == 1 else Either(kept)
+            parts[same] = (array, union(parts[same][1], lanes))
+    parts = [(array, lanes) for array, lanes in parts if lanes is not False]
+    return parts[0][0] if len(parts) == 1 else Either(parts)
 
 
 def select_parts(mask, new, old):
-    """`new` in the lanes of `mask`, `old` in the others: numbers, arrays, or tuples of these."""
+    """Return `new` in the lanes of `mask`, `old` in the others: numbers, arrays, or tuples of these."""
     if mask is None or old is None:
         return new
     if isinstance(new, tuple):
@@ -166,7 +168,7 @@ def select_parts(mask, new, old):
 
 
 def select_entry(mask, values, index):
-    """The value of a tuple that each lane's index names, counted from the end where it is below zero."""
+    """Return the value of a tuple at each lane's index; a negative one counts from the end."""
     if not isinstance(index, np.ndarray):
         return values[index]
     chosen = None
@@ -178,7 +180,7 @@ def select_entry(mask, values, index):
 
 
 def parts_of(array):
-    """The (array, lanes) pairs of what a variable holds."""
+    """Return the (array, lanes) pairs of a variable."""
     return array.parts if isinstance(array, Either) else [(array, None)]
 
 

@@ -1,7 +1,7 @@
-"""Tiles in shared memory whose rows are 128 bytes, swizzled as the copy engine and the tensor cores have them.
+"""Tiles in shared memory with rows of 128 bytes, swizzled as TMA and the tensor cores expect.
 
-The 16-byte piece of a tile that lies at an address has its place swapped with others of its row: bits 4 to 6 of the
-address are combined with bits 7 to 9 by an exclusive or (PTX ISA, "Shared Memory Swizzling Modes", 128 bytes).
+A 16-byte vector of a tile is swapped with others of its row: bits 4 to 6 of its address are combined with bits 7 to 9
+by an exclusive or (PTX ISA, "Shared Memory Swizzling Modes", 128 bytes).
 """
 
 from functools import cached_property
@@ -16,15 +16,25 @@ ROW_BYTES = 128
 
 
 def swizzled(address):
-    """Where a byte lies, which has this address in a tile that is not swizzled."""
+    """Return the address of a byte in a swizzled tile, from its address in one that is not swizzled."""
     return address ^ (address >> 3 & 0x70)
 
 
 class ExpandedLanes:
-    """A warp set as an access sees it by which some of its lanes each touch many elements: a lane for each of them."""
+    """A warp set for an access in which some lanes each touch many elements: it has a lane per element."""
 
     def __init__(self, w, lanes: np.ndarray, each: int, threads: np.ndarray | None = None):
-        """`lanes`: numbers of lanes in the set; each touches `each` elements, in the name of `threads` if given."""
+        """Make a lane for each element that a lane touches.
+
+        Parameters
+        ----------
+        lanes
+            Numbers of the lanes in the set.
+        each
+            Elements per lane.
+        threads
+            Threads that count as making the access; the lanes' own by default.
+        """
         self.whole = w
         self.chunk = w.chunk
         self.lanes = len(lanes) * each
@@ -58,7 +68,7 @@ class ExpandedLanes:
 
 
 def expand_lanes(w, lanes, each, threads=None) -> ExpandedLanes:
-    """The warp set with a lane for each of the elements that some of its lanes touch."""
+    """Return the warp set with a lane for each of the `each` elements that some of its lanes touch."""
     key = lanes.tobytes(), each, threads is None
     if key not in w.spreads:
         w.spreads[key] = ExpandedLanes(w, lanes, each, threads)
@@ -66,41 +76,41 @@ def expand_lanes(w, lanes, each, threads=None) -> ExpandedLanes:
 
 
 def elements(first, each) -> np.ndarray:
-    """The places of the `each` elements from each of `first` on."""
+    """Return the offsets of the `each` elements from each of `first` on."""
     return (first[:, None] + np.arange(each)).reshape(-1)
 
 
 def end(array) -> int:
-    """Where a shared array ends within a block's copy of its memory, in elements."""
+    """Return the end of a shared array within a block's copy of its memory, in elements."""
     return array.root.offset + int(array.root.size_value)
 
 
 def note_early(w, site, array, lanes, flat):
-    """Checks that what is to be written to the elements `flat`, as many for each of these lanes, is there."""
+    """Check that what is to be written to the elements `flat`, an equal share per lane, has arrived."""
     wide = expand_lanes(w, lanes, flat.size // len(lanes))
     array.in_flight.find_early_accesses(wide, site, array, flat, wide.all_lanes)
 
 
 def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
-    """Checks that these lanes may read the elements `flat`, as many each, now; of them those that are `inside`.
+    """Check that these lanes may read the elements `flat`, an equal share each, where `inside`.
 
-    `threads`: in whose name they read, if not in their own; always the same for the same lanes.
+    `threads` count as reading, in place of the lanes' own; always the same for the same lanes.
     """
     if array.shadow is not None:
         memory.watch_read(expand_lanes(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
 
 
 def note_atomics(w, site, array, lanes, flat):
-    """Checks that these lanes may change the elements `flat`, as many each, by atomics now."""
+    """Check that these lanes may change the elements `flat`, an equal share each, by atomics."""
     if array.shadow is not None:
         wide = expand_lanes(w, lanes, flat.size // len(lanes))
         memory.watch_atomic(wide, site, array, flat, wide.all_lanes)
 
 
 def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
-    """Checks that these lanes may write the elements `flat`, as many each, now; of them those that are `inside`.
+    """Check that these lanes may write the elements `flat`, an equal share each, where `inside`.
 
-    `unchanged` and `landed` are as in `races.watch_stores`; without them the values are taken for new, and to be there.
+    `unchanged` and `landed` are as in `races.watch_stores`; by default the values are new, and are there afterwards.
     """
     if array.shadow is not None:
         wide = expand_lanes(w, lanes, flat.size // len(lanes))

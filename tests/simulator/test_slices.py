@@ -15,7 +15,7 @@ THREADS = 32
 
 
 def by_thread(text, *arrays):
-    """What the body does when each thread runs it as plain Python, one after another, on copies."""
+    """Return the results of the body when each thread runs it as plain Python, one after another, on copies."""
     copies = [a.copy() for a in arrays]
     names = "xyz"[: len(arrays)]
     scope = {"np": np}

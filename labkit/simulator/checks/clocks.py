@@ -19,7 +19,7 @@ from labkit.trace import WARP_LANES
 WIDTH = 32  # children per node, times per leaf
 MAX_NODES = 2**19  # 64 MB
 EMPTY = 0  # the tree that knows of no warp
-MOMENTS = 64  # times per warp in `passed_on`; who knows of a later time counts as knowing all earlier ones
+MOMENTS = 64  # times per warp in `passed_on`; a warp that knows a later time counts as knowing all earlier ones
 ALL_LANES = np.uint32(2**WARP_LANES - 1)
 NO_LANES = np.uint32(0)
 

@@ -253,7 +253,7 @@ class Log:
 
     @property
     def read_undefined(self) -> bool:
-        """Whether a lane got an undefined value from a shuffle."""
+        """True if a lane got an undefined value from a shuffle."""
         return any(finding["kind"] == "shuffle" for finding in self.found.values())
 
     def drop_undefined(self):

@@ -61,7 +61,7 @@ class InFlight:
 
     @property
     def busy(self) -> bool:
-        """Whether any operation is in flight."""
+        """True while any operation is in flight."""
         return self._cells.busy > 0
 
     def begin(self, operation: Operation, flat: np.ndarray, w, lanes: np.ndarray) -> int:

@@ -1,4 +1,4 @@
-"""Why accesses race and how to fix it, in a learner's words, from their lines in the source."""
+"""Causes of races and their fixes, in a learner's words, from the lines of the accesses in the source."""
 
 import ast
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Race:
 
     @property
     def in_next_iteration(self) -> bool:
-        """Whether the later access belongs to the next iteration of a loop around both."""
+        """True if the later access belongs to the next iteration of a loop around both."""
         site, other = self.site, self.other
         backwards = site.line < other.line
         if site.line == other.line:  # a statement reads before it writes
@@ -58,7 +58,7 @@ class Race:
 
     @property
     def how(self) -> str:
-        """Why either access may come first, as the middle of a sentence."""
+        """The reason that either access may come first, as the middle of a sentence."""
         if self.missing == WARP:
             return "and what another thread of its warp told in between does not speak for it"
         if self.missing == FENCE:

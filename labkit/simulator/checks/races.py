@@ -1,12 +1,13 @@
-"""Race detection: whether one of two accesses to an element happens before the other.
+"""Race detection: a race is two accesses to an element, neither of which happens before the other.
 
-Two accesses are ordered by the same thread, by a barrier of the whole grid or of the block (epochs count a block's
-barriers, the fast path), or by a `syncwarp` between threads of one warp. Or one warp changed something by an atomic
-after its access, and the other warp found that out before its own (`clocks`, kept only for kernels that use what an
-atomic returns). Such an atomic speaks for its own thread, and for others of its warp up to where they met
-(`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on the same
-element: without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
-functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know less.
+Two accesses are ordered by the same thread, by a barrier of the grid or of the block, or by a `syncwarp` between
+threads of one warp. Epochs count a block's barriers, the fast path. Atomics order accesses too: one warp changed
+something by an atomic after its access, and the other warp read that before its own. This needs `clocks`, kept only for
+kernels that use what an atomic returns. Such an atomic speaks for its own thread, and for others of its warp up to
+where they met (`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on
+the same element. Without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory
+fence functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know
+less.
 """
 
 from collections import namedtuple
@@ -14,32 +15,8 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from labkit.simulator.checks import cells
 from labkit.simulator.checks import overflow as overflow_lists
-from labkit.simulator.checks.cells import (
-    A_BLOCK,
-    A_HIGH,
-    A_LOW,
-    A_OTHER,
-    FIELDS,
-    NO_THREAD,
-    OTHERS,
-    OVERFLOW,
-    PARTY,
-    R_BLOCK,
-    R_HIGH,
-    R_LOW,
-    R_OTHER,
-    V_THREAD,
-    W_BLOCK,
-    W_EPOCH,
-    W_INSTRUCTION,
-    W_THREAD,
-    block_and_epoch,
-    block_field,
-    note_party,
-    note_same_value,
-    note_write,
-)
 from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
@@ -91,15 +68,15 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
 
     The barriers are those of the grid, the block and whole warps: the fast path, which every access takes.
     """
-    for party in range(first, last + 1, PARTY):
+    for party in range(first, last + 1, cells.PARTY):
         if cell[party] < 0:
             continue
-        then_block, then_epoch = block_and_epoch(cell, party)
+        then_block, then_epoch = cells.block_and_epoch(cell, party)
         if then_epoch < grid_epoch:
             continue
         if then_block != block:
             return party
-        if cell[party] == thread or then_epoch < epoch or party in OTHERS:
+        if cell[party] == thread or then_epoch < epoch or party in cells.OTHERS:
             continue
         if cell[party + 1] >= warp_epoch or cell[party] // WARP_LANES != thread // WARP_LANES:
             return party
@@ -151,22 +128,24 @@ def _unordered(order, row, cell, first, last, block, thread, epoch):
     """Return as `_unsettled`, with barriers of part of a warp and atomics; FIELDS times what is missing is added."""
     parts = order.lane_epochs.shape[0] > 0
     warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
-    for party in range(first, last + 1, PARTY):
+    for party in range(first, last + 1, cells.PARTY):
         if _unsettled(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
             continue
         then, time = cell[party], cell[party + 2]
-        then_block, _ = block_and_epoch(cell, party)
-        if A_LOW <= party <= A_OTHER and _ordered_on_element(order, cell, block, thread, then_block, then, time):
+        then_block, _ = cells.block_and_epoch(cell, party)
+        if cells.A_LOW <= party <= cells.A_OTHER and _ordered_on_element(
+            order, cell, block, thread, then_block, then, time
+        ):
             continue
         if _separation(block, thread, then_block, then) == 0:
             if _lane_knows(order, block, thread, time):
                 continue
             if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
                 continue
-            return party + FIELDS * UNORDERED
+            return party + cells.FIELDS * UNORDERED
         missing = _missing(order, block, thread, then_block, then, time)
         if missing != NOTHING:
-            return party + FIELDS * missing
+            return party + cells.FIELDS * missing
     return -1
 
 
@@ -178,7 +157,7 @@ def _ordered_on_element(order, cell, block, thread, then_block, then_thread, the
     ISA, "Causality Order": what is observed before an operation comes before all that follows it.)
     """
     same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
-    if same_warp or not order.is_after_atomic or cell[A_BLOCK] != block or order.times.shape[0] == 0:
+    if same_warp or not order.is_after_atomic or cell[cells.A_BLOCK] != block or order.times.shape[0] == 0:
         return False
     other = then_block * order.per_block + then_thread // WARP_LANES
     return _known_until(order, KNOWN, block, thread, other) >= then_time
@@ -187,13 +166,13 @@ def _ordered_on_element(order, cell, block, thread, then_block, then_thread, the
 @njit(cache=True)
 def _unordered_in_overflow(order, cell, kind, block, thread):
     """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
-    entries, at = order.overflow, cell[OVERFLOW]
+    entries, at = order.overflow, cell[cells.OVERFLOW]
     while at != overflow_lists.NONE:
         e = entries[at]
         other_warp = e[overflow_lists.BLOCK] != block or e[overflow_lists.THREAD] // WARP_LANES != thread // WARP_LANES
         matters = e[overflow_lists.KIND] == kind and e[overflow_lists.EPOCH] >= order.grid_epoch and other_warp
         them = e[overflow_lists.BLOCK], e[overflow_lists.THREAD], e[overflow_lists.TIME]
-        counted = kind == A_LOW and _ordered_on_element(order, cell, block, thread, *them)
+        counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *them)
         if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
             return at
         at = e[overflow_lists.NEXT]
@@ -208,7 +187,7 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
         return
     if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
         return
-    entries, at, before, length = order.overflow, cell[OVERFLOW], overflow_lists.NONE, 0
+    entries, at, before, length = order.overflow, cell[cells.OVERFLOW], overflow_lists.NONE, 0
     is_full = at != overflow_lists.NONE and entries[at, overflow_lists.LENGTH] >= overflow_lists.MAX_LENGTH
     while at != overflow_lists.NONE:
         e = entries[at]
@@ -223,7 +202,7 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
         if e[overflow_lists.KIND] == kind and (
             same or missing == NOTHING or e[overflow_lists.EPOCH] < order.grid_epoch
         ):
-            cell[OVERFLOW] = overflow_lists.remove(entries, cell[OVERFLOW], before, at)
+            cell[cells.OVERFLOW] = overflow_lists.remove(entries, cell[cells.OVERFLOW], before, at)
         elif is_full:
             return
         else:
@@ -233,8 +212,8 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
             length = overflow_lists.MAX_LENGTH - 1
             break
         at = after
-    first = cell[OVERFLOW]
-    cell[OVERFLOW] = overflow_lists.add(
+    first = cell[cells.OVERFLOW]
+    cell[cells.OVERFLOW] = overflow_lists.add(
         entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site
     )
 
@@ -243,7 +222,7 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
 def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
     """Keep the party that `note_party` is about to drop."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
-    high, other, far = low + PARTY, low + 2 * PARTY, cell[shared + 3]
+    high, other, far = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if then_block < 0:
         return
@@ -268,17 +247,17 @@ def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site
 @njit(cache=True)
 def _forget_overflow(order, cell, kind):
     """Drop the entries of a kind."""
-    at, before, length = cell[OVERFLOW], overflow_lists.NONE, 0
+    at, before, length = cell[cells.OVERFLOW], overflow_lists.NONE, 0
     while at != overflow_lists.NONE:
         after = order.overflow[at, overflow_lists.NEXT]
         if order.overflow[at, overflow_lists.KIND] == kind:
-            cell[OVERFLOW] = overflow_lists.remove(order.overflow, cell[OVERFLOW], before, at)
+            cell[cells.OVERFLOW] = overflow_lists.remove(order.overflow, cell[cells.OVERFLOW], before, at)
         else:
             before = at
             length += 1
         at = after
     if length:
-        order.overflow[cell[OVERFLOW], overflow_lists.LENGTH] = length
+        order.overflow[cell[cells.OVERFLOW], overflow_lists.LENGTH] = length
 
 
 @njit(cache=True)
@@ -305,14 +284,14 @@ def _note_race(order, row, cell, first, last, who, element, found, race):
     block, thread, epoch, _ = who
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
-        missing, party = divmod(party, FIELDS)
-        other_block, _ = block_and_epoch(cell, party)
-        site = cell[block_field(party) + 2]
+        missing, party = divmod(party, cells.FIELDS)
+        other_block, _ = cells.block_and_epoch(cell, party)
+        site = cell[cells.block_field(party) + 2]
         _keep_race(race, found, element, block, thread, other_block, cell[party], site, missing)
         return 1
-    if cell[OVERFLOW] == overflow_lists.NONE or last not in OTHERS:
+    if cell[cells.OVERFLOW] == overflow_lists.NONE or last not in cells.OTHERS:
         return 0
-    at = _unordered_in_overflow(order, cell, last - 2 * PARTY, block, thread)
+    at = _unordered_in_overflow(order, cell, last - 2 * cells.PARTY, block, thread)
     if at == overflow_lists.NONE:
         return 0
     other_block, other_thread = order.overflow[at, overflow_lists.BLOCK], order.overflow[at, overflow_lists.THREAD]
@@ -344,26 +323,26 @@ def watch_loads(flat, mask, order, site, shadow, race):
                 continue
             thread = thread0 + lane - start
             if flat[lane] == previous:  # the lane before read it too, after a write of an earlier epoch
-                shadow[previous, R_HIGH] = max(thread, shadow[previous, R_HIGH])
+                shadow[previous, cells.R_HIGH] = max(thread, shadow[previous, cells.R_HIGH])
                 continue
             who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             previous = -1
-            if cell[A_BLOCK] >= 0:
-                found += _check(order, row, cell, A_LOW, A_OTHER, who, flat[lane], found, race)
-            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and warp_epoch >= 0:
+            if cell[cells.A_BLOCK] >= 0:
+                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, who, flat[lane], found, race)
+            elif cell[cells.W_BLOCK] == block and cell[cells.W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
-                if cell[W_THREAD] == NO_THREAD:
+                if cell[cells.W_THREAD] == cells.NO_THREAD:
                     if unwritten == 0:
                         first = lane
                     unwritten += 1
                 else:
-                    found += _check(order, row, cell, W_THREAD, W_THREAD, who, flat[lane], found, race)
+                    found += _check(order, row, cell, cells.W_THREAD, cells.W_THREAD, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
-                _keep_in_overflow(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
-            note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
+                _keep_in_overflow(order, cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, time, site)
+            cells.note_party(cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
 
@@ -384,23 +363,23 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             thread = thread0 + lane - start
             who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
-            again = cell[W_INSTRUCTION] >= instruction
-            lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
+            again = cell[cells.W_INSTRUCTION] >= instruction
+            lost = not landed[lane] or (again and cell[cells.W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                found += _check(order, row, cell, W_THREAD, V_THREAD, who, flat[lane], found, race)
-                cell[V_THREAD] = NO_THREAD
-            elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
-                note_same_value(cell, order.grid_epoch, block)
-            if cell[A_BLOCK] >= 0:
-                found += _check(order, row, cell, A_LOW, A_OTHER, who, flat[lane], found, race)
-            found += _check(order, row, cell, R_LOW, R_OTHER, who, flat[lane], found, race)
+                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, who, flat[lane], found, race)
+                cell[cells.V_THREAD] = cells.NO_THREAD
+            elif cell[cells.W_THREAD] >= 0 and (cell[cells.W_THREAD] != thread or cell[cells.W_BLOCK] != block):
+                cells.note_same_value(cell, order.grid_epoch, block)
+            if cell[cells.A_BLOCK] >= 0:
+                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, who, flat[lane], found, race)
+            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
-            note_write(cell, block, epoch, thread, stamp, time, site)
-            cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
-            cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NO_THREAD
-            if cell[OVERFLOW] != overflow_lists.NONE:
-                _forget_overflow(order, cell, A_LOW)
+            cells.note_write(cell, block, epoch, thread, stamp, time, site)
+            cell[cells.W_INSTRUCTION] = instruction + 1 if lost else instruction
+            cell[cells.A_BLOCK] = cell[cells.A_LOW] = cell[cells.A_HIGH] = cell[cells.A_OTHER] = cells.NO_THREAD
+            if cell[cells.OVERFLOW] != overflow_lists.NONE:
+                _forget_overflow(order, cell, cells.A_LOW)
     return found
 
 
@@ -413,7 +392,7 @@ def note_arrivals(flat, mask, order, site, shadow):
         for lane in range(start, stop):
             if mask[lane]:
                 stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
-                note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
+                cells.note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
 
 
 @njit(cache=True)
@@ -432,17 +411,17 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
             thread = thread0 + lane - start
             who = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
-            if cell[W_THREAD] == NO_THREAD:
+            if cell[cells.W_THREAD] == cells.NO_THREAD:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
             else:
-                found += _check(order, row, cell, W_THREAD, V_THREAD, who, flat[lane], found, race)
+                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, who, flat[lane], found, race)
             if is_guess:
                 continue
-            found += _check(order, row, cell, R_LOW, R_OTHER, who, flat[lane], found, race)
+            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, who, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
-                _keep_in_overflow(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
-            note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
+                _keep_in_overflow(order, cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, time, site)
+            cells.note_party(cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

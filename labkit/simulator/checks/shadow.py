@@ -1,8 +1,8 @@
 """The shadow of an array: cells for its elements, made and updated only where they are needed.
 
-Most reads of a shared array need no cell. Where every write to the array is behind a barrier, a read of a written
-element is in order, and it matters to a later write only if no barrier comes between. So these reads wait: a write
-first notes those of its own barrier epoch, and the others are dropped.
+Most reads of a shared array need no cell. A read of a written element is in order if every write to the array is behind
+a barrier. It matters to a later write only if no barrier comes between. So these reads wait: a write first notes those
+of its own barrier epoch, and the others are dropped.
 
 A global array may be far larger than what a launch accesses: its cells are made page by page.
 """
@@ -41,7 +41,7 @@ class GlobalShadow:
         slots = self._slots[flat // PAGE]
         touched = blank & (slots >= 0)
         cells = self._cells[slots[touched] * PAGE + flat[touched] % PAGE]
-        blank[touched] = (cells[:, layout.W_THREAD] == layout.NO_THREAD) & (cells[:, races.A_BLOCK] < 0)
+        blank[touched] = (cells[:, layout.W_THREAD] == layout.NO_THREAD) & (cells[:, layout.A_BLOCK] < 0)
         return blank
 
     def cells(self, flat):

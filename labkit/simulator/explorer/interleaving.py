@@ -19,7 +19,7 @@ MAX_TURNS = 5000
 
 @dataclass
 class Turn:
-    """What a warp did in a turn; or a barrier that `members` passed.
+    """A warp's turn: its access; or a barrier that `members` passed.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Turn:
     elements
         The same in C order of their array.
     found, values
-        What they held before and after.
+        Values of these elements before and after.
     changed
         Whether any of them changed.
     stands

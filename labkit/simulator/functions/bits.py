@@ -59,10 +59,7 @@ FUNCTIONS = {
         Function("cuda.clz", leading_zeros, cases=_same(*INTEGERS)),
         Function("cuda.brev", reverse, cases=_same("uint32", "uint64")),
         Function(
-            "cuda.ffs",
-            find_first,
-            cases=cases(*(f"uint32({kind})" for kind in INTEGERS)),
-            lacks_code=NARROW.issuperset,
+            "cuda.ffs", find_first, cases=cases(*(f"uint32({kind})" for kind in INTEGERS)), lacks_code=NARROW.issuperset
         ),
     )
 }
@@ -112,13 +109,7 @@ def _wide_unsigned(function):
 
 
 LIBDEVICE = {
-    "int32(int32)": {
-        "abs": np.abs,
-        "brev": reverse,
-        "clz": leading_zeros,
-        "ffs": find_first,
-        "popc": count_ones,
-    },
+    "int32(int32)": {"abs": np.abs, "brev": reverse, "clz": leading_zeros, "ffs": find_first, "popc": count_ones},
     "int32(int64)": {"clzll": leading_zeros, "ffsll": find_first, "popcll": count_ones},
     "int64(int64)": {"brevll": reverse, "llabs": np.abs},
     "int32(int32, int32)": {

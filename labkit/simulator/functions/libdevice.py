@@ -81,12 +81,7 @@ IN_FLOAT64 = {
     "y0": special.y0,
     "y1": special.y1,
 }
-IN_ITS_TYPE = {
-    **from_numpy("ceil fabs floor rint sqrt trunc"),
-    "logb": logb,
-    "nearbyint": np.rint,
-    "round": half_away,
-}
+IN_ITS_TYPE = {**from_numpy("ceil fabs floor rint sqrt trunc"), "logb": logb, "nearbyint": np.rint, "round": half_away}
 OF_TWO = {
     **from_numpy("copysign fmax fmin fmod nextafter"),
     **{name: in_float64(run) for name, run in from_numpy("atan2 hypot pow").items()},

@@ -1,9 +1,9 @@
 """IEEE arithmetic in every rounding mode: `rn` to nearest even, `rz` toward zero, `rd` down, `ru` up.
 
 A narrow result (float32, float16, bfloat16) is computed in float64 and rounded once. Where float64 itself rounds, the
-value is first rounded to odd, which keeps the second rounding correct in every mode (Boldo and Melquiond, "Emulation of
-a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008). float64 results in directed modes take the
-sign of the error from exact fractions.
+value is first rounded to odd, which keeps the second rounding correct in every mode. (Boldo and Melquiond, "Emulation
+of a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008.) float64 results in directed modes take
+the sign of the error from exact fractions.
 """
 
 import math

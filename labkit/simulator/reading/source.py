@@ -125,8 +125,7 @@ def argument_names(source: Source) -> list[str]:
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
         raise KernelError(
-            "a kernel takes plain positional arguments, without `*` or `**`; name each one",
-            source.tree.lineno,
+            "a kernel takes plain positional arguments, without `*` or `**`; name each one", source.tree.lineno
         )
     return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
 

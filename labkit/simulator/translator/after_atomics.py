@@ -1,7 +1,7 @@
-"""Accesses that are made because of what an atomic found: behind a condition on that, or behind a wait for it.
+"""Accesses that depend on an atomic's result: after a condition on it, or after a wait for it.
 
-A thread that asks whether it is the last one may know by the answer that the atomics of others are done. One that uses
-what an atomic found in another way, as a place to write to, learns nothing of who is still to come.
+A thread that asks whether it is the last one may know from the result that the atomics of others are done. A thread
+that uses the result in another way, as an index to write to, learns nothing of the atomics to come.
 """
 
 import ast
@@ -12,25 +12,28 @@ from labkit.simulator.translator.control_flow import callees
 
 
 def accesses_after_atomics(function: ast.FunctionDef, names) -> set[ast.Subscript]:
-    """The subscripts of a function that stand behind a condition on what an atomic found; `names` resolves calls."""
+    """Return the subscripts of a function that follow a condition on an atomic's result.
+
+    `names` resolves calls.
+    """
     derived, found = _derived_names(function, _atomic_calls(function, names, {})), set()
     for node in ast.walk(function):
         if isinstance(node, ast.If | ast.While) and _mentions(node.test, derived):
-            goes_on = isinstance(node, ast.While) or may_jump(
-                [*node.body, *node.orelse]
-            )  # what follows depends on it too
-            inside = ast.walk(function if goes_on else node)
+            # behind a loop, or a branch that may jump, the rest of the function depends on the condition too
+            to_the_end = isinstance(node, ast.While) or may_jump([*node.body, *node.orelse])
+            inside = ast.walk(function if to_the_end else node)
             found |= {n for n in inside if isinstance(n, ast.Subscript) and own_place(n) > own_place(node)}
     return found
 
 
 def _atomic_calls(tree, names, known):
-    """The calls of atomics, and of device functions that hold some; `known` keeps which do."""
+    """Return the calls of atomics, and of device functions that make some; `known` caches which do."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     return {n for n in calls if is_atomic(n) or any(_holds_atomics(callee, known) for callee in callees([n], names))}
 
 
 def _holds_atomics(function, known):
+    """Return whether a device function calls an atomic."""
     if function not in known:
         known[function] = False  # until it is known; a function that calls itself is refused
         known[function] = bool(_atomic_calls(read_source(function).tree, captured_values(function), known))
@@ -38,7 +41,7 @@ def _holds_atomics(function, known):
 
 
 def _derived_names(function, questions):
-    """The questions, and the names of variables and arrays that hold something made of what an atomic found."""
+    """Return the calls, and the names of variables and arrays that hold values derived from an atomic's result."""
     derived, before = {*questions}, None
     while derived != before:
         before = set(derived)
@@ -50,6 +53,7 @@ def _derived_names(function, questions):
 
 
 def _name(target):
+    """Return the name of the variable or array that is assigned to."""
     while isinstance(target, ast.Subscript):
         target = target.value
     return getattr(target, "id", None)

@@ -8,7 +8,7 @@ from labkit.simulator.values import GRID_GROUP, Value, describe
 
 
 class Barriers(Variables):
-    """`cuda.syncthreads` and its forms that count a condition, `cuda.cg.this_grid().sync()`, `cuda.threadfence`."""
+    """`cuda.syncthreads` and its forms with a vote, `cuda.cg.this_grid().sync()`, `cuda.threadfence`."""
 
     def syncthreads(self, node):
         self.arguments(node, 0, "`cuda.syncthreads`")

@@ -1,4 +1,4 @@
-"""What the statements of a kernel do with control: leave early, wait for other warps, never end."""
+"""Control flow of a kernel's statements: whether they wait for other warps, and what they call."""
 
 import ast
 
@@ -11,7 +11,7 @@ BARRIERS = set("syncthreads syncthreads_count syncthreads_and syncthreads_or syn
 
 
 def may_block(function, known: dict) -> bool:
-    """Does the function, or a device function that it calls, wait for other warps? `known` keeps the answers."""
+    """Return whether the function, or a device function that it calls, waits for other warps; `known` is a cache."""
     if function not in known:
         known[function] = False  # until it is known; a function that calls itself is refused
         tree = read_source(function).tree
@@ -21,14 +21,14 @@ def may_block(function, known: dict) -> bool:
 
 
 def may_wait(nodes, names, known: dict) -> bool:
-    """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
+    """Return whether these statements hold a barrier, or call a device function that waits; `names` resolves calls."""
     if not BARRIERS.isdisjoint(called_names(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
         return True
     return any(may_block(callee, known) for callee in callees(nodes, names))
 
 
 def has_grid_barrier(nodes, names, known: dict) -> bool:
-    """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
+    """Return whether these statements, or a device function that they call, hold a grid barrier."""
     return "sync" in called_names(nodes, names) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
 
 
@@ -40,7 +40,7 @@ def _meets_grid(function, known):
 
 
 def called_names(nodes, names) -> set[str]:
-    """The last names of what these statements call: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
+    """Return the last names of all calls: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
     calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
     by_name = [path_of(value_outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
     by_dot = {function.attr for function in calls if isinstance(function, ast.Attribute)}
@@ -48,13 +48,13 @@ def called_names(nodes, names) -> set[str]:
 
 
 def callees(nodes, names) -> list:
-    """The device functions that these statements call."""
+    """Return the device functions that these statements call."""
     found = (python_function(value) for value in _called_values(nodes, names))
     return [callee for callee in found if callee is not None]
 
 
 def instructions(nodes, names) -> list:
-    """The instructions that these statements call."""
+    """Return the instructions that these statements call."""
     found = (instruction_of(value) for value in _called_values(nodes, names))
     return [instruction for instruction in found if instruction is not None]
 

@@ -21,14 +21,14 @@ from labkit.simulator.values import MISSING, Value, form_of
 class Emitter:
     """Writes the lines of one function: names, temporaries, constants, blocks, masks and FLOP counts.
 
-    At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here
-    have assigned to, `masks` the mask of each region around, and `reachable` tells whether any lane comes there.
-    `unsure` are the variables that some read may find without a value, `late` those that are set on another path or in
-    an earlier trip alone, and `first` has the type that each variable was given first in the text.
+    At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here have
+    assigned, and `masks` the mask of each enclosing region. `reachable` tells whether any lane comes there. `unsure`
+    are variables that some read may find without a value. `late` are those assigned only on another path or in an
+    earlier iteration. `first` has each variable's first type in the text.
     """
 
     def __init__(self, program, function, argument_types, is_kernel, at=None):
-        """`at`: the (line, column) that stands for all of a function whose own lines are in another file."""
+        """`at`: the (line, column) of all nodes of a function whose own lines are in another file."""
         self.program = program
         self.function = function
         self.source = read_source(function, at)
@@ -46,31 +46,31 @@ class Emitter:
         self.masks = {"function": "m0"}
         self.region = "function"
         self.loops: list[dict] = []
-        self.literals: dict[str, Any] = {}  # what variables hold that are set once (`literal`)
+        self.literals: dict[str, Any] = {}  # literals of variables that are assigned once (`literal`)
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
         self.forms = {name: [form_of(kind)] for name, kind in zip(self.parameters, argument_types)}
-        self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the round before
-        self.unsettled: ast.AST | None = None  # a loop that came back with others
+        self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the previous walk
+        self.unsettled: ast.AST | None = None  # a loop whose end has other types than its head
         self.result_types: dict[tuple, Any] = {}  # of operations and calls
-        self.unrolling: tuple[int, ...] = ()  # which copies of unrolled loops this is
+        self.unrolling: tuple[int, ...] = ()  # the current copy of each unrolled loop around
         self.unrolls = False
-        self.others: dict[ast.AST, ast.AST] = {}  # what stands in the place of a node, wherever that is walked again
+        self.replacements: dict[ast.AST, ast.AST] = {}  # nodes walked in place of others
         self.reachable = True
         self.assigned: set[str] = set()
         self.unsure: set[str] = set()
         self.late: set[str] = set()
         self.first: dict[str, Any] = {}
 
-    def rewritten(self, node, made) -> ast.AST:
-        """The node that `made` gives for another, the same one in every walk."""
-        if node not in self.others:
-            self.others[node] = ast.copy_location(made(), node)
-        return self.others[node]
+    def rewritten(self, node, make) -> ast.AST:
+        """Return the node that `make` returns in place of another, the same one in every walk."""
+        if node not in self.replacements:
+            self.replacements[node] = ast.copy_location(make(), node)
+        return self.replacements[node]
 
     def copy_of(self, node) -> tuple:
-        """The node in this copy of the unrolled loops around it."""
+        """Return the node with the current copy of the unrolled loops around it."""
         return node, self.unrolling
 
     def emit(self, text):
@@ -80,7 +80,7 @@ class Emitter:
             self.too_long()
 
     def visit(self):
-        """Counts a part of the source that is about to be translated."""
+        """Count a part of the source that is about to be translated."""
         self.program.visits += 1
         if self.program.visits > limits.MAX_VISITS:
             self.too_long()
@@ -109,7 +109,7 @@ class Emitter:
         return Value(name, kind, static)
 
     def kept(self, value) -> Value:
-        """The value under a name of its own, for code that names it several times."""
+        """Return the value under a name of its own, for code that names it several times."""
         return value if value.code.isidentifier() else self.temp(value.code, value.type, value.static)
 
     def constant(self, value) -> str:
@@ -139,7 +139,7 @@ class Emitter:
 
     @contextmanager
     def narrowed(self, mask):
-        """Evaluates part of an expression in some lanes only."""
+        """Evaluate part of an expression in some lanes only."""
         region, outer = self.region, self.mask
         self.masks[region] = mask
         yield
@@ -156,13 +156,13 @@ class Emitter:
         self.flops.clear()
 
     def pause(self, node, site, array, commutes=""):
-        """Lets other warps go first, in a kernel whose orders are explored."""
-        if self.program.pauses and any(one.space != "local" for one in array.type.each):
+        """Let other warps run first, in a kernel whose orders are explored."""
+        if self.program.pauses and any(alternative.space != "local" for alternative in array.type.each):
             self.program.namespace["Access"] = Access
             self.emit(f"yield ({node.lineno}, {self.mask}, Access({site}, {commutes!r}))")
 
     def wait_line(self, node) -> int:
-        """The line of a wait, whose column is kept for findings."""
+        """Return the line of a wait, and keep its column for findings."""
         self.program.wait_columns.setdefault(node.lineno, node.col_offset)
         return node.lineno
 

@@ -1,4 +1,4 @@
-"""One function from its syntax tree to a Python function over lanes."""
+"""Translation of one function, from its syntax tree to a Python function over lanes."""
 
 import numpy as np
 from numba import types
@@ -22,7 +22,7 @@ from labkit.simulator.translator.structures import Structures
 from labkit.simulator.translator.tuples import Tuples
 from labkit.simulator.values import Record
 
-# What the lines of a translated function call, and where it is.
+# Functions that translated lines call, by module.
 _HELPERS = {
     lanes: "split intersect union minus select choose lane_range trip_counts cast truth logical_not minimum maximum "
     "apply_function",
@@ -56,6 +56,7 @@ class FunctionTranslator(
     """Translates one function, for one tuple of argument types."""
 
     def run(self):
+        """Translate and compile the function; return it, and the type of its result."""
         tree = self.source.tree
         arguments = self.parameters
         if len(arguments) != len(self.argument_types):
@@ -98,7 +99,7 @@ class FunctionTranslator(
         return scope[name], kind
 
     def body(self, tree):
-        """Translates the statements in rounds, as numba infers types, until no loop comes back with other ones."""
+        """Translate the statements repeatedly, as numba infers types, until the types of all loops are stable."""
         before = self.program.variables
         for _ in range(ROUNDS):
             self.program.variables = {name: set(kinds) for name, kinds in before.items()}
@@ -121,6 +122,7 @@ class FunctionTranslator(
         self.fail(self.unsettled, "the types of this loop's variables do not settle; give each variable one type")
 
     def result_type(self):
+        """Return the type that all returned values share."""
         kinds = self.return_types
         if not kinds:
             return types.none

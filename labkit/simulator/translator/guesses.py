@@ -1,7 +1,7 @@
-"""Reads of which only a compare-and-swap depends, which finds out by itself whether what was read still holds.
+"""Reads on which only a compare-and-swap depends, which itself checks whether the value still holds.
 
-A loop around a compare-and-swap begins with such a guess (CUDA C++ Programming Guide, "Atomic Functions"), and it does
-no harm if that is out of date. What the loop's conditions make of the guess is not looked at.
+A loop around a compare-and-swap begins with such a guess (CUDA C++ Programming Guide, "Atomic Functions"). It does no
+harm if it is out of date. Conditions of the loop on the guess are not checked.
 """
 
 import ast
@@ -11,7 +11,7 @@ from labkit.simulator.reading.syntax import is_atomic
 
 
 def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
-    """The subscripts of a function that read what a compare-and-swap of the same element then compares with."""
+    """Return the subscripts of a function that read what a compare-and-swap of the same element compares with."""
     swaps = [node for node in ast.walk(function) if _is_swap(node)]
     found = set()
     for node in ast.walk(function) if swaps else ():
@@ -23,9 +23,9 @@ def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
 
 
 def _is_guess(read, swap, function):
-    """Is what is read the swap's compare value, and does it go nowhere else on the way there?"""
+    """Return whether the value read is the swap's compare value, and goes nowhere else before it."""
     start, end = own_place(read), own_place(swap)
-    if end < start:  # it is for the next round of a loop
+    if end < start:  # it is for the next iteration of a loop
         end = (float("inf"), 0)
     between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < own_place(s) < end]
     copies = _closure(_assigned_names(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
@@ -37,7 +37,7 @@ def _is_guess(read, swap, function):
 
 
 def _closure(names, statements, takes):
-    """The names, and those to which the statements give what `takes` says comes from them."""
+    """Return the names, and those to which the statements assign values that `takes` says come from them."""
     known, before = set(names), None
     while known != before:
         before = set(known)
@@ -48,7 +48,7 @@ def _closure(names, statements, takes):
 
 
 def _leaks(statement, names, swap):
-    """Does the statement pass on what these names hold, other than to a variable, a condition or the swap?"""
+    """Return whether the statement passes these names' values on, other than to a variable, a condition or the swap."""
     if any(node is swap for node in ast.walk(statement)) and not isinstance(statement, ast.Return):
         return False
     if isinstance(statement, ast.Assign | ast.AugAssign):
@@ -70,7 +70,7 @@ def _written(array, index):
 
 
 def _assigned_names(targets) -> set[str]:
-    """The names that are assigned to, if they are all plain ones."""
+    """Return the names that are assigned to, if they are all plain ones."""
     plain = all(isinstance(target, ast.Name) for target in targets)
     return {target.id for target in targets} if plain else set()
 

@@ -90,7 +90,7 @@ class Statements(Variables):
         self.store(target, array, index, result, node.value)
 
     def keep_literal(self, target, literal):
-        """Keeps what numba takes a variable for that is set once."""
+        """Keep the literal of a variable that is assigned once."""
         if isinstance(target, ast.Name) and self.homes.stores(target.id) == 1:
             self.literals[target.id] = literal
         elif isinstance(target, ast.Tuple | ast.List) and isinstance(literal, tuple):
@@ -142,7 +142,7 @@ class Statements(Variables):
         self.store(target, array, index, value, given)
 
     def copy_record(self, target, given, to, source):
-        """`records[i] = record`, field by field."""
+        """Translate `records[i] = record`, field by field."""
         if to.type.items[0].dtype != source.type.items[0].dtype:
             self.fail(target, f"`{self.written(target)}` holds another kind of record; copy the fields one by one")
         for name, kind in to.type.items[0].dtype.fields.items():
@@ -157,7 +157,7 @@ class Statements(Variables):
                 self.store(target, *ours, self.load(given, *theirs), given)
 
     def copy_elements(self, target, given, to, source):
-        """The array in a field of a record from that of another."""
+        """Copy the array in a field of a record from that of another."""
         with self.each_element(target, to) as index:
             if isinstance(to.type.dtype, types.Record):
                 self.copy_record(target, given, self.record(to, index), self.record(source, index))
@@ -165,7 +165,7 @@ class Statements(Variables):
                 self.store(target, to, index, self.load(given, source, index), given)
 
     def fill(self, target, view, value, given):
-        """`A[1:3] = value`: one number for all the elements."""
+        """Translate `A[1:3] = value`: one number for all the elements."""
         with self.each_element(target, view) as index:
             self.store(target, view, index, value, given)
 

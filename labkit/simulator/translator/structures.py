@@ -26,10 +26,10 @@ from labkit.simulator.values import (
 
 
 class Structures(Variables):
-    """What a dot, or a field's name in brackets, takes out of a value."""
+    """Takes a part out of a value, by a dot or by a field's name in brackets."""
 
     def part(self, node, base) -> Value:
-        """`base.attr`."""
+        """Translate `base.attr`."""
         if isinstance(base.type, Array):
             return self.array_attribute(node, base)
         if isinstance(base.type, Vector) and node.attr in "xyzw"[: len(base.type.items)]:
@@ -76,7 +76,7 @@ class Structures(Variables):
         )
 
     def reshape(self, node):
-        """`A.reshape(4, 8)`."""
+        """Translate `A.reshape(4, 8)`."""
         base = self.expression(node.func.value)
         given = [self.expression(argument) for argument in node.args]
         if not isinstance(base.type, Array) or not given:
@@ -92,7 +92,7 @@ class Structures(Variables):
     # --- vectors ---
 
     def vector(self, node, name) -> Value:
-        """`cuda.float32x4(...)`, of numbers and shorter vectors."""
+        """Translate `cuda.float32x4(...)`, of numbers and shorter vectors."""
         kind, length = VECTORS[name]
         items = []
         for argument in node.args:
@@ -108,12 +108,12 @@ class Structures(Variables):
     # --- records ---
 
     def record(self, array, index) -> Value:
-        """One record of a structured array: the array, and where it stands there."""
+        """Return one record of a structured array: the array, and its index there."""
         kind = Record((array.type, *(i.type for i in index)))
         return self.temp(f"({array.code}, {', '.join(i.code for i in index)})", kind)
 
     def field(self, node, array, name) -> Value:
-        """One field of all the records of an array."""
+        """Return one field of all the records of an array."""
         kind = array.type.dtype.fields.get(name)
         if kind is None:
             self.fail(node, f"the records have no field `{name}`; they have {', '.join(array.type.dtype.fields)}")
@@ -121,15 +121,15 @@ class Structures(Variables):
         if isinstance(inner, types.NestedArray):
             inner, nested = inner.dtype, inner.ndim
 
-        def of(one):
-            offset = one.offset_bytes + kind.offset
-            return replace(one, dtype=inner, ndim=one.ndim + nested, offset_bytes=offset)
+        def field_type(records):
+            offset = records.offset_bytes + kind.offset
+            return replace(records, dtype=inner, ndim=records.ndim + nested, offset_bytes=offset)
 
-        whole = replace(of(array.type), others=tuple(of(o) for o in array.type.others))
+        whole = replace(field_type(array.type), others=tuple(map(field_type, array.type.others)))
         return self.temp(f"field({array.code}, {name!r})", whole)
 
     def field_place(self, node, base):
-        """The field's array, and the index there, of `base.field` or `base["field"]`."""
+        """Return the field's array, and the index there, of `base.field` or `base["field"]`."""
         name = node.attr if isinstance(node, ast.Attribute) else node.slice.value
         if isinstance(base.type, Array) and isinstance(base.type.dtype, types.Record):
             return self.field(node, base, name), []
@@ -145,7 +145,7 @@ class Structures(Variables):
     # --- enumerations ---
 
     def member(self, node):
-        """`Colour.RED`, of an Enum that the kernel captured, or `Colour.RED.value`; else None."""
+        """Translate `Colour.RED`, of a captured Enum, or `Colour.RED.value`; return None for anything else."""
         asks_value = node.attr == "value" and isinstance(node.value, ast.Attribute)
         named = node.value if asks_value else node
         family = self.outside(named.value)

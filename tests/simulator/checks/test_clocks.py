@@ -95,7 +95,7 @@ def test_a_lane_tells_what_it_did_and_what_all_did_before_they_met():
         shared.exchange(w, array, np.zeros(32, np.int64), first, first, False)
 
     def known(time, until):
-        """Of the first two lanes: whether one who knows the warp until then knows what they did at a time."""
+        """Return, for two lanes, whether a warp that knows theirs until then knows what they did at a time."""
         return [was_passed_on(shared.times, shared.passed_on, 0, lane, time, until) for lane in range(2)]
 
     tell()

@@ -48,7 +48,7 @@ def kernel_of(functions, uniform=False):
 
 
 def expected_of(function, given):
-    """What the table says of a function for these arguments, a value for each of its results."""
+    """Return the table's results of a function for these arguments, an array per result."""
     _, parts, converted = signature(function)
     values = [v.astype(numba_types.dtype_of(kind)) for v, kind in zip(given, converted)]
     with np.errstate(all="ignore"):

@@ -43,7 +43,7 @@ TRUE = {
 
 
 def libdevice(name, *values):
-    """What `cuda.libdevice.name` gives for float32 or float64 values."""
+    """Return the result of `cuda.libdevice.name` for float32 or float64 values."""
     ending = "f" if values[-1].dtype == np.float32 else ""
     with np.errstate(all="ignore"):
         return apply_function(FUNCTIONS[f"cuda.libdevice.{name}{ending}"].run, values[-1].dtype, *values)

@@ -15,7 +15,7 @@ nan, inf = math.nan, math.inf
 
 
 def call(name, *values):
-    """What `cuda.fp16.name` or `cuda.bf16.name` gives for plain numbers."""
+    """Return the result of `cuda.fp16.name` or `cuda.bf16.name` for plain numbers."""
     function = FUNCTIONS[f"cuda.{name}"]
     case = function.cases[0]
     given = []

@@ -1,4 +1,4 @@
-"""What statements do with control."""
+"""Control flow of statements."""
 
 import ast
 

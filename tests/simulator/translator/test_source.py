@@ -1,4 +1,4 @@
-"""What is read of a function."""
+"""Reading of a function's source."""
 
 import pytest
 from cells import run_cell
