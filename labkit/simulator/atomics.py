@@ -86,7 +86,7 @@ def atomic(w, site, array, mask, operation, value, compare, result_used, *index)
     """
     if isinstance(array, Either):
         arguments = operation, value, compare, result_used, *index
-        return access_each(w, array, mask, lambda a, own: atomic(w, site, a, own, *arguments))
+        return access_each(w, array, mask, lambda a, part_mask: atomic(w, site, a, part_mask, *arguments))
     if isinstance(site, dict):
         site = site[array.name]
     launch = w.chunk.launch

@@ -24,7 +24,7 @@ def _find_groups(named, active, exited, warps, groups):
 
     Returns (problem, first lane whose mask is wrong, lane of its warp that is named but does not come).
     """
-    problem, at, absent = FINE, -1, -1
+    problem, faulty_lane, absent = FINE, -1, -1
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
         group_mask, group = np.uint32(0), np.uint32(0)
@@ -32,9 +32,9 @@ def _find_groups(named, active, exited, warps, groups):
             if not active[lane]:
                 continue
             mask = named[lane]
-            own = np.uint32(1) << np.uint32(lane - start)
-            if problem == FINE and not mask & own:
-                problem, at = LANE_UNNAMED, lane
+            own_bit = np.uint32(1) << np.uint32(lane - start)
+            if problem == FINE and not mask & own_bit:
+                problem, faulty_lane = LANE_UNNAMED, lane
             if mask != group_mask or group == 0:
                 group_mask, group = mask, np.uint32(0)
                 for other in range(start, stop):
@@ -42,12 +42,12 @@ def _find_groups(named, active, exited, warps, groups):
                         if active[other] and named[other] == mask:
                             group |= np.uint32(1) << np.uint32(other - start)
                         elif not exited[other] and problem == FINE:
-                            problem, at, absent = LANE_ABSENT, lane, other - start
-            groups[lane] = group | own
-    return problem, at, absent
+                            problem, faulty_lane, absent = LANE_ABSENT, lane, other - start
+            groups[lane] = group | own_bit
+    return problem, faulty_lane, absent
 
 
-def find_participants(w, place, mask, call, named) -> np.ndarray:
+def find_participants(w, position, mask, call, named) -> np.ndarray:
     """Return, as bits of an unsigned integer per lane, the lanes that take part in a collective with it.
 
     Parameters
@@ -62,9 +62,9 @@ def find_participants(w, place, mask, call, named) -> np.ndarray:
     groups = np.zeros(w.lanes, np.uint32)
     problem, lane, absent = _find_groups(w.fill(named), active, exited, w.warps, groups)
     if problem == LANE_UNNAMED:
-        collective_findings.report_unnamed_lane(w, place, call, lane, int(w.fill(named)[lane]))
+        collective_findings.report_unnamed_lane(w, position, call, lane, int(w.fill(named)[lane]))
     elif problem == LANE_ABSENT:
-        collective_findings.report_absent_lane(w, place, call, lane, absent)
+        collective_findings.report_absent_lane(w, position, call, lane, absent)
     w.launch.clocks.note_collective(w, active)
     return groups
 
@@ -95,12 +95,12 @@ SOURCES = {
 }
 
 
-def shuffle(w, place, mask, call, named, value, operand):
+def shuffle(w, position, mask, call, named, value, operand):
     """Return the value of another lane of the warp; a source outside the warp is the lane itself.
 
     A source that does not take part gives an undefined value, for which `Launch.undefined` stands.
     """
-    groups = find_participants(w, place, mask, call, named)
+    groups = find_participants(w, position, mask, call, named)
     lane = w.lane
     source = SOURCES[call](lane, operand.astype(np.int32) & 31)
     source = np.where((source < 0) | (source > 31), lane, source)
@@ -110,7 +110,7 @@ def shuffle(w, place, mask, call, named, value, operand):
     silent = w.active(mask) & ~participates
     if silent.any():
         first = int(np.argmax(silent))
-        collective_findings.report_silent_source(w, place, mask, call, first, int(source[first]), int(silent.sum()))
+        collective_findings.report_silent_source(w, position, mask, call, first, int(source[first]), int(silent.sum()))
         garbage = w.chunk.launch.undefined * (1e30 if value.dtype.kind == "f" else 1 << 20)
         shuffled = np.where(participates, shuffled, value.dtype.type(garbage))
     return shuffled
@@ -125,15 +125,15 @@ def _bits_where(w, test):
     return np.repeat(bits, w.warps[:, STOP] - w.warps[:, START])
 
 
-def ballot(w, place, mask, call, named, predicate):
+def ballot(w, position, mask, call, named, predicate):
     """Return the bits of the lanes of the group in which the predicate holds."""
-    groups = find_participants(w, place, mask, call, named)
+    groups = find_participants(w, position, mask, call, named)
     return (groups & _bits_where(w, w.active(mask) & predicate)).view(np.int32)
 
 
-def vote(w, place, mask, call, named, predicate):
+def vote(w, position, mask, call, named, predicate):
     """Return whether the predicate holds in all lanes of the group, in any, or equally in all."""
-    groups = find_participants(w, place, mask, call, named)
+    groups = find_participants(w, position, mask, call, named)
     yes = groups & _bits_where(w, w.active(mask) & predicate)
     if call == "any_sync":
         return yes != 0
@@ -153,23 +153,23 @@ def _match(keys, groups, active, warps, alike):
                         alike[lane] |= bit
 
 
-def _match_lanes(w, place, mask, call, named, value):
+def _match_lanes(w, position, mask, call, named, value):
     """Return the group of each lane, and the bits of its lanes that hold the same value."""
-    groups = find_participants(w, place, mask, call, named)
+    groups = find_participants(w, position, mask, call, named)
     value = w.fill(value)
     alike = np.zeros(w.lanes, np.uint32)
     _match(value.view(f"u{value.itemsize}"), groups, w.active(mask), w.warps, alike)
     return groups, alike
 
 
-def match_any(w, place, mask, call, named, value):
+def match_any(w, position, mask, call, named, value):
     """Return the bits of the lanes of the group that hold the same bits as this one."""
-    return _match_lanes(w, place, mask, call, named, value)[1].view(np.int32)
+    return _match_lanes(w, position, mask, call, named, value)[1].view(np.int32)
 
 
-def match_all(w, place, mask, call, named, value):
+def match_all(w, position, mask, call, named, value):
     """Return the group's bits and True where all of its lanes hold the same bits; 0 and False elsewhere."""
-    groups, alike = _match_lanes(w, place, mask, call, named, value)
+    groups, alike = _match_lanes(w, position, mask, call, named, value)
     same = groups == alike
     return np.where(same, groups, np.uint32(0)).view(np.int32), same
 
@@ -194,19 +194,19 @@ def _join_barriers(groups, active, warps, lane_epochs):
             if not active[lane] or met >> np.uint32(lane - start) & np.uint32(1):
                 continue
             met |= group
-            for known in range(WARP_LANES):
+            for lane_index in range(WARP_LANES):
                 latest = 0
                 for other in range(stop - start):
                     if group >> np.uint32(other) & np.uint32(1):
-                        latest = max(latest, clocks[other, known] + (other == known))
+                        latest = max(latest, clocks[other, lane_index] + (other == lane_index))
                 for other in range(stop - start):
                     if group >> np.uint32(other) & np.uint32(1):
-                        clocks[other, known] = latest
+                        clocks[other, lane_index] = latest
 
 
-def sync_warps(w, place, mask, named):
+def sync_warps(w, position, mask, named):
     """Order the accesses of the lanes that take part in a `syncwarp`."""
-    groups = find_participants(w, place, mask, "syncwarp", named)
+    groups = find_participants(w, position, mask, "syncwarp", named)
     starts = w.warps[:, START]
     if not w.lane_epochs.size:
         active = w.active(mask)

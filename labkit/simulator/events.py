@@ -36,17 +36,17 @@ class Events:
         w.work = tuple(done + (n - n0) / w.lanes for done, n, n0 in zip(w.work, now, self._begun, strict=True))
         self._begun = now
 
-    def note(self, w, mask, kind, line=0, array="", barriers="", numbers=None, amount=0):
+    def note(self, w, mask, kind, line=0, array="", barriers="", place=None, amount=0):
         """Note an event of the recorded warps of `mask`.
 
-        Lanes of a warp that name the same place are one event, with the amount of the first of them. `numbers` numbers
+        Lanes of a warp that name the same place are one event, with the amount of the first of them. `place` numbers
         a barrier in each lane, in the array `barriers` or of the block.
         """
         if not (self.are_kept and w.sampled):
             return
         self.pause(w)
         lanes = np.flatnonzero(w.active(mask))
-        lane_numbers, amounts = None if numbers is None else w.fill(numbers), w.fill(amount)
+        lane_numbers, amounts = None if place is None else w.fill(place), w.fill(amount)
         for _, block, first, last in w.sampled:
             block_lanes = lanes[(first <= lanes) & (lanes < last)]
             warps = w.thread[block_lanes] // WARP_LANES

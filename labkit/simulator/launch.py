@@ -367,13 +367,13 @@ class Launch:
                 self._linear(thread, self.block, "inspected thread", "block"),
             )
 
-    def _linear(self, index, shape, what, within):
+    def _linear(self, index, shape, name, within):
         """Return the linear number of a block or a thread; raise LaunchError for one that does not exist."""
         if not all(isinstance(i, (int, np.integer)) for i in (index if isinstance(index, (tuple, list)) else [index])):
-            raise LaunchError(f"the {what} is one to three whole numbers, such as 5 or (1, 2), not {index!r}")
+            raise LaunchError(f"the {name} is one to three whole numbers, such as 5 or (1, 2), not {index!r}")
         index = (*_as_index(index), 0, 0)[:3]
         if not all(0 <= i < n for i, n in zip(index, shape)):
-            raise LaunchError(f"the {what} {index} is outside the {within} {shape}; choose one inside")
+            raise LaunchError(f"the {name} {index} is outside the {within} {shape}; choose one inside")
         return index[0] + shape[0] * (index[1] + shape[1] * index[2])
 
     def watch(self, w, mask, line, variables):

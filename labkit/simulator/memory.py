@@ -112,9 +112,9 @@ def access_each(w, array, mask, access):
     """Make an access to each array of a choice, in its own lanes; blend the results."""
     result = None
     for part, lanes in array.parts:
-        own = mask if lanes is None else intersect(mask, lanes)
-        if own is not False:
-            result = select_parts(own, access(part, own), result)
+        part_mask = mask if lanes is None else intersect(mask, lanes)
+        if part_mask is not False:
+            result = select_parts(part_mask, access(part, part_mask), result)
     return result
 
 
@@ -124,7 +124,7 @@ def load(w, site, array, mask, *index):
     `site` is a number, or for a choice of arrays a number by the array's name.
     """
     if isinstance(array, Either):
-        return access_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
+        return access_each(w, array, mask, lambda a, part_mask: load(w, site, a, part_mask, *index))
     if isinstance(site, dict):
         site = site[array.name]
     if array.space == "local":
@@ -163,7 +163,7 @@ def watch_atomic(w, site, array, flat, lanes, is_guess=False):
         lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
         order, race = races.current_order(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
-        results = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
+        results = [races.watch_atomics(rows, lanes, is_guess, order, site, cells, race) for cells, rows in parts]
         _report(w, site, array, flat, *races.combine_units(results))
 
 
@@ -188,7 +188,7 @@ def _report(w, site, array, flat, found, unwritten, first):
 def store(w, site, array, mask, value, *index):
     """Write the lanes' values; of two lanes that write one element the later wins."""
     if isinstance(array, Either):
-        access_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
+        access_each(w, array, mask, lambda a, part_mask: store(w, site, a, part_mask, value, *index))
         return
     if isinstance(site, dict):
         site = site[array.name]
@@ -225,9 +225,9 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
     lanes = _drop_early(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
     order, race, found = races.current_order(w, site), launch.noted_race, 0
-    for cells, places in array.shadow.cells(flat):
-        here = races.watch_stores(places, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
-        found = max(found, here)
+    for cells, rows in array.shadow.cells(flat):
+        count = races.watch_stores(rows, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
+        found = max(found, count)
     if found:
         launch.log.race(w, site, array, found)
 
@@ -236,8 +236,8 @@ def deliver(w, site, array, mask, flat, value):
     """Put values at `flat` whose write began earlier, and was checked then."""
     array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
     order = races.current_order(w, site)
-    for cells, places in array.shadow.cells(flat):
-        races.note_arrivals(places, mask, order, site, cells)
+    for cells, rows in array.shadow.cells(flat):
+        races.note_arrivals(rows, mask, order, site, cells)
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
     w.chunk.launch.version += 1
@@ -282,15 +282,15 @@ def _load_local(w, site, array, mask, index):
     flat, mask = _flatten(w, site, array, mask, index)
     if mask is False:
         return array.dtype.type(0)
-    place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
+    offset = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
     for state in array.states.values():
-        state.note_access(w, site, array, place, mask)
+        state.note_access(w, site, array, offset, mask)
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
-    missing = ~array.written[place] & w.active(mask)
+    missing = ~array.written[offset] & w.active(mask)
     if missing.any():
         lane = int(np.argmax(missing))
         w.chunk.launch.log.uninitialised(w, site, array, w.fill(flat)[lane], lane, int(missing.sum()))
-    return array.data[place].copy()
+    return array.data[offset].copy()
 
 
 def _store_local(w, site, array, mask, value, index):
@@ -299,9 +299,9 @@ def _store_local(w, site, array, mask, value, index):
         return
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     if array.states:
-        place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
+        offset = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
         for state in array.states.values():
-            state.note_access(w, site, array, place, mask)
+            state.note_access(w, site, array, offset, mask)
     if isinstance(flat, np.ndarray):
         lanes = np.arange(w.lanes) if mask is None else np.flatnonzero(mask)
         rows = flat[lanes]
@@ -314,11 +314,11 @@ def _store_local(w, site, array, mask, value, index):
 
 def elements(w, line, array, mask):
     """Yield (index, the lanes of `mask` whose array has it) for each element, in C order."""
-    for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
+    for number, lanes_left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
         w.tick(line, 2)
-        own = mask if left is None else intersect(mask, left)
-        if own is not False:
-            yield unravel(array, number), own
+        own_lanes = mask if lanes_left is None else intersect(mask, lanes_left)
+        if own_lanes is not False:
+            yield unravel(array, number), own_lanes
 
 
 def unravel(array, number):

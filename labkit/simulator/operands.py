@@ -60,8 +60,8 @@ def whole_number(translator, argument, what):
 
 def site_numbers(translator, site: str) -> list[int]:
     """Return the numbers that a site's code stands for: one per array that the access may be about."""
-    kept = translator.program.namespace.get(site)
-    return [*kept.values()] if kept else [int(site)]
+    numbers = translator.program.namespace.get(site)
+    return [*numbers.values()] if numbers else [int(site)]
 
 
 def waiting_line(translator, node) -> int:

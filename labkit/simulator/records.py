@@ -62,13 +62,13 @@ def field(array, name):
     root = array.root
     if name not in root.fields:
         root.fields[name] = Field(root, name)
-    whole = root.fields[name]
+    root_field = root.fields[name]
     if array is root:
-        return whole
+        return root_field
     nested = len(root.shape)
     return View(
-        whole,
-        (*array.shape, *whole.shape[nested:]),
-        (*(s * whole.step for s in array.strides), *whole.strides[nested:]),
-        whole.offset + (array.offset - root.offset) * whole.step,
+        root_field,
+        (*array.shape, *root_field.shape[nested:]),
+        (*(s * root_field.step for s in array.strides), *root_field.strides[nested:]),
+        root_field.offset + (array.offset - root.offset) * root_field.step,
     )

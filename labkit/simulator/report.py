@@ -166,16 +166,18 @@ def _estimate(launch) -> tuple[np.ndarray, Counters]:
     totals = np.rint(totals).astype(np.int64)
     others, _ = estimate({b.block: np.array([b.barriers, *(b.flops.get(d, 0) for d in dtypes)]) for b in blocks})
     barriers, *flops = np.rint(others).astype(np.int64).tolist()
-    whole = _sample_counters(_site_counters(launch, totals), dict(zip(dtypes, flops)), barriers)
+    grid_counters = _sample_counters(_site_counters(launch, totals), dict(zip(dtypes, flops)), barriers)
 
-    names = [name for name, value in asdict(whole).items() if isinstance(value, int)]
+    names = [name for name, value in asdict(grid_counters).items() if isinstance(value, int)]
     values = {}
     for b in blocks:
         counters = _sample_counters(_site_counters(launch, b.sites), b.flops, b.barriers)
         values[b.block] = np.array([getattr(counters, name) for name in names])
     sums, errors = estimate(values)
     relative = np.divide(errors, sums, out=np.zeros_like(errors), where=sums != 0)
-    return totals, replace(whole, sample=Sample(len(blocks), launch.blocks, dict(zip(names, relative.tolist()))))
+    return totals, replace(
+        grid_counters, sample=Sample(len(blocks), launch.blocks, dict(zip(names, relative.tolist())))
+    )
 
 
 def _samples(launch) -> Samples:
@@ -183,15 +185,15 @@ def _samples(launch) -> Samples:
     warps = launch.warps_per_block
     every = np.arange(warps)
     parts = []
-    for block, site, threads, places in launch.sampled:
+    for block, site, threads, indices in launch.sampled:
         if site < 0:  # a barrier, whose line stands in place of the threads
             parts.append((numbers[block], site, every, threads, np.full((warps, WARP_LANES), -1)))
             continue
         if len(threads) == warps * WARP_LANES:
-            parts.append((numbers[block], site, every, launch.sites[site].line, places.reshape(warps, WARP_LANES)))
+            parts.append((numbers[block], site, every, launch.sites[site].line, indices.reshape(warps, WARP_LANES)))
             continue
         index = np.full(warps * WARP_LANES, -1, np.int64)
-        index[threads] = places
+        index[threads] = indices
         index = index.reshape(warps, WARP_LANES)
         present = np.unique(threads // WARP_LANES)
         parts.append((numbers[block], site, present, launch.sites[site].line, index[present]))

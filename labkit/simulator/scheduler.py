@@ -224,8 +224,8 @@ class Chunk:
             return
         active = w.active(mask)
         live = w.all_lanes if w.exited is False else ~w.active(w.exited)
-        here = np.bincount(w.slot[active], minlength=len(self.blocks)) > 0
-        missing = live & ~active & here[w.slot]
+        has_arrived = np.bincount(w.slot[active], minlength=len(self.blocks)) > 0
+        missing = live & ~active & has_arrived[w.slot]
         if missing.any():
             lane = int(np.argmax(missing))
             slot = w.slot[lane]
@@ -233,7 +233,7 @@ class Chunk:
             self.launch.log.barrier(
                 line, (int(w.block[waiting]), int(w.thread[waiting])), (int(w.block[lane]), int(w.thread[lane]))
             )
-        self._pass(np.flatnonzero(here), line)
+        self._pass(np.flatnonzero(has_arrived), line)
 
     def _pass(self, slots, line):
         """Pass a barrier in the blocks of these slots: all of their warps know what came before it."""
@@ -273,20 +273,20 @@ class Chunk:
             self._open_grid()
 
     def _open_grid(self):
-        here = self.state == AT_GRID
-        empty = ~here.any(axis=1, keepdims=True)  # a block that has ended altogether cannot arrive
-        missing = ~here & (self.state != RETURNED) | empty
+        arrived = self.state == AT_GRID
+        empty = ~arrived.any(axis=1, keepdims=True)  # a block that has ended altogether cannot arrive
+        missing = ~arrived & (self.state != RETURNED) | empty
         if missing.any():
-            (slot, thread), (other_slot, other) = np.argwhere(here)[0], np.argwhere(missing)[0]
+            (slot, thread), (other_slot, other) = np.argwhere(arrived)[0], np.argwhere(missing)[0]
             self.launch.log.grid_barrier(
                 int(self.wait_line[slot, thread]),
                 (self.blocks[slot], int(thread)),
                 (self.blocks[other_slot], int(other)),
             )
-        self.state[here] = RUNNING
+        self.state[arrived] = RUNNING
         self.epochs[:] = self.epochs.max() + 1
         self.grid_epoch = int(self.epochs[0])
-        self._sample_barrier(int(self.wait_line[here][0]), np.arange(len(self.blocks)))
+        self._sample_barrier(int(self.wait_line[arrived][0]), np.arange(len(self.blocks)))
 
     def _mismatch(self, slot):
         """Report the barrier of a block that some of its threads do not reach."""
@@ -352,8 +352,8 @@ class Chunk:
             lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
             threads = w.thread[lanes]
             if threads.size:
-                place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
-                self.launch.sampled.append((block, site, threads, array.c_order(place)))
+                offsets = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
+                self.launch.sampled.append((block, site, threads, array.c_order(offsets)))
                 self.launch.sampled_lanes += WARP_LANES * -(-threads.size // WARP_LANES)
 
     def _sample_barrier(self, line, slots):

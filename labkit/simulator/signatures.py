@@ -63,9 +63,9 @@ def _convert(name, value, kind):
     return value
 
 
-def _same_bits(given, kind):
+def _same_bits(first, second):
     """Return whether both are integers of one size, which a GPU does not distinguish."""
-    return isinstance(given, types.Integer) and isinstance(kind, types.Integer) and given.bitwidth == kind.bitwidth
+    return isinstance(first, types.Integer) and isinstance(second, types.Integer) and first.bitwidth == second.bitwidth
 
 
 def _array_type(value):

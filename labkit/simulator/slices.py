@@ -37,8 +37,8 @@ class View(Array):
     def root(self):
         return self._root
 
-    def c_order(self, place):
-        return self.root.c_order(place)
+    def c_order(self, flat):
+        return self.root.c_order(flat)
 
     def position(self, flat):
         return self.root.position(flat)
@@ -88,8 +88,8 @@ def reshape(w, mask, line, array, *shape) -> View:
         if np.any(lanes & (size > 1) & (stride != step)):
             raise KernelError("only an array whose elements lie one after another in C order is reshaped", line)
         step = step * size
-    known = math.prod(size for size in shape if not np.array_equal(size, -1))
-    shape = [step // np.maximum(known, 1) if np.array_equal(size, -1) else size for size in shape]
+    known_size = math.prod(size for size in shape if not np.array_equal(size, -1))
+    shape = [step // np.maximum(known_size, 1) if np.array_equal(size, -1) else size for size in shape]
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     if np.any(lanes & (math.prod(shape) != step)) or any(np.any(lanes & (size < 0)) for size in shape):
         raise KernelError(f"{array.name} has {step} elements, and the shape that it is to take has others", line)

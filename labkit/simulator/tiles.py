@@ -23,24 +23,24 @@ def swizzled(address):
 class ExpandedLanes:
     """A warp set for an access in which some lanes each touch many elements: it has a lane per element."""
 
-    def __init__(self, w, lanes: np.ndarray, each: int, threads: np.ndarray | None = None):
+    def __init__(self, w, lanes: np.ndarray, per_lane: int, threads: np.ndarray | None = None):
         """Make a lane for each element that a lane touches.
 
         Parameters
         ----------
         lanes
             Numbers of the lanes in the set.
-        each
-            Elements per lane.
+        per_lane
+            Number of elements per lane.
         threads
             Threads that count as making the access; the lanes' own by default.
         """
         self.whole = w
         self.chunk = w.chunk
-        self.lanes = len(lanes) * each
-        self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, each)
-        self.block, self.slot = (np.repeat(v[lanes], each) for v in (w.block, w.slot))
-        self.thread = np.repeat(w.thread[lanes] if threads is None else threads, each)
+        self.lanes = len(lanes) * per_lane
+        self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, per_lane)
+        self.block, self.slot = (np.repeat(v[lanes], per_lane) for v in (w.block, w.slot))
+        self.thread = np.repeat(w.thread[lanes] if threads is None else threads, per_lane)
         self.all_lanes = np.ones(self.lanes, np.bool_)
         self.warps = np.empty((self.lanes, 6), np.int64)
         self.warps[:, START] = np.arange(self.lanes)
@@ -67,17 +67,17 @@ class ExpandedLanes:
         return self.lanes if mask is None else int(np.count_nonzero(mask))
 
 
-def expand_lanes(w, lanes, each, threads=None) -> ExpandedLanes:
-    """Return the warp set with a lane for each of the `each` elements that some of its lanes touch."""
-    key = lanes.tobytes(), each, threads is None
+def expand_lanes(w, lanes, per_lane, threads=None) -> ExpandedLanes:
+    """Return the warp set with a lane for each of the `per_lane` elements that some of its lanes touch."""
+    key = lanes.tobytes(), per_lane, threads is None
     if key not in w.spreads:
-        w.spreads[key] = ExpandedLanes(w, lanes, each, threads)
+        w.spreads[key] = ExpandedLanes(w, lanes, per_lane, threads)
     return w.spreads[key]
 
 
-def elements(first, each) -> np.ndarray:
-    """Return the offsets of the `each` elements from each of `first` on."""
-    return (first[:, None] + np.arange(each)).reshape(-1)
+def elements(first, count) -> np.ndarray:
+    """Return the offsets of the `count` elements from each of `first` on."""
+    return (first[:, None] + np.arange(count)).reshape(-1)
 
 
 def end(array) -> int:

@@ -143,14 +143,16 @@ def _exchange(
                     synced_until[warp], time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
                 )
                 for which in range(2):
-                    mine, there = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
-                    clocks[which, warp] = _join(nodes, used, levels, mine, there)
+                    own_clock, element_clock = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
+                    clocks[which, warp] = _join(nodes, used, levels, own_clock, element_clock)
             changers = _changers(flat, lanes, changed, lane, start, stop)
             _advance(nodes, used, levels, times, passed_on, clocks, warp, changers)
             if changers:
                 for which in range(2):
-                    mine, there = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
-                    element_clocks[which, element] = mine if result_used else _join(nodes, used, levels, mine, there)
+                    own_clock, element_clock = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
+                    element_clocks[which, element] = (
+                        own_clock if result_used else _join(nodes, used, levels, own_clock, element_clock)
+                    )
     return -1
 
 
@@ -192,8 +194,8 @@ def _publish(nodes, used, levels, spare, times, passed_on, synced_until, clocks,
             _advance(nodes, used, levels, times, passed_on, clocks, warp, NO_LANES)
             first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
-            own = _restrict(nodes, used, levels, known, first, first + per_block - 1)
-            clocks[PUBLISHED, warp] = _join(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own)
+            own_block = _restrict(nodes, used, levels, known, first, first + per_block - 1)
+            clocks[PUBLISHED, warp] = _join(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own_block)
     return -1
 
 
@@ -205,8 +207,8 @@ def _pass_to_cores(nodes, used, levels, spare, times, passed_on, synced_until, c
             return i
         _advance(nodes, used, levels, times, passed_on, clocks, warps[i], ALL_LANES)
         for which in range(2):
-            mine, there = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
-            clocks[which, cores[i]] = _join(nodes, used, levels, there, mine)
+            own_clock, core_clock = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
+            clocks[which, cores[i]] = _join(nodes, used, levels, core_clock, own_clock)
     return -1
 
 
@@ -236,24 +238,24 @@ def _note_collective(times, passed_on, active, warps, per_block):
 
 
 @njit(cache=True)
-def _move(old, new, used, level, tree, places):
+def _move(old, new, used, level, tree, numbers):
     """Copy a tree to `new`, unless it is there; return its number."""
-    if tree == EMPTY or places[tree]:
-        return np.int64(places[tree])
+    if tree == EMPTY or numbers[tree]:
+        return np.int64(numbers[tree])
     node = used[0]
     used[0] += 1
-    places[tree] = node
+    numbers[tree] = node
     for child in range(WIDTH):
         value = np.int64(old[tree, child])
-        new[node, child] = value if level == 0 else _move(old, new, used, level - 1, value, places)
+        new[node, child] = value if level == 0 else _move(old, new, used, level - 1, value, numbers)
     return node
 
 
 @njit(cache=True)
-def _move_all(old, new, used, levels, trees, places):
+def _move_all(old, new, used, levels, trees, numbers):
     """Copy trees to `new`, in place of their old numbers."""
     for i in range(trees.size):
-        trees[i] = _move(old, new, used, levels, np.int64(trees[i]), places)
+        trees[i] = _move(old, new, used, levels, np.int64(trees[i]), numbers)
 
 
 class Clocks:
@@ -412,9 +414,9 @@ class Clocks:
     def _collect(self):
         """Keep only the trees in use, in twice the space if they fill half of it."""
         old, self.used = self.nodes, np.ones(1, np.int64)
-        new, places = np.zeros_like(old), np.zeros(len(old), np.int32)
+        new, numbers = np.zeros_like(old), np.zeros(len(old), np.int32)
         for trees in (self.clocks, *(clocks for _, clocks in self.element_clocks.values())):
-            _move_all(old, new, self.used, self.levels, trees.reshape(-1), places)
+            _move_all(old, new, self.used, self.levels, trees.reshape(-1), numbers)
         if self.used[0] + self.spare > len(new) // 2:
             if 2 * len(new) > MAX_NODES:
                 self._give_up()

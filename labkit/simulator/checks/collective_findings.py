@@ -9,13 +9,13 @@ def report_unnamed_lane(w, position, call, lane, named):
     key = ("mask", *position, "unnamed")
     if log.known(key):
         return
-    who, number = log.lane(w, lane), int(w.lane[lane])
+    thread, number = log.lane(w, lane), int(w.lane[lane])
     cure = f"Every thread that makes the call must be in its own mask: set bit {number}, or keep it out by an `if`."
     message = (
-        f"Line {line}: {log.name(who)} is lane {number} of its warp and calls `cuda.{call}` with the mask "
+        f"Line {line}: {log.name(thread)} is lane {number} of its warp and calls `cuda.{call}` with the mask "
         f"{named:#x}, in which bit {number} is not set. What the call does then is undefined. {cure}"
     )
-    log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(who,))
+    log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(thread,))
 
 
 def report_absent_lane(w, position, call, lane, other):
@@ -24,17 +24,17 @@ def report_absent_lane(w, position, call, lane, other):
     key = ("mask", *position, "absent")
     if log.known(key):
         return
-    who, absent = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
+    thread, absent = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
     cure = (
         "Make the call where all named lanes come, before the `if` or loop that parts them, or name only those "
         "that come: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`."
     )
     message = (
-        f"Line {line}: the mask that {log.name(who)} gives to `cuda.{call}` names lane {other} of its warp, "
+        f"Line {line}: the mask that {log.name(thread)} gives to `cuda.{call}` names lane {other} of its warp, "
         f"but {log.name(absent)}, which is that lane, does not come there with the same mask. On a GPU the "
         f"result is undefined, or the warp waits for ever. {cure}"
     )
-    log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(who, absent))
+    log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(thread, absent))
 
 
 def report_silent_source(w, position, mask, call, lane, source, count):
@@ -43,7 +43,7 @@ def report_silent_source(w, position, mask, call, lane, source, count):
     key = ("shuffle", *position)
     if log.known(key, count):
         return
-    who, number = log.lane(w, lane), int(w.lane[lane])
+    thread, number = log.lane(w, lane), int(w.lane[lane])
     other = int(w.first_lane[lane]) + source
     if other >= w.lanes or w.first_lane[other] != w.first_lane[lane]:
         lanes = int(np.sum(w.first_lane == w.first_lane[lane]))
@@ -59,10 +59,10 @@ def report_silent_source(w, position, mask, call, lane, source, count):
         else:
             why = "which does not make this call"
     message = (
-        f"Line {line}: {log.name(who)}, lane {number} of its warp, reads by `cuda.{call}` the value of lane "
+        f"Line {line}: {log.name(thread)}, lane {number} of its warp, reads by `cuda.{call}` the value of lane "
         f"{source}, {why}. What it gets is undefined, and the result of the kernel depends on it. {cure}"
     )
-    log.add(key, count, "shuffle", message, remedy=cure, line=line, column=column, threads=(who,))
+    log.add(key, count, "shuffle", message, remedy=cure, line=line, column=column, threads=(thread,))
 
 
 def report_partial_warps(w, call, active, partial_warps):
@@ -74,14 +74,16 @@ def report_partial_warps(w, call, active, partial_warps):
     row = int(np.argmax(partial_warps))
     lanes = np.flatnonzero(w.row == row)
     present, absent = lanes[active[lanes]], lanes[~active[lanes]]
-    who = [log.lane(w, int(present[0]))]
+    threads = [log.lane(w, int(present[0]))]
     missing, cure = f"its warp has only {len(lanes)} threads", "Make the number of threads in a block a multiple of 32."
     if len(absent):
-        who.append(log.lane(w, int(absent[0])))
-        missing = f"{log.name(who[1])}, of the same warp, does not"
+        threads.append(log.lane(w, int(absent[0])))
+        missing = f"{log.name(threads[1])}, of the same warp, does not"
         cure = "Move the call out of the `if` or the loop that parts the warp."
     message = (
-        f"Line {line}: {log.name(who[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
+        f"Line {line}: {log.name(threads[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
         f"together, or what happens is undefined. {cure}"
     )
-    log.add(key, int(partial_warps.sum()), "mask", message, remedy=cure, line=line, column=column, threads=tuple(who))
+    log.add(
+        key, int(partial_warps.sum()), "mask", message, remedy=cure, line=line, column=column, threads=tuple(threads)
+    )

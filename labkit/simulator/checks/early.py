@@ -47,8 +47,8 @@ def note_wait(w, mask):
     _update(w)  # before the warp's counts begin anew
     rows = np.flatnonzero(np.logical_or.reduceat(lanes, w.warps[:, START]))
     waited.since[rows] = _count_meetings(w, waited)[rows]
-    here = w.row[lanes], w.lane[lanes]
-    waited.stamps[here] = _warp_barriers(w)[*here, here[1]]
+    waiting = w.row[lanes], w.lane[lanes]
+    waited.stamps[waiting] = _warp_barriers(w)[*waiting, waiting[1]]
     waited.lanes |= lanes
     before = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
     w.launch.clocks.hear(waited.clocks[rows], before, np.ones(len(rows), np.int64))
@@ -82,15 +82,23 @@ def _note(w, site_number, array, missing, flat):
     if log.known(key, int(missing.sum())):
         return
     lane = int(np.argmax(missing))
-    who, what, index = log.lane(w, lane), f"a box of {array.name}", None
+    thread, what, index = log.lane(w, lane), f"a box of {array.name}", None
     if flat is not None:
         index = array.position(array.c_order(int(flat[lane])))
         what = f"{array.name}[{', '.join(map(str, index))}]"
     does = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
     message = (
-        f"Line {site.line}: {log.name(who)} {does} {what} while the launch before this one may still be at work "
+        f"Line {site.line}: {log.name(thread)} {does} {what} while the launch before this one may still be at work "
         f"there, for the kernel begins early. {CURE}"
     )
     log.add(
-        key, int(missing.sum()), "early", message, remedy=CURE, site=site, array=array.name, index=index, threads=(who,)
+        key,
+        int(missing.sum()),
+        "early",
+        message,
+        remedy=CURE,
+        site=site,
+        array=array.name,
+        index=index,
+        threads=(thread,),
     )

@@ -27,9 +27,9 @@ class Log:
     def add(self, key, count=1, kind="", message="", *, severity="error", site=None, **finding):
         """Note a finding, at the line and column of `site` if given; one whose key is known is only counted."""
         if not self.known(key, count):
-            place = {"line": site.line, "column": site.column} if site else {}
+            position = {"line": site.line, "column": site.column} if site else {}
             fields = {"kind": kind, "severity": severity, "message": message, "count": count}
-            self.found[key] = {**fields, **place, **finding}
+            self.found[key] = {**fields, **position, **finding}
 
     def known(self, key, count=1) -> bool:
         """Return whether this key has been noted; if so, count the finding again."""
@@ -45,7 +45,7 @@ class Log:
 
     def _with_barrier_of_warp(self, finding):
         """Return the finding; a race among lanes of one warp, where no warps race, gets a warp barrier as its fix."""
-        if finding.kind != "race" or len({who.block for who in finding.threads}) > 1:
+        if finding.kind != "race" or len({thread.block for thread in finding.threads}) > 1:
             return finding
         barrier = "`cuda.syncwarp()`"
         if self.launch.warps_per_block == 1:
@@ -63,15 +63,15 @@ class Log:
         """Return the thread in a lane."""
         return self.thread(int(w.block[lane]), int(w.thread[lane]))
 
-    def name(self, who: ThreadId) -> str:
+    def name(self, thread: ThreadId) -> str:
         """Return a thread's name in this launch."""
-        return who.named(self.launch.grid, self.launch.block)
+        return thread.named(self.launch.grid, self.launch.block)
 
     # --- accesses ---
 
-    def _add_access(self, key, count, message, site, array, place, threads, **fields):
+    def _add_access(self, key, count, message, site, array, position, threads, **fields):
         """Note a finding about an element; its key begins with its kind."""
-        self.add(key, count, key[0], message, site=site, array=array.name, index=place, threads=threads, **fields)
+        self.add(key, count, key[0], message, site=site, array=array.name, index=position, threads=threads, **fields)
 
     def _place(self, w, mask, index):
         """Return the first lane of a mask, and its index."""
@@ -84,19 +84,19 @@ class Log:
         key = ("bounds", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, mask, index)
+        lane, position = self._place(w, mask, index)
         shape = array.shape_in(lane)
-        axis = next(a for a, (i, n) in enumerate(zip(place, shape)) if not -n <= i < n)
-        who = self.lane(w, lane)
-        element = f"{array.name}{_brackets(place)}"
+        axis = next(a for a, (i, n) in enumerate(zip(position, shape)) if not -n <= i < n)
+        thread = self.lane(w, lane)
+        element = f"{array.name}{_brackets(position)}"
         if array.root is not array:
-            element = f"element {_brackets(place)} of a slice of {array.name}"
-        cure = cure_outside(self.launch, site, array, shape, axis, place, index, w.active(mask))
+            element = f"element {_brackets(position)} of a slice of {array.name}"
+        cure = cure_outside(self.launch, site, array, shape, axis, position, index, w.active(mask))
         message = (
-            f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but {name_in_kernel(site, array)} has "
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {element}, but {name_in_kernel(site, array)} has "
             f"{_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, place, (who,))
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,))
 
     def below(self, w, site_number, array, mask, index, axis):
         """Note a negative index in an instruction that does not count it from the end."""
@@ -104,15 +104,15 @@ class Log:
         key = ("bounds", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, mask, index)
-        who = self.lane(w, lane)
-        cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + place[axis]}."
+        lane, position = self._place(w, mask, index)
+        thread = self.lane(w, lane)
+        cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + position[axis]}."
         message = (
-            f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. This instruction "
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_brackets(position)}. This instruction "
             "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
             f"a GPU it {_effect_outside(site)}. {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, place, (who,), remedy=cure)
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
     def misaligned(self, w, site_number, array, mask, index, byte, width_bytes):
         """Note a vector access of `width_bytes` whose first byte, `byte` in each lane, is not aligned."""
@@ -120,8 +120,8 @@ class Log:
         key = ("misaligned", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, mask, index)
-        who = self.lane(w, lane)
+        lane, position = self._place(w, mask, index)
+        thread = self.lane(w, lane)
         elements = width_bytes // array.itemsize
         where = f"which is byte {byte[lane]} of {array.space} memory"
         cure = f"Let each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
@@ -131,11 +131,11 @@ class Log:
         elif array.address % width_bytes:
             cure = f"Slice the device array that {array.name} is taken from at a multiple of {elements} elements."
         message = (
-            f"Line {site.line}: {self.name(who)} {_verb(site)} {elements} elements at once from "
-            f"{array.name}{_brackets(place)} on, {where}, but an access of {width_bytes} bytes must begin at a "
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {elements} elements at once from "
+            f"{array.name}{_brackets(position)} on, {where}, but an access of {width_bytes} bytes must begin at a "
             f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, place, (who,), remedy=cure)
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
     def in_flight(self, w, site_number, array, flat, mask, operation, beginner):
         """Note an access to what an asynchronous `operation`, begun by (block, thread) `beginner`, still works on."""
@@ -144,10 +144,10 @@ class Log:
         if self.known(key, w.count(mask)):
             return
         lane = int(np.argmax(mask))
-        who, other = self.lane(w, lane), self.thread(*beginner)
+        thread, other = self.lane(w, lane), self.thread(*beginner)
         within = int(flat[lane]) % array.elements if array.space == "shared" else int(flat[lane])
-        place = array.position(array.c_order(within))
-        element, earlier = f"{array.name}{_brackets(place)}", f"{operation.name} that {self.name(other)} began"
+        position = array.position(array.c_order(within))
+        element, earlier = f"{array.name}{_brackets(position)}", f"{operation.name} that {self.name(other)} began"
         if operation.site == site_number and array.space == "shared":
             cure = CURE_OF_A_RING
             what = f"begins a copy to {element} before {earlier} there in an earlier round of this line has arrived"
@@ -157,9 +157,9 @@ class Log:
                 f"{_verb(site)} {element} before {earlier} in line {begun.line} "
                 f"{'has read it' if operation.reads else 'has arrived there'}"
             )
-        message = f"Line {site.line}: {self.name(who)} {what}, so {_effect_too_early(site, operation)}. {cure}"
+        message = f"Line {site.line}: {self.name(thread)} {what}, so {_effect_too_early(site, operation)}. {cure}"
         self._add_access(
-            key, w.count(mask), message, site, array, place, (who, other), remedy=cure, other_line=begun.line
+            key, w.count(mask), message, site, array, position, (thread, other), remedy=cure, other_line=begun.line
         )
 
     def negative(self, w, site_number, array, mask, index, axis):
@@ -168,14 +168,14 @@ class Log:
         key = ("negative-index", site.line, site.column)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, mask, index)
-        who = self.lane(w, lane)
+        lane, position = self._place(w, mask, index)
+        thread = self.lane(w, lane)
         message = (
-            f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts a "
-            f"negative index from the end, as Python does, so this is element {place[axis] + array.shape[axis]} "
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_brackets(position)}. numba counts a "
+            f"negative index from the end, as Python does, so this is element {position[axis] + array.shape[axis]} "
             "and raises no error; guard it unless you mean that."
         )
-        self._add_access(key, w.count(mask), message, site, array, place, (who,), severity="advice")
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), severity="advice")
 
     def uninitialised(self, w, site_number, array, flat, lane, count):
         """Note a read of an element that nothing has written."""
@@ -183,39 +183,39 @@ class Log:
         key = ("uninitialised", site.line, site.column)
         if self.known(key, count):
             return
-        who = self.lane(w, int(lane))
-        place = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
+        thread = self.lane(w, int(lane))
+        position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
         message = (
-            f"Line {site.line}: {self.name(who)} reads {array.name}{_brackets(place)}, which nothing has written. "
-            f"{array.space.capitalize()} memory starts with whatever was there before, so the result can change "
+            f"Line {site.line}: {self.name(thread)} reads {array.name}{_brackets(position)}, which nothing has "
+            f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can change "
             "from run to run; fill it first."
         )
-        self._add_access(key, count, message, site, array, place, (who,))
+        self._add_access(key, count, message, site, array, position, (thread,))
 
     def unassigned(self, w, mask, name, line, column):
         """Note a read of a variable that the thread has not assigned."""
         key = ("unassigned", name, line)
         if self.known(key, w.count(mask)):
             return
-        who = self.lane(w, int(np.argmax(w.active(mask))))
+        thread = self.lane(w, int(np.argmax(w.active(mask))))
         message = (
-            f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread "
+            f"Line {line}: {self.name(thread)} reads `{name}`, but nothing was assigned to it on the way this thread "
             f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
         )
-        self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(who,))
+        self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(thread,))
 
     def zero_division(self, w, mask, sign, line, column, is_complex):
         """Note a division by zero."""
         key = ("zero-division", line, column)
         if self.known(key, w.count(mask)):
             return
-        who = self.lane(w, int(np.argmax(mask)))
+        thread = self.lane(w, int(np.argmax(mask)))
         what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
         message = (
-            f"Line {line}: {self.name(who)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
+            f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
             "division with an `if`."
         )
-        self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(who,))
+        self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(thread,))
 
     def race(self, w, site_number, array, found):
         """Note `found` races of one instruction, of which the launch has kept one."""
@@ -238,18 +238,20 @@ class Log:
         key = ("race", array.name, *lines, *kinds, across, missing)
         if self.known(key, found):
             return
-        mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
-        place = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
-        name = f"{array.name}{_brackets(place)}"
+        thread_id, other_id = self.thread(block, thread), self.thread(other_block, other_thread)
+        position = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
+        name = f"{array.name}{_brackets(position)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         again = " in the next round of the loop" * race.in_next_iteration
         cure = race.cure()
         message = (
-            f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}{again}, and "
-            f"{self.name(theirs)} {_verb(other)} {it} at line {other.line}, {race.how}, so "
+            f"Race on {name}: {self.name(thread_id)} {_verb(site)} it at line {site.line}{again}, and "
+            f"{self.name(other_id)} {_verb(other)} {it} at line {other.line}, {race.how}, so "
             f"{_effect_of_race(site, other)}. {cure}"
         )
-        self._add_access(key, found, message, site, array, place, (mine, theirs), remedy=cure, other_line=other.line)
+        self._add_access(
+            key, found, message, site, array, position, (thread_id, other_id), remedy=cure, other_line=other.line
+        )
 
     @property
     def read_undefined(self) -> bool:
@@ -267,14 +269,14 @@ class Log:
         key = ("barrier", line, other_line)
         if self.known(key):
             return
-        here, there = self.thread(*waiting), self.thread(*missing)
-        whom = self.name(there)
+        waiter, absent = self.thread(*waiting), self.thread(*missing)
+        whom = self.name(absent)
         if other_line:
             what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
             what = f"waits at the barrier in line {line}, but {whom} never comes there"
         message = (
-            f"Line {line}: {self.name(here)} {what}. On a GPU the block can hang, or go on before its data are "
+            f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or go on before its data are "
             "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
             "the loop that only some threads run."
         )
@@ -284,7 +286,7 @@ class Log:
             message=message,
             line=line,
             column=self.launch.program.wait_columns[line],
-            threads=(here, there),
+            threads=(waiter, absent),
             other_line=other_line,
         )
 
@@ -293,10 +295,10 @@ class Log:
         key = ("barrier", line)
         if self.known(key):
             return
-        here, there = self.thread(*waiting), self.thread(*missing)
+        waiter, absent = self.thread(*waiting), self.thread(*missing)
         cure = "Every thread of the grid must reach the same `sync()`: move it out of the `if` that only some take."
         message = (
-            f"Line {line}: {self.name(here)} waits for the whole grid in line {line}, but {self.name(there)} never "
+            f"Line {line}: {self.name(waiter)} waits for the whole grid in line {line}, but {self.name(absent)} never "
             f"comes there. On a GPU this launch would hang. {cure}"
         )
         self.add(
@@ -306,7 +308,7 @@ class Log:
             remedy=cure,
             line=line,
             column=self.launch.program.wait_columns[line],
-            threads=(here, there),
+            threads=(waiter, absent),
         )
 
     def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
@@ -314,16 +316,16 @@ class Log:
         key = ("deadlock", line)
         if self.known(key):
             return
-        here = self.thread(*stuck)
-        also, threads = "", (here,)
+        waiter = self.thread(*stuck)
+        also, threads = "", (waiter,)
         cure = "every thread that could end it has ended, or waits there too: let it act before"
         if other is not None:
             cure = "let the thread that is waited for act before it waits itself"
-            there = self.thread(*other)
-            also = f", and {self.name(there)} waits at line {other_line}{other_reason}"
-            threads = (here, there)
+            other_waiter = self.thread(*other)
+            also = f", and {self.name(other_waiter)} waits at line {other_line}{other_reason}"
+            threads = (waiter, other_waiter)
         message = (
-            f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can "
+            f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}, and no thread that still runs can "
             f"end the wait. On a GPU this launch would hang; {cure}."
         )
         self.add(
@@ -366,8 +368,8 @@ def _verb(site):
     return {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
 
 
-def _brackets(place):
-    return f"[{', '.join(map(str, place))}]"
+def _brackets(position):
+    return f"[{', '.join(map(str, position))}]"
 
 
 def _shape(shape):

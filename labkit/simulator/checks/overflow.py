@@ -21,26 +21,26 @@ USED, FREE = range(2)
 @njit(cache=True)
 def add(entries, first, length, kind, block, thread, epoch, time, site):
     """Put an entry before the list of this length that begins at `first`; return where the list begins now."""
-    at = entries[0, FREE]
-    if at != NONE:
-        entries[0, FREE] = entries[at, NEXT]
+    entry = entries[0, FREE]
+    if entry != NONE:
+        entries[0, FREE] = entries[entry, NEXT]
     else:
-        at = entries[0, USED]
-        if at == entries.shape[0]:
+        entry = entries[0, USED]
+        if entry == entries.shape[0]:
             return first
-        entries[0, USED] = at + 1
-    entries[at, KIND], entries[at, BLOCK], entries[at, THREAD] = kind, block, thread
-    entries[at, EPOCH], entries[at, TIME], entries[at, SITE] = epoch, time, site
-    entries[at, NEXT], entries[at, LENGTH] = first, length + 1
-    return at
+        entries[0, USED] = entry + 1
+    entries[entry, KIND], entries[entry, BLOCK], entries[entry, THREAD] = kind, block, thread
+    entries[entry, EPOCH], entries[entry, TIME], entries[entry, SITE] = epoch, time, site
+    entries[entry, NEXT], entries[entry, LENGTH] = first, length + 1
+    return entry
 
 
 @njit(cache=True)
-def remove(entries, first, before, at):
+def remove(entries, first, before, entry):
     """Take an entry out of the list that begins at `first`; return where the list begins now."""
-    after = entries[at, NEXT]
-    entries[at, NEXT] = entries[0, FREE]
-    entries[0, FREE] = at
+    after = entries[entry, NEXT]
+    entries[entry, NEXT] = entries[0, FREE]
+    entries[0, FREE] = entry
     if before == NONE:
         return after
     entries[before, NEXT] = after

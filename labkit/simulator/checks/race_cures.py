@@ -51,9 +51,9 @@ class Race:
     def spin(self) -> Site | None:
         """The read in the condition of a loop that waits for another thread, if one of the accesses is that."""
         tests = [n.test for n in ast.walk(self.kernel) if isinstance(n, ast.While) and is_spin(n)]
-        places = {_place(n) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
+        positions = {_place(n) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
         both = (self.site, self.other)
-        read = (s for s in both if s.kind == "load" and (s.line, s.column) in places)
+        read = (s for s in both if s.kind == "load" and (s.line, s.column) in positions)
         return next((s for s in read if isinstance(_parse(s.text), ast.Subscript)), None)
 
     @property
@@ -112,8 +112,8 @@ class Race:
         return f"Put {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
 
     def _cure_of_spin(self, spin):
-        place = _parse(spin.text)
-        name, index = ast.unparse(place.value), ast.unparse(place.slice)
+        subscript = _parse(spin.text)
+        name, index = ast.unparse(subscript.value), ast.unparse(subscript.slice)
         return (
             f"What one thread waits for and another sets must be accessed by atomics: read it by "
             f"`cuda.atomic.add({name}, {index}, 0)`, set it by `cuda.atomic.exch({name}, {index}, ...)`, and put "

@@ -166,16 +166,16 @@ def _ordered_on_element(order, cell, block, thread, then_block, then_thread, the
 @njit(cache=True)
 def _unordered_in_overflow(order, cell, kind, block, thread):
     """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
-    entries, at = order.overflow, cell[cells.OVERFLOW]
-    while at != overflow_lists.NONE:
-        e = entries[at]
+    entries, entry = order.overflow, cell[cells.OVERFLOW]
+    while entry != overflow_lists.NONE:
+        e = entries[entry]
         other_warp = e[overflow_lists.BLOCK] != block or e[overflow_lists.THREAD] // WARP_LANES != thread // WARP_LANES
         matters = e[overflow_lists.KIND] == kind and e[overflow_lists.EPOCH] >= order.grid_epoch and other_warp
         them = e[overflow_lists.BLOCK], e[overflow_lists.THREAD], e[overflow_lists.TIME]
         counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *them)
         if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
-            return at
-        at = e[overflow_lists.NEXT]
+            return entry
+        entry = e[overflow_lists.NEXT]
     return overflow_lists.NONE
 
 
@@ -187,10 +187,10 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
         return
     if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
         return
-    entries, at, before, length = order.overflow, cell[cells.OVERFLOW], overflow_lists.NONE, 0
-    is_full = at != overflow_lists.NONE and entries[at, overflow_lists.LENGTH] >= overflow_lists.MAX_LENGTH
-    while at != overflow_lists.NONE:
-        e = entries[at]
+    entries, entry, before, length = order.overflow, cell[cells.OVERFLOW], overflow_lists.NONE, 0
+    is_full = entry != overflow_lists.NONE and entries[entry, overflow_lists.LENGTH] >= overflow_lists.MAX_LENGTH
+    while entry != overflow_lists.NONE:
+        e = entries[entry]
         after = e[overflow_lists.NEXT]
         same = (
             e[overflow_lists.BLOCK] == then_block
@@ -202,16 +202,16 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
         if e[overflow_lists.KIND] == kind and (
             same or missing == NOTHING or e[overflow_lists.EPOCH] < order.grid_epoch
         ):
-            cell[cells.OVERFLOW] = overflow_lists.remove(entries, cell[cells.OVERFLOW], before, at)
+            cell[cells.OVERFLOW] = overflow_lists.remove(entries, cell[cells.OVERFLOW], before, entry)
         elif is_full:
             return
         else:
-            before = at
+            before = entry
             length += 1
         if is_full:  # only the first is looked at, for speed
             length = overflow_lists.MAX_LENGTH - 1
             break
-        at = after
+        entry = after
     first = cell[cells.OVERFLOW]
     cell[cells.OVERFLOW] = overflow_lists.add(
         entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site
@@ -222,7 +222,7 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
 def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
     """Keep the party that `note_party` is about to drop."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
-    high, other, far = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 3]
+    high, other, far_block = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if then_block < 0:
         return
@@ -233,7 +233,7 @@ def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site
             )
         if cell[other] >= 0:
             _add_overflow(
-                order, cell, low, far, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread
+                order, cell, low, far_block, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread
             )
     elif then_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
@@ -247,15 +247,15 @@ def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site
 @njit(cache=True)
 def _forget_overflow(order, cell, kind):
     """Drop the entries of a kind."""
-    at, before, length = cell[cells.OVERFLOW], overflow_lists.NONE, 0
-    while at != overflow_lists.NONE:
-        after = order.overflow[at, overflow_lists.NEXT]
-        if order.overflow[at, overflow_lists.KIND] == kind:
-            cell[cells.OVERFLOW] = overflow_lists.remove(order.overflow, cell[cells.OVERFLOW], before, at)
+    entry, before, length = cell[cells.OVERFLOW], overflow_lists.NONE, 0
+    while entry != overflow_lists.NONE:
+        after = order.overflow[entry, overflow_lists.NEXT]
+        if order.overflow[entry, overflow_lists.KIND] == kind:
+            cell[cells.OVERFLOW] = overflow_lists.remove(order.overflow, cell[cells.OVERFLOW], before, entry)
         else:
-            before = at
+            before = entry
             length += 1
-        at = after
+        entry = after
     if length:
         order.overflow[cell[cells.OVERFLOW], overflow_lists.LENGTH] = length
 
@@ -279,9 +279,9 @@ def _warp_state(order, row):
 
 
 @njit(cache=True)
-def _note_race(order, row, cell, first, last, who, element, found, race):
+def _note_race(order, row, cell, first, last, access, element, found, race):
     """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered."""
-    block, thread, epoch, _ = who
+    block, thread, epoch, _ = access
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
         missing, party = divmod(party, cells.FIELDS)
@@ -291,21 +291,24 @@ def _note_race(order, row, cell, first, last, who, element, found, race):
         return 1
     if cell[cells.OVERFLOW] == overflow_lists.NONE or last not in cells.OTHERS:
         return 0
-    at = _unordered_in_overflow(order, cell, last - 2 * cells.PARTY, block, thread)
-    if at == overflow_lists.NONE:
+    entry = _unordered_in_overflow(order, cell, last - 2 * cells.PARTY, block, thread)
+    if entry == overflow_lists.NONE:
         return 0
-    other_block, other_thread = order.overflow[at, overflow_lists.BLOCK], order.overflow[at, overflow_lists.THREAD]
-    time, site = order.overflow[at, overflow_lists.TIME], order.overflow[at, overflow_lists.SITE]
+    other_block, other_thread = (
+        order.overflow[entry, overflow_lists.BLOCK],
+        order.overflow[entry, overflow_lists.THREAD],
+    )
+    time, site = order.overflow[entry, overflow_lists.TIME], order.overflow[entry, overflow_lists.SITE]
     missing = _missing(order, block, thread, other_block, other_thread, time)
     _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
 
 
 @njit(cache=True)
-def _check(order, row, cell, first, last, who, element, found, race):
+def _check(order, row, cell, first, last, access, element, found, race):
     """Check an access against the parties from `first` to `last`; keep a race and return 1, or return 0."""
-    party = _unsettled(cell, first, last, order.grid_epoch, *who)
-    return _note_race(order, row, cell, party, last, who, element, found, race) if party >= 0 else 0
+    party = _unsettled(cell, first, last, order.grid_epoch, *access)
+    return _note_race(order, row, cell, party, last, access, element, found, race) if party >= 0 else 0
 
 
 @njit(cache=True)
@@ -325,11 +328,11 @@ def watch_loads(flat, mask, order, site, shadow, race):
             if flat[lane] == previous:  # the lane before read it too, after a write of an earlier epoch
                 shadow[previous, cells.R_HIGH] = max(thread, shadow[previous, cells.R_HIGH])
                 continue
-            who = block, thread, epoch, warp_epoch
+            access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             previous = -1
             if cell[cells.A_BLOCK] >= 0:
-                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, who, flat[lane], found, race)
+                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, access, flat[lane], found, race)
             elif cell[cells.W_BLOCK] == block and cell[cells.W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
@@ -338,7 +341,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
                         first = lane
                     unwritten += 1
                 else:
-                    found += _check(order, row, cell, cells.W_THREAD, cells.W_THREAD, who, flat[lane], found, race)
+                    found += _check(order, row, cell, cells.W_THREAD, cells.W_THREAD, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_overflow(order, cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, time, site)
@@ -361,19 +364,19 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
-            who = block, thread, epoch, warp_epoch
+            access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             again = cell[cells.W_INSTRUCTION] >= instruction
             lost = not landed[lane] or (again and cell[cells.W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, who, flat[lane], found, race)
+                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, access, flat[lane], found, race)
                 cell[cells.V_THREAD] = cells.NO_THREAD
             elif cell[cells.W_THREAD] >= 0 and (cell[cells.W_THREAD] != thread or cell[cells.W_BLOCK] != block):
                 cells.note_same_value(cell, order.grid_epoch, block)
             if cell[cells.A_BLOCK] >= 0:
-                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, who, flat[lane], found, race)
-            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, who, flat[lane], found, race)
+                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, access, flat[lane], found, race)
+            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             cells.note_write(cell, block, epoch, thread, stamp, time, site)
             cell[cells.W_INSTRUCTION] = instruction + 1 if lost else instruction
@@ -409,17 +412,17 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
-            who = block, thread, epoch, warp_epoch
+            access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             if cell[cells.W_THREAD] == cells.NO_THREAD:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
             else:
-                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, who, flat[lane], found, race)
+                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, access, flat[lane], found, race)
             if is_guess:
                 continue
-            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, who, flat[lane], found, race)
+            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_overflow(order, cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, time, site)

@@ -63,8 +63,8 @@ class GlobalShadow:
 
     def watch_loads(self, w, site, flat, lanes):
         """Check the reads of one instruction; return as `races.watch_loads`."""
-        [(cells, places)] = self.cells(flat)
-        return races.watch_loads(places, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
+        [(cells, rows)] = self.cells(flat)
+        return races.watch_loads(rows, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
 
     def _add_pages(self, pages):
         """Make cells for these pages, in space that at least doubles."""

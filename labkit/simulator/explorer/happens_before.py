@@ -51,7 +51,7 @@ def find_races(turns: list[Turn], warps: int) -> Races:
     pairs, clocks, ids, count = [], [], [], [0] * warps
     for j, turn in enumerate(turns):
         if turn.members:
-            joined = tuple(max(known) for known in zip(*(now[m] for m in turn.members)))
+            joined = tuple(max(clocks_joined) for clocks_joined in zip(*(now[m] for m in turn.members)))
             for member in turn.members:
                 now[member] = joined
             clocks.append(joined)

@@ -210,13 +210,13 @@ class Interleaved(Chunk):
         """Record an access in the current turn."""
         if array.shadow is None:
             return
-        places = np.unique(flat if mask is None else flat[mask])
+        offsets = np.unique(flat if mask is None else flat[mask])
         turn, (first_cell, before) = self.turn, self.memories[id(array.data)]
-        found, values = before[places], array.data[places]
-        before[places] = values
+        found, values = before[offsets], array.data[offsets]
+        before[offsets] = values
         turn.site = site
-        turn.cells += (first_cell + places).tolist()
-        turn.elements += array.c_order(places % array.elements if array.space == "shared" else places).tolist()
+        turn.cells += (first_cell + offsets).tolist()
+        turn.elements += array.c_order(offsets % array.elements if array.space == "shared" else offsets).tolist()
         turn.found += found.tolist()
         turn.values += values.tolist()
         turn.changed |= found.tobytes() != values.tobytes()

@@ -35,22 +35,22 @@ class Source:
 _sources: WeakKeyDictionary = WeakKeyDictionary()
 
 
-def read_source(function: FunctionType, at: tuple[int, int] | None = None) -> Source:
+def read_source(function: FunctionType, position: tuple[int, int] | None = None) -> Source:
     """Return the source of a Python function, as it was first read; raise KernelError where it cannot be read.
 
-    All of it gets the line and column `at`, where these are given.
+    All of it gets the line and column `position`, where these are given.
     """
     if function not in _sources:
         _sources[function] = _read(function)
-    return _sources[function] if at is None else _at_position(_sources[function], at)
+    return _sources[function] if position is None else _at_position(_sources[function], position)
 
 
-def _at_position(source, at):
+def _at_position(source, position):
     tree = deepcopy(source.tree)
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             node.own_place = node.lineno, node.col_offset
-            node.lineno, node.col_offset = at
+            node.lineno, node.col_offset = position
     return replace(source, tree=tree)
 
 

@@ -26,18 +26,18 @@ def accesses_after_atomics(function: ast.FunctionDef, names) -> set[ast.Subscrip
     return found
 
 
-def _atomic_calls(tree, names, known):
-    """Return the calls of atomics, and of device functions that make some; `known` caches which do."""
+def _atomic_calls(tree, names, cache):
+    """Return the calls of atomics, and of device functions that make some; `cache` caches which do."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    return {n for n in calls if is_atomic(n) or any(_holds_atomics(callee, known) for callee in callees([n], names))}
+    return {n for n in calls if is_atomic(n) or any(_holds_atomics(callee, cache) for callee in callees([n], names))}
 
 
-def _holds_atomics(function, known):
+def _holds_atomics(function, cache):
     """Return whether a device function calls an atomic."""
-    if function not in known:
-        known[function] = False  # until it is known; a function that calls itself is refused
-        known[function] = bool(_atomic_calls(read_source(function).tree, captured_values(function), known))
-    return known[function]
+    if function not in cache:
+        cache[function] = False  # until it is known; a function that calls itself is refused
+        cache[function] = bool(_atomic_calls(read_source(function).tree, captured_values(function), cache))
+    return cache[function]
 
 
 def _derived_names(function, questions):

@@ -181,8 +181,8 @@ class Calls(Variables):
 
     def device_function(self, node, function, kinds):
         """Return the translated function for arguments of these types, and the type of its result."""
-        at = None if read_source(function).filename == self.program.filename else (node.lineno, node.col_offset)
-        key, compiled = (function, kinds, at), self.program.compiled
+        position = None if read_source(function).filename == self.program.filename else (node.lineno, node.col_offset)
+        key, compiled = (function, kinds, position), self.program.compiled
         if any(f is function and done is None for (f, *_), done in compiled.items()):
             self.fail(node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop")
         if key not in compiled:
@@ -190,7 +190,7 @@ class Calls(Variables):
                 self.fail(node, f"this kernel calls more than {MAX_FUNCTIONS} device functions; write them as one loop")
             compiled[key] = None
             try:
-                compiled[key] = type(self)(self.program, function, kinds, False, at).run()
+                compiled[key] = type(self)(self.program, function, kinds, False, position).run()
             except KernelError:
                 del compiled[key]
                 raise

@@ -69,8 +69,8 @@ class Collectives(Variables):
         named = self.known(0xFFFFFFFF, node)
         if node.args:
             (named,) = self.collective_arguments(node, "mask", smallest_mask=8)
-        place = (node.lineno, node.col_offset)
-        self.emit(f"sync_warps(w, {place}, {self.mask}, {self.converted(named, types.uint32)})")
+        position = (node.lineno, node.col_offset)
+        self.emit(f"sync_warps(w, {position}, {self.mask}, {self.converted(named, types.uint32)})")
         return Value("None", types.none)
 
     # --- arguments and code of all of them ---
@@ -101,5 +101,5 @@ class Collectives(Variables):
     def collective(self, node, function, named) -> str:
         """Return the beginning of a collective's code, up to its mask."""
         name = self.call_name(node)
-        place = (node.lineno, node.col_offset)
-        return f"{function}(w, {place}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"
+        position = (node.lineno, node.col_offset)
+        return f"{function}(w, {position}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"

@@ -10,33 +10,33 @@ from labkit.simulator.reading.syntax import is_spin
 BARRIERS = set("syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split())  # of `cuda`
 
 
-def may_block(function, known: dict) -> bool:
-    """Return whether the function, or a device function that it calls, waits for other warps; `known` is a cache."""
-    if function not in known:
-        known[function] = False  # until it is known; a function that calls itself is refused
+def may_block(function, cache: dict) -> bool:
+    """Return whether the function, or a device function that it calls, waits for other warps; `cache` is a cache."""
+    if function not in cache:
+        cache[function] = False  # until it is known; a function that calls itself is refused
         tree = read_source(function).tree
         spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
-        known[function] = spins or may_wait([tree], captured_values(function), known)
-    return known[function]
+        cache[function] = spins or may_wait([tree], captured_values(function), cache)
+    return cache[function]
 
 
-def may_wait(nodes, names, known: dict) -> bool:
+def may_wait(nodes, names, cache: dict) -> bool:
     """Return whether these statements hold a barrier, or call a device function that waits; `names` resolves calls."""
     if not BARRIERS.isdisjoint(called_names(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
         return True
-    return any(may_block(callee, known) for callee in callees(nodes, names))
+    return any(may_block(callee, cache) for callee in callees(nodes, names))
 
 
-def has_grid_barrier(nodes, names, known: dict) -> bool:
+def has_grid_barrier(nodes, names, cache: dict) -> bool:
     """Return whether these statements, or a device function that they call, hold a grid barrier."""
-    return "sync" in called_names(nodes, names) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
+    return "sync" in called_names(nodes, names) or any(_meets_grid(callee, cache) for callee in callees(nodes, names))
 
 
-def _meets_grid(function, known):
-    if function not in known:
-        known[function] = False
-        known[function] = has_grid_barrier([read_source(function).tree], captured_values(function), known)
-    return known[function]
+def _meets_grid(function, cache):
+    if function not in cache:
+        cache[function] = False
+        cache[function] = has_grid_barrier([read_source(function).tree], captured_values(function), cache)
+    return cache[function]
 
 
 def called_names(nodes, names) -> set[str]:

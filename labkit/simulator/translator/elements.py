@@ -56,8 +56,8 @@ class Elements(Variables):
             elif _is_ellipsis(part):
                 values += [(None, None, None)] * (array.type.ndim - len(parts) + 1)
             elif isinstance(part, ast.Name) and isinstance(self.env.get(part.id), Tuple):
-                whole = self.expression(part)
-                values += [Value(f"{whole.code}[{i}]", k) for i, k in enumerate(whole.type.items)]
+                index_tuple = self.expression(part)
+                values += [Value(f"{index_tuple.code}[{i}]", k) for i, k in enumerate(index_tuple.type.items)]
             elif isinstance(part, ast.Constant) and part.value is None:
                 self.fail(node, "`None` as an index adds an axis, which does not work in a kernel; leave it out")
             else:
@@ -106,8 +106,8 @@ class Elements(Variables):
             if kind != "load":
                 self.program.stored.add(alternative.name)
             dtype, text = str(alternative.dtype), self.written(node)
-            place = (node.lineno, node.col_offset, alternative.name, kind, alternative.space)
-            site = Site(*place, dtype, text, elements, alternative.offset_bytes)
+            fields = (node.lineno, node.col_offset, alternative.name, kind, alternative.space)
+            site = Site(*fields, dtype, text, elements, alternative.offset_bytes)
             numbers[alternative.name] = self.program.sites.setdefault(site, len(self.program.sites))
         if node in self.guesses:
             self.program.guesses |= {*numbers.values()}
@@ -154,12 +154,12 @@ class Elements(Variables):
                     f"`{alternative.name}` is a device array of the module; pass it as an argument to write into it",
                 )
 
-    def store(self, node, array, index, value, given):
-        """Write to an element; `given` is the expression of the value."""
+    def store(self, node, array, index, value, value_node):
+        """Write to an element; `value_node` is the expression of the value."""
         if isinstance(value.type, Array):
-            self.refuse_whole_array(given, value.type, "an array element holds one number")
+            self.refuse_whole_array(value_node, value.type, "an array element holds one number")
         if isinstance(value.type, Record):
-            name, fields = self.written(given), value.type.items[0].dtype.fields
+            name, fields = self.written(value_node), value.type.items[0].dtype.fields
             self.fail(
                 node, f"`{name}` is a record, and {array.type.name} holds numbers; pick `{name}.{next(iter(fields))}`"
             )

@@ -27,11 +27,11 @@ class Emitter:
     earlier iteration. `first` has each variable's first type in the text.
     """
 
-    def __init__(self, program, function, argument_types, is_kernel, at=None):
-        """`at`: the (line, column) of all nodes of a function whose own lines are in another file."""
+    def __init__(self, program, function, argument_types, is_kernel, position=None):
+        """`position`: the (line, column) of all nodes of a function whose own lines are in another file."""
         self.program = program
         self.function = function
-        self.source = read_source(function, at)
+        self.source = read_source(function, position)
         self.argument_types = argument_types
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)

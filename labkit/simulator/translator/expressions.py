@@ -60,8 +60,8 @@ class Expressions(Variables):
                 self.fail(node, f"a {value.dtype} is wider than the numbers of a GPU; convert it with `float64(...)`")
             return Value(self.constant(value), numba_types.type_of(value.dtype), value)
         if isinstance(value, Named):
-            whole = self.known(value.values, node)
-            return whole and replace(whole, type=NamedTuple(whole.type.items, value.fields))
+            plain = self.known(value.values, node)
+            return plain and replace(plain, type=NamedTuple(plain.type.items, value.fields))
         if isinstance(value, tuple):
             if len(value) > MAX_ENTRIES:
                 self.fail(node, f"a tuple of {len(value):,} entries is too long for a kernel; pass an array of them")

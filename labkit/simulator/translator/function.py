@@ -73,10 +73,10 @@ class FunctionTranslator(
         kind = self.result_type()
         name = f"lanes_of_{tree.name}"  # a kernel may be called `load`
         head = [f"def {name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
-        for place, local in self.local_types.items():
-            if place not in {f"v_{a}" for a in arguments}:
+        for storage, local in self.local_types.items():
+            if storage not in {f"v_{a}" for a in arguments}:
                 zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
-                head.append(f"    {place} = {zero}")
+                head.append(f"    {storage} = {zero}")
         if self.is_kernel:  # one record of an array of one
             head += [f"    v_{a} = (v_{a},)" for a, k in zip(arguments, self.argument_types) if isinstance(k, Record)]
         head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]

@@ -44,8 +44,10 @@ class Names(Variables):
         kind = self.env.get(name, self.first.get(name))
         if name not in self.assigned:
             self.unsure.add(name)
-            missing, at = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
-            self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {self.storage_name(name, kind)}, {at})")
+            missing, position = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
+            self.emit(
+                f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {self.storage_name(name, kind)}, {position})"
+            )
         self.note_type(name, kind)
         return Value(self.current_value(name, kind), kind)
 

@@ -201,8 +201,8 @@ class Operators(Variables):
             return self.known(bool(function(left.static, right.static)), node)
         resolved = numba_types.resolve(function, (left.type, right.type))
         if resolved is None or isinstance(resolved[1][0], types.Complex) and not equals:
-            given = f"{describe(left.type)} and {describe(right.type)}"
-            self.fail(node, f"`{sign}` cannot compare {given}; compare real numbers, such as `abs(...)`")
+            operand_types = f"{describe(left.type)} and {describe(right.type)}"
+            self.fail(node, f"`{sign}` cannot compare {operand_types}; compare real numbers, such as `abs(...)`")
         a, b = left.type, right.type
         if not isinstance(a, types.Integer | types.Boolean) or not isinstance(b, types.Integer | types.Boolean):
             a, b = resolved[1]
@@ -230,13 +230,18 @@ class Operators(Variables):
 
     def contained(self, node, op, value, container):
         """Translate `a in (b, c)`."""
-        part, whole = container
-        if not is_tuple(whole.type):
-            self.fail(node, f"`in` looks through a tuple in a kernel, not through {describe(whole.type)}; write a loop")
-        if whole.type.items and common_type(whole.type.items) is None:
+        part, container_value = container
+        if not is_tuple(container_value.type):
+            self.fail(
+                node,
+                f"`in` looks through a tuple in a kernel, not through {describe(container_value.type)}; write a loop",
+            )
+        if container_value.type.items and common_type(container_value.type.items) is None:
             self.fail(node, f"`{self.written(part)}` holds values of several types, and `in` needs one type")
         value = value[0], self.kept(value[1])
-        parts = [self.related(node, ast.Eq(), value, (part, item)).code for item in items_of(self.kept(whole))]
+        parts = [
+            self.related(node, ast.Eq(), value, (part, item)).code for item in items_of(self.kept(container_value))
+        ]
         return self.negated_if(f"({' | '.join(parts) or 'np.False_'})", isinstance(op, ast.NotIn))
 
     def negated_if(self, code, negated):

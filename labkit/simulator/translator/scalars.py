@@ -93,36 +93,36 @@ class Scalars(Variables):
         *inputs, out = values
         kinds = tuple(v.type.dtype if isinstance(v.type, Array) else v.type for v in values)
         if not inputs or function.resolve(kinds):  # as it would be of numbers, without an array for the result
-            whole, kind = next((n, v.type) for n, v in zip(node.args, values) if isinstance(v.type, Array))
-            self.refuse_whole_array(whole, kind, f"`{self.written(node.func)}` needs one number")
+            array_node, kind = next((n, v.type) for n, v in zip(node.args, values) if isinstance(v.type, Array))
+            self.refuse_whole_array(array_node, kind, f"`{self.written(node.func)}` needs one number")
         for part, value in zip(node.args, inputs):
             if isinstance(value.type, Array) and value.type.ndim != out.type.ndim:
                 self.fail(part, f"`{self.written(part)}` and `{self.written(node.args[-1])}` need the same shape")
         with self.each_element(node, out) as index:
-            given = [
+            arguments = [
                 self.load(part, value, index) if isinstance(value.type, Array) else value
                 for part, value in zip(node.args, inputs)
             ]
-            self.store(node.args[-1], out, index, self.applied(node, function, given), node)
+            self.store(node.args[-1], out, index, self.applied(node, function, arguments), node)
         return out
 
     def applied(self, node, function, values) -> Value:
         """Return the function of these numbers."""
         resolved = function.resolve(tuple(v.type for v in values))
         if resolved is None:
-            given = ", ".join(describe(v.type) for v in values) or "nothing"
-            self.fail(node, f"`{self.written(node.func)}` does not take {given}")
+            codes = ", ".join(describe(v.type) for v in values) or "nothing"
+            self.fail(node, f"`{self.written(node.func)}` does not take {codes}")
         result, kinds = resolved
         items = tuple(result.types) if isinstance(result, types.BaseTuple) else (result,)
         dtypes = [self.dtype(kind) for kind in items]
         if function.flops:
             self.count_flops(items[0], function.flops)
-        given = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
+        codes = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
         if isinstance(result, types.BaseTuple):
             return self.temp(
-                f"apply_function({self.constant(function.run)}, ({', '.join(dtypes)},){given})", Tuple(items)
+                f"apply_function({self.constant(function.run)}, ({', '.join(dtypes)},){codes})", Tuple(items)
             )
-        return Value(f"apply_function({self.constant(function.run)}, {dtypes[0]}{given})", result)
+        return Value(f"apply_function({self.constant(function.run)}, {dtypes[0]}{codes})", result)
 
     def extreme(self, node):
         """Translate `min` and `max`: of two floats the GPU's own, which ignores NaN; else compared as in Python."""
@@ -132,8 +132,8 @@ class Scalars(Variables):
         values = [self.scalar(a, f"`{path}`") for a in node.args]
         kind = numba_types.unify(*(v.type for v in values))
         if kind is None or isinstance(kind, types.Complex):
-            given = " and ".join(describe(v.type) for v in values)
-            self.fail(node, f"`{path}` cannot compare {given}; convert them to one real type first")
+            operand_types = " and ".join(describe(v.type) for v in values)
+            self.fail(node, f"`{path}` cannot compare {operand_types}; convert them to one real type first")
         function = f"{path}imum"
         if len(values) == 2 and COMPARED_BY_GPU.issuperset(v.type for v in values):
             function = f"np.f{path}"
@@ -201,9 +201,9 @@ class Scalars(Variables):
         subscript, array, index = self.hinted_element(node, 2)
         value = self.load(subscript, array, index)
         if self.dotted(node.func) in PAST_L1:
-            place = (node.lineno, node.col_offset, "load")
+            position = (node.lineno, node.col_offset, "load")
             sites = self.program.sites.items()
-            self.program.past_l1 |= {n for site, n in sites if (site.line, site.column, site.kind) == place}
+            self.program.past_l1 |= {n for site, n in sites if (site.line, site.column, site.kind) == position}
         return value
 
     def hinted_store(self, node):

@@ -78,10 +78,10 @@ class Structures(Variables):
     def reshape(self, node):
         """Translate `A.reshape(4, 8)`."""
         base = self.expression(node.func.value)
-        given = [self.expression(argument) for argument in node.args]
-        if not isinstance(base.type, Array) or not given:
+        arguments = [self.expression(argument) for argument in node.args]
+        if not isinstance(base.type, Array) or not arguments:
             self.fail(node, f"`{self.written(node.func)}` makes a shape of an array: write `A.reshape(rows, columns)`")
-        sizes = items_of(self.kept(given[0])) if len(given) == 1 and is_tuple(given[0].type) else given
+        sizes = items_of(self.kept(arguments[0])) if len(arguments) == 1 and is_tuple(arguments[0].type) else arguments
         if not all(isinstance(size.type, types.Integer) for size in sizes):
             self.fail(node, f"the shape in `{self.written(node)}` must be whole numbers")
         codes = ", ".join(self.converted(size, types.int64) for size in sizes)
@@ -125,8 +125,8 @@ class Structures(Variables):
             offset = records.offset_bytes + kind.offset
             return replace(records, dtype=inner, ndim=records.ndim + nested, offset_bytes=offset)
 
-        whole = replace(field_type(array.type), others=tuple(map(field_type, array.type.others)))
-        return self.temp(f"field({array.code}, {name!r})", whole)
+        field_array = replace(field_type(array.type), others=tuple(map(field_type, array.type.others)))
+        return self.temp(f"field({array.code}, {name!r})", field_array)
 
     def field_place(self, node, base):
         """Return the field's array, and the index there, of `base.field` or `base["field"]`."""
@@ -139,8 +139,8 @@ class Structures(Variables):
 
     def field_of_record(self, node, record, name):
         array, *index = record.type.items
-        whole = self.field(node, Value(f"{record.code}[0]", array), name)
-        return whole, [Value(f"{record.code}[{i + 1}]", kind) for i, kind in enumerate(index)]
+        field_array = self.field(node, Value(f"{record.code}[0]", array), name)
+        return field_array, [Value(f"{record.code}[{i + 1}]", kind) for i, kind in enumerate(index)]
 
     # --- enumerations ---
 

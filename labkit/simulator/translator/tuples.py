@@ -38,10 +38,10 @@ class Tuples(Variables):
 
     def named_tuple(self, node, fields) -> Value:
         """Translate `Point(x, y)`, of a namedtuple of the module."""
-        given = dict(zip(fields, node.args)) | {k.arg: k.value for k in node.keywords}
-        if len(node.args) + len(node.keywords) != len(fields) or given.keys() != set(fields):
+        arguments = dict(zip(fields, node.args)) | {k.arg: k.value for k in node.keywords}
+        if len(node.args) + len(node.keywords) != len(fields) or arguments.keys() != set(fields):
             self.fail(node, f"`{self.written(node.func)}` takes a value each for {', '.join(fields)}")
-        values = {name: self.expression(argument) for name, argument in given.items()}
+        values = {name: self.expression(argument) for name, argument in arguments.items()}
         return self.tuple_of(node, [values[name] for name in fields], fields)
 
     def tuple_entry(self, node, value) -> Value:

@@ -33,17 +33,17 @@ class Variables(Emitter):
         if name not in self.assigned:
             self.assigned.add(name)
             self.emit(f"a_{name} = union(a_{name}, {self.mask})")
-        place = self.storage_name(name, kind)
-        self.local_types.setdefault(place, kind)
+        storage = self.storage_name(name, kind)
+        self.local_types.setdefault(storage, kind)
         self.note_type(name, kind)
         # an inspected thread keeps its values, whether or not any code reads them
         home = "m0" if self.program.watch else self.masks.get(self.homes.home(name), "m0")
         if home == self.mask:
-            self.emit(f"{place} = {value.code}")
+            self.emit(f"{storage} = {value.code}")
             return
         new = value.code if value.code.isidentifier() else self.temp(value.code, kind).code
         blend = "select" if isinstance(kind, types.Type) else "select_parts"
-        self.emit(f"{place} = {new} if {self.mask} is {home} else {blend}({self.mask}, {new}, {place})")
+        self.emit(f"{storage} = {new} if {self.mask} is {home} else {blend}({self.mask}, {new}, {storage})")
 
     def storage_name(self, name, kind) -> str:
         """Return the variable of the translated code: `v_x`, or another where x is a number here and an array there."""
@@ -59,9 +59,9 @@ class Variables(Emitter):
 
     def current_value(self, name, kind) -> str:
         """Return a variable's value, of its type on this path: lanes on another path may hold a wider one."""
-        place = self.storage_name(name, kind)
+        storage = self.storage_name(name, kind)
         of_one_type = self.homes.stores(name) == 1 and not self.unrolls
-        return place if of_one_type else self.convert_type(place, kind)
+        return storage if of_one_type else self.convert_type(storage, kind)
 
     def convert_type(self, code, kind) -> str:
         if isinstance(kind, Tuple):
@@ -119,6 +119,6 @@ class Variables(Emitter):
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def emit_watch_as(self, mask, line):
-        kept, self.masks[self.region] = self.mask, mask
+        own_mask, self.masks[self.region] = self.mask, mask
         self.emit_watch(line)
-        self.masks[self.region] = kept
+        self.masks[self.region] = own_mask
