@@ -78,17 +78,14 @@ def entries() -> list[Entry]:
 def _names():
     yield from (Entry("types", name) for name in language.CASTS if name not in language.BUILTINS)
     yield from (Entry("vector types", name) for name in language.VECTORS)
-    yield from (Entry(_family(name), name) for name in random.__all__ if _is_for_kernels(name))
+    in_kernels = (n for n in random.__all__ if n.startswith("xoroshiro128p_") and n != "xoroshiro128p_dtype")
+    yield from (Entry(_family(name), name) for name in in_kernels)
     plain = {*language.POSITIONS, *language.CONSTANTS, *language.CALLS, *language.FUNCTIONS, *REDUCTIONS}
     yield from (Entry(_family(name), name) for name in plain | language.BUILTINS)
     for name in {*functions.REFUSED, *functions.ABSENT, *language.HOST, *language.MAKE_ARRAYS}:
         yield Entry(_family(name), name, language.explain_unknown(name, name))
     for name in code.PYTHON_FUNCTIONS:
         yield Entry(_family(name), name, code.NO_PYTHON_FUNCTION.format(name=name))
-
-
-def _is_for_kernels(name):
-    return name.startswith("xoroshiro128p_") and name != "xoroshiro128p_dtype"
 
 
 def _family(name):

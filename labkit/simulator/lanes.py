@@ -63,7 +63,7 @@ def select(mask, new, old):
     if old is None:
         return new
     if new.dtype is not old.dtype and _loses_digits(new.dtype, old.dtype):
-        return _select_exactly(mask, new, old)
+        new, old = _tag(new), _tag(old)
     return np.where(mask, new, old)
 
 
@@ -79,11 +79,6 @@ def _loses_digits(first, second) -> bool:
         return True
     wide = any(dtype.kind in "iu" and dtype.itemsize == 8 for dtype in (first, second))
     return wide and np.result_type(first, second).kind == "f"
-
-
-def _select_exactly(mask, new, old):
-    """Return `new` in the lanes of `mask` and `old` in the others, each with all its digits."""
-    return np.where(mask, _tag(new), _tag(old))
 
 
 def _tag(value):

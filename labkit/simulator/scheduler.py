@@ -138,7 +138,7 @@ class Chunk:
                     continue
                 was_spinning, was_at = s.spinning, s.at
                 s.step()
-                progressed |= not (s.spinning and was_spinning and _all_equal(s.at, was_at))
+                progressed |= not (s.spinning and was_spinning and all_equal(s.at, was_at))
                 if s.done:
                     self._release()
             progressed |= version != self.launch.version
@@ -195,7 +195,7 @@ class Chunk:
         self.state[slots, threads] = where
         self.wait_line[slots, threads] = line
         self.note_returned(w)
-        owner = self._owner(w)
+        owner = next(s for s in self.sets if s.w is w)
         owner.barrier = True
         owner.line = line
         owner.mask = mask
@@ -254,7 +254,8 @@ class Chunk:
     def _release(self):
         """Open every barrier for which no thread is missing any more."""
         self._release_blocks()
-        self._release_grid()
+        if (self.state == AT_GRID).any() and not np.isin(self.state, (RUNNING, WAITING)).any():
+            self._open_grid()
 
     def _release_blocks(self):
         """Open the barrier of every block whose threads have all come, or have ended."""
@@ -266,11 +267,6 @@ class Chunk:
             if len(lines) > 1:
                 self._mismatch(slot)
             self._open(slot)
-
-    def _release_grid(self):
-        """Open the grid barrier when every thread has come, or has ended."""
-        if (self.state == AT_GRID).any() and not np.isin(self.state, (RUNNING, WAITING)).any():
-            self._open_grid()
 
     def _open_grid(self):
         arrived = self.state == AT_GRID
@@ -316,9 +312,6 @@ class Chunk:
         lanes = slice(None) if s.mask is None else s.mask
         return not (self.state[s.w.slot[lanes], s.w.thread[lanes]] >= WAITING).any()
 
-    def _owner(self, w):
-        return next(s for s in self.sets if s.w is w)
-
     # --- forks ---
 
     def guard(self, w, entering, outer, spins):
@@ -362,7 +355,8 @@ class Chunk:
                 self.launch.sampled.append((block, -1, line, None))
 
 
-def _all_equal(values, before):
+def all_equal(values, before) -> bool:
+    """Return whether two sequences of numbers or arrays are equal."""
     return len(values) == len(before) and all(map(np.array_equal, values, before))
 
 

@@ -4,8 +4,6 @@ A 16-byte vector of a tile is swapped with others of its row: bits 4 to 6 of its
 by an exclusive or (PTX ISA, "Shared Memory Swizzling Modes", 128 bytes).
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from labkit.simulator import memory
@@ -55,10 +53,6 @@ class ExpandedLanes:
     @property
     def lane_epochs(self):
         return self.whole.lane_epochs[self.rows] if self.whole.lane_epochs.size else self.whole.lane_epochs
-
-    @cached_property
-    def no_lanes(self):
-        return ~self.all_lanes
 
     def active(self, mask):
         return self.all_lanes if mask is None else mask
@@ -114,6 +108,6 @@ def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed
     """
     if array.shadow is not None:
         wide = expand_lanes(w, lanes, flat.size // len(lanes))
-        unchanged = wide.no_lanes if unchanged is None else unchanged
+        unchanged = ~wide.all_lanes if unchanged is None else unchanged
         landed = wide.all_lanes if landed is None else landed
         memory.watch_write(wide, site, array, inside, flat, unchanged, landed)

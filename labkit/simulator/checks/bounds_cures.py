@@ -31,7 +31,8 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     if len(indices) != len(shape):
         return "Guard the access with an `if`."
     name = name_in_kernel(site, array)
-    if array.space == "shared" and shape[axis] == 0 and _is_dynamic(launch, array.name):
+    is_dynamic = any(a.name == array.name and a.dynamic for a in launch.program.allocations.values())
+    if array.space == "shared" and shape[axis] == 0 and is_dynamic:
         return (
             f"Give {array.name}'s bytes as the fourth entry of the launch, `kernel[grid, block, stream, bytes]`, or to "
             "`simulate` as `shared_bytes`."
@@ -77,7 +78,3 @@ def _fits_swapped(shape, index, lanes):
     """Return whether every access would be inside with row and column swapped."""
     row, col = (np.broadcast_to(i, lanes.shape)[lanes] for i in index)
     return bool(np.all((col >= 0) & (col < shape[0]) & (row >= 0) & (row < shape[1])))
-
-
-def _is_dynamic(launch, name):
-    return any(a.name == name and a.dynamic for a in launch.program.allocations.values())

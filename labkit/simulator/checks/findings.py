@@ -187,8 +187,8 @@ class Log:
         position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
         message = (
             f"Line {site.line}: {self.name(thread)} reads {array.name}{_brackets(position)}, which nothing has "
-            f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can change "
-            "from run to run; fill it first."
+            f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can "
+            "change from run to run; fill it first."
         )
         self._add_access(key, count, message, site, array, position, (thread,))
 

@@ -51,7 +51,8 @@ class Race:
     def spin(self) -> Site | None:
         """The read in the condition of a loop that waits for another thread, if one of the accesses is that."""
         tests = [n.test for n in ast.walk(self.kernel) if isinstance(n, ast.While) and is_spin(n)]
-        positions = {_place(n) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
+        subscripts = (n for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript))
+        positions = {(n.lineno, n.col_offset) for n in subscripts}
         both = (self.site, self.other)
         read = (s for s in both if s.kind == "load" and (s.line, s.column) in positions)
         return next((s for s in read if isinstance(_parse(s.text), ast.Subscript)), None)
@@ -153,11 +154,6 @@ class Race:
 def _contains_line(node, line):
     """Return whether a statement contains a line."""
     return node.lineno <= line <= node.end_lineno
-
-
-def _place(node):
-    """Return the line and column of a node."""
-    return node.lineno, node.col_offset
 
 
 def _parse(text):

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.scheduler import IDLE_ROUNDS, Chunk, Deadlock
+from labkit.simulator.scheduler import IDLE_ROUNDS, Chunk, Deadlock, all_equal
 from labkit.simulator.translator.program import Access
 
 MAX_TURNS = 5000
@@ -117,7 +117,7 @@ class Interleaved(Chunk):
         count = launch.blocks * launch.warps_per_block
         self.cells_read = [set() for _ in range(count)]  # since the last iteration of the warp's waiting loop
         self.has_written = [False] * count  # since then
-        self.loop_values = [None] * count  # the values that the loop's condition depended on then
+        self.loop_values = [()] * count  # the values that the loop's condition depended on then
         self.asleep: dict[int, set] = {}  # warps in a waiting loop, and the cells whose change wakes them
 
     def _schedule(self):
@@ -179,7 +179,7 @@ class Interleaved(Chunk):
     def _falls_asleep(self, number, values) -> bool:
         """End an iteration of a waiting loop; return whether the warp must wait for a change of what it read."""
         self.order.note_iteration(number)
-        progressed = self.has_written[number] or (values and not _all_equal(values, self.loop_values[number]))
+        progressed = self.has_written[number] or (values and not all_equal(values, self.loop_values[number]))
         cells, self.cells_read[number] = self.cells_read[number], set()
         self.has_written[number], self.loop_values[number] = False, values
         if progressed or not cells:
@@ -233,10 +233,6 @@ class Interleaved(Chunk):
 
 def _sites(access) -> list[int]:
     return [*access.site.values()] if isinstance(access.site, dict) else [access.site]
-
-
-def _all_equal(values, before):
-    return before is not None and len(values) == len(before) and all(map(np.array_equal, values, before))
 
 
 def run_in(order: Order, launch) -> tuple[list[Turn], bool]:

@@ -394,7 +394,13 @@ class _Search:
 
     def _warp(self, step):
         """Return the number in the launch of a schedule's warp."""
-        block, warp = (step.block, step.warp) if isinstance(step, Step) else (0, step) if _is_whole(step) else step
+        block, warp = (
+            (step.block, step.warp)
+            if isinstance(step, Step)
+            else (0, step)
+            if isinstance(step, (int, np.integer))
+            else step
+        )
         x, y, z = (int(n) for n in (*np.atleast_1d(block), 0, 0)[:3])
         number = x + self.grid[0] * (y + self.grid[1] * z)
         if not (0 <= number < self.blocks and 0 <= warp < self.per_block):
@@ -407,10 +413,6 @@ class _Search:
 
 def _bytes(outputs):
     return tuple(o.tobytes() for o in outputs if isinstance(o, np.ndarray))
-
-
-def _is_whole(value):
-    return isinstance(value, (int, np.integer))
 
 
 def _position(launch, site, element) -> tuple[int, ...]:

@@ -22,13 +22,9 @@ def _in_complex128(function):
     return lambda *values: function(*(v.astype(np.complex128) for v in values))
 
 
-def _logarithm(z, base):
-    return np.log(z) / np.log(base)
-
-
 _CMATH = {
     **from_numpy("acos asin asinh atan atanh cos exp isfinite isinf isnan sin sqrt tan"),
-    "log": lambda z, base=None: np.log(z) if base is None else _logarithm(z, base),
+    "log": lambda z, base=None: np.log(z) if base is None else np.log(z) / np.log(base),
 }
 FUNCTIONS = {
     f"cmath.{name}": Function(f"cmath.{name}", _in_complex128(run), typed_as=getattr(cmath, name))

@@ -112,33 +112,21 @@ def saturate(x):
     return np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(x.dtype)
 
 
-def from_halves(high, low):
-    return ((high.astype(np.int64) << 32) | bits.unsigned(low).astype(np.int64)).view(np.float64)
-
-
-def rounded_half(x):
-    return np.asarray(x.astype(np.float16)).view(np.int16)
-
-
 def fast_divide(x, y):
     """Compute x / y; beyond 2**126 the reciprocal of y is 0 (PTX ISA, `div.approx.f32`)."""
     far = (np.abs(y) > 2.0**126) & np.isfinite(y)
     return np.where(far, np.where(np.isfinite(x), 0, np.nan), x / y).astype(np.float32)
 
 
-def fast_sincos(x):
-    return in_float64(np.sin)(x), in_float64(np.cos)(x)
-
-
 SINGLE = {
     "float32(float32)": {
         **{f"fast_{name}f": in_float64(run) for name, run in from_numpy("cos exp log10 log2 log sin tan").items()},
         "fast_exp10f": in_float64(exp10),
-        "frsqrt_rn": rounding.reciprocal_sqrt,
+        "frsqrt_rn": in_float64(IN_FLOAT64["rsqrt"]),
         "saturatef": saturate,
     },
     "float32(float32, float32)": {"fast_fdividef": fast_divide, "fast_powf": in_float64(np.power)},
-    "float32, float32(float32)": {"fast_sincosf": fast_sincos},
+    "float32, float32(float32)": {"fast_sincosf": TUPLES["{0}, {0}({0})"]["sincos"]},
     "int32(float32)": {
         "finitef": np.isfinite,
         "isinff": np.isinf,
@@ -165,7 +153,7 @@ SINGLE = {
         "llround": lambda x: rounding.to_integer(half_away(x), np.int64),
         "double_as_longlong": bits_as(np.int64),
     },
-    "int16(float32)": {"float2half_rn": rounded_half},
+    "int16(float32)": {"float2half_rn": lambda x: np.asarray(x.astype(np.float16)).view(np.int16)},
     "float32(int16)": {"half2float": lambda x: np.asarray(x).view(np.float16)},
     "float32(int32)": {"int_as_float": bits_as(np.float32)},
     "float64(int32)": {
@@ -173,7 +161,11 @@ SINGLE = {
         "uint2double_rn": lambda x: bits.unsigned(x).astype(np.float64),
     },
     "float64(int64)": {"longlong_as_double": bits_as(np.float64)},
-    "float64(int32, int32)": {"hiloint2double": from_halves},
+    "float64(int32, int32)": {
+        "hiloint2double": lambda high, low: ((high.astype(np.int64) << 32) | bits.unsigned(low).astype(np.int64)).view(
+            np.float64
+        )
+    },
     **bits.LIBDEVICE,
 }
 

@@ -125,7 +125,7 @@ def multiply(a, b, mode="rn"):
     if mode == "rn":
         return a * b
     if a.dtype == np.float64:
-        return adjusted(np.asarray(a * b), _error(_product, a * b, a, b), mode)
+        return adjusted(np.asarray(a * b), _error(lambda r, a, b: a * b - r, a * b, a, b), mode)
     return narrowed(a.astype(np.float64) * b.astype(np.float64), a.dtype, mode)
 
 
@@ -145,13 +145,8 @@ def sqrt(a, mode="rn"):
     if mode == "rn":
         return np.sqrt(a)
     if a.dtype == np.float64:
-        return adjusted(np.asarray(np.sqrt(a)), _error(_root, np.sqrt(a), a), mode)
+        return adjusted(np.asarray(np.sqrt(a)), _error(lambda r, a: a - r * r, np.sqrt(a), a), mode)
     return narrowed(np.sqrt(a.astype(np.float64)), a.dtype, mode)
-
-
-def reciprocal_sqrt(a):
-    """Compute 1 / sqrt(a)."""
-    return (1 / np.sqrt(a.astype(np.float64))).astype(a.dtype)
 
 
 def fma(a, b, c, mode="rn"):
@@ -161,7 +156,8 @@ def fma(a, b, c, mode="rn"):
     nearest = _fused64(a, b, c)
     if mode == "rd":
         nearest = np.where((nearest == 0) & (np.signbit(a) ^ np.signbit(b) | np.signbit(c)), -0.0, nearest)
-    return nearest if mode == "rn" else adjusted(nearest, _error(_fused, nearest, a, b, c), mode)
+    error = 0 if mode == "rn" else _error(lambda r, a, b, c: a * b + c - r, nearest, a, b, c)
+    return adjusted(nearest, error, mode)
 
 
 # --- float64, exactly ---
@@ -210,20 +206,8 @@ def _fused_exactly(a, b, c):
         return math.inf if exact > 0 else -math.inf
 
 
-def _product(r, a, b):
-    return a * b - r
-
-
 def _quotient(r, a, b):
     return (a - r * b) * b
-
-
-def _root(r, a):
-    return a - r * r
-
-
-def _fused(r, a, b, c):
-    return a * b + c - r
 
 
 def _error(difference, nearest, *operands):

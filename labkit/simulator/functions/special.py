@@ -99,10 +99,6 @@ normcdfinv = lanewise(lambda p: -math.sqrt(2) * _erfcinv(2 * p))
 # --- gamma ---
 
 
-def _gamma(x):
-    return math.copysign(math.inf, x) if x == 0 else math.gamma(x)
-
-
 _HALF_LOG_TWO_PI = Decimal("0.91893853320467274178032973640561763986139747363778341")
 _STIRLING_FROM = 25
 _STIRLING = [
@@ -130,7 +126,7 @@ def _lgamma(x):
         return float((above - Decimal("0.5")) * above.ln() - above + _HALF_LOG_TWO_PI + series - abs(product).ln())
 
 
-gamma = lanewise(_gamma)
+gamma = lanewise(lambda x: math.copysign(math.inf, x) if x == 0 else math.gamma(x))
 lgamma = lanewise(_lgamma)
 
 

@@ -31,6 +31,7 @@ class Calls(Variables):
         return self.settled(node, self.expression_call(node, result_used=True))
 
     def expression_call(self, node, result_used):
+        """Return the value of a call; `result_used` is False for a call that is a statement."""
         instruction = instruction_of(self.outside(node.func))
         if instruction is not None:
             return self.instruction(node, instruction)
@@ -197,6 +198,7 @@ class Calls(Variables):
         return compiled[key]
 
     def arguments(self, node, count, what):
+        """Return the values of `count` arguments, which must be numbers."""
         if len(node.args) != count:
             self.fail(node, f"{what} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
         return [self.scalar(a, what) for a in node.args]

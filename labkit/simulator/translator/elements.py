@@ -25,7 +25,7 @@ class Elements(Variables):
         while (
             isinstance(node, ast.Subscript)
             and not is_field(node)
-            and not (levels and any(map(_takes_some, parts_of(node))))
+            and not (levels and any(isinstance(part, ast.Slice) or _is_ellipsis(part) for part in parts_of(node)))
         ):
             levels.insert(0, node)
             node = node.value
@@ -116,6 +116,7 @@ class Elements(Variables):
         return str(*numbers.values()) if len(numbers) == 1 else self.constant(numbers)
 
     def load(self, node, array, index) -> Value:
+        """Return the element at these indices."""
         number = self.site(node, array, "load")
         self.pause(node, number, array)
         code = f"load(w, {number}, {array.code}, {self.mask}, {', '.join(i.code for i in index)})"
@@ -218,11 +219,6 @@ def is_field(node) -> bool:
 def parts_of(node) -> list:
     """Return the indices of a subscript, one per axis."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-
-
-def _takes_some(part) -> bool:
-    """Return whether an index selects more than one element of its axis."""
-    return isinstance(part, ast.Slice) or _is_ellipsis(part)
 
 
 def _is_ellipsis(node) -> bool:

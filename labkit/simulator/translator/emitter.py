@@ -74,6 +74,7 @@ class Emitter:
         return node, self.unrolling
 
     def emit(self, text):
+        """Write a line."""
         self.lines.append("    " * self.indent + text)
         self.program.characters += len(text)
         if self.program.characters > limits.MAX_TEXT:
@@ -91,6 +92,7 @@ class Emitter:
 
     @contextmanager
     def block(self, header):
+        """Write a header, and the lines written inside as its indented block."""
         self.emit(header)
         self.indent += 1
         mark = len(self.lines)
@@ -100,10 +102,12 @@ class Emitter:
         self.indent -= 1
 
     def name(self, prefix="t"):
+        """Return a new name in the generated code."""
         self.counter += 1
         return f"{prefix}{self.counter}"
 
     def temp(self, code, kind, static=MISSING):
+        """Assign an expression to a new name, and return its Value."""
         name = self.name()
         self.emit(f"{name} = {code}")
         return Value(name, kind, static)
@@ -113,12 +117,14 @@ class Emitter:
         return value if value.code.isidentifier() else self.temp(value.code, value.type, value.static)
 
     def constant(self, value) -> str:
+        """Return the name of a Python object in the generated code."""
         namespace = self.program.namespace
         key = f"K{len(namespace)}"
         namespace[key] = value
         return key
 
     def dtype(self, kind) -> str:
+        """Return the name of a type's NumPy dtype in the generated code."""
         dtype = dtype_of(kind)
         key = f"D_{dtype.name}"
         self.program.namespace[key] = dtype
@@ -130,6 +136,7 @@ class Emitter:
 
     @contextmanager
     def inside(self, region, mask):
+        """Translate what is inside in a region, whose mask is the name `mask`."""
         outer = self.region
         self.region = region
         self.masks[region] = mask
@@ -147,10 +154,12 @@ class Emitter:
         self.masks[region] = outer
 
     def count_flops(self, kind, amount):
+        """Count floating-point operations per lane of the current mask."""
         key = (self.mask, (kind.underlying_float if isinstance(kind, types.Complex) else kind).name)
         self.flops[key] = self.flops.get(key, 0) + amount
 
     def flush_flops(self):
+        """Write the line that adds the counted FLOPs."""
         for (mask, dtype), amount in self.flops.items():
             self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.tally({mask})")
         self.flops.clear()
@@ -167,7 +176,9 @@ class Emitter:
         return node.lineno
 
     def fail(self, node, message):
+        """Raise KernelError at the line of a node."""
         raise KernelError(message, getattr(node, "lineno", self.source.first_line))
 
     def written(self, node) -> str:
+        """Return a node's source text."""
         return ast.unparse(as_written(node))

@@ -25,6 +25,7 @@ class Expressions(Variables):
     """Each `of_Node` returns the value of one kind of expression."""
 
     def expression(self, node) -> Value:
+        """Return the value of an expression."""
         self.visit()
         handler = getattr(self, f"of_{type(node).__name__}", None)
         if handler is None:
@@ -32,6 +33,7 @@ class Expressions(Variables):
         return handler(node)
 
     def scalar(self, node, what) -> Value:
+        """Return the value of an expression that must be a number; `what` needs it, for the message."""
         return self.number(node, self.expression(node), what)
 
     def number(self, node, value, what) -> Value:
