@@ -279,9 +279,8 @@ class Clocks:
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
-        self.passed_on = np.full(
-            (warps, MOMENTS), ALL_LANES
-        )  # a ring: the lanes that passed on what they did at a time
+        # a ring: the lanes that passed on what they did at a time
+        self.passed_on = np.full((warps, MOMENTS), ALL_LANES)
         self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
         self.clocks = np.zeros((2, warps), np.int32)
         self.element_clocks: dict[int, tuple] = {}

@@ -15,8 +15,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from labkit.simulator.checks import cells
-from labkit.simulator.checks import overflow as overflow_lists
+from labkit.simulator.checks import cells, overflow
 from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
@@ -41,13 +40,12 @@ Order = namedtuple(
 
 def current_order(w, site) -> Order:
     """Return what orders the accesses of the warp set at a site now."""
-    chunk, launch = w.chunk, w.chunk.launch
-    clocks, overflow = launch.clocks, launch.overflow
-    overflow.make_room(2 * w.lanes)
+    chunk, launch, clocks = w.chunk, w.chunk.launch, w.chunk.launch.clocks
+    launch.overflow.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.passed_on, clocks.synced_until, clocks.clocks, overflow.entries,
-        site in launch.program.after_atomics,
+        clocks.nodes, clocks.times, clocks.passed_on, clocks.synced_until, clocks.clocks,
+        launch.overflow.entries, site in launch.program.after_atomics,
     )  # fmt: skip
 
 
@@ -167,16 +165,16 @@ def _ordered_on_element(order, cell, block, thread, then_block, then_thread, the
 def _unordered_in_overflow(order, cell, kind, block, thread):
     """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
     entries, entry = order.overflow, cell[cells.OVERFLOW]
-    while entry != overflow_lists.NONE:
+    while entry != overflow.NONE:
         e = entries[entry]
-        other_warp = e[overflow_lists.BLOCK] != block or e[overflow_lists.THREAD] // WARP_LANES != thread // WARP_LANES
-        matters = e[overflow_lists.KIND] == kind and e[overflow_lists.EPOCH] >= order.grid_epoch and other_warp
-        them = e[overflow_lists.BLOCK], e[overflow_lists.THREAD], e[overflow_lists.TIME]
+        other_warp = e[overflow.BLOCK] != block or e[overflow.THREAD] // WARP_LANES != thread // WARP_LANES
+        matters = e[overflow.KIND] == kind and e[overflow.EPOCH] >= order.grid_epoch and other_warp
+        them = e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME]
         counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *them)
         if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
             return entry
-        entry = e[overflow_lists.NEXT]
-    return overflow_lists.NONE
+        entry = e[overflow.NEXT]
+    return overflow.NONE
 
 
 @njit(cache=True)
@@ -187,33 +185,26 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
         return
     if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
         return
-    entries, entry, before, length = order.overflow, cell[cells.OVERFLOW], overflow_lists.NONE, 0
-    is_full = entry != overflow_lists.NONE and entries[entry, overflow_lists.LENGTH] >= overflow_lists.MAX_LENGTH
-    while entry != overflow_lists.NONE:
+    entries, entry, before, length = order.overflow, cell[cells.OVERFLOW], overflow.NONE, 0
+    is_full = entry != overflow.NONE and entries[entry, overflow.LENGTH] >= overflow.MAX_LENGTH
+    while entry != overflow.NONE:
         e = entries[entry]
-        after = e[overflow_lists.NEXT]
-        same = (
-            e[overflow_lists.BLOCK] == then_block
-            and e[overflow_lists.THREAD] // WARP_LANES == then_thread // WARP_LANES
-        )
-        missing = _missing(
-            order, block, thread, e[overflow_lists.BLOCK], e[overflow_lists.THREAD], e[overflow_lists.TIME]
-        )
-        if e[overflow_lists.KIND] == kind and (
-            same or missing == NOTHING or e[overflow_lists.EPOCH] < order.grid_epoch
-        ):
-            cell[cells.OVERFLOW] = overflow_lists.remove(entries, cell[cells.OVERFLOW], before, entry)
+        after = e[overflow.NEXT]
+        same = e[overflow.BLOCK] == then_block and e[overflow.THREAD] // WARP_LANES == then_thread // WARP_LANES
+        missing = _missing(order, block, thread, e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME])
+        if e[overflow.KIND] == kind and (same or missing == NOTHING or e[overflow.EPOCH] < order.grid_epoch):
+            cell[cells.OVERFLOW] = overflow.remove(entries, cell[cells.OVERFLOW], before, entry)
         elif is_full:
             return
         else:
             before = entry
             length += 1
         if is_full:  # only the first is looked at, for speed
-            length = overflow_lists.MAX_LENGTH - 1
+            length = overflow.MAX_LENGTH - 1
             break
         entry = after
     first = cell[cells.OVERFLOW]
-    cell[cells.OVERFLOW] = overflow_lists.add(
+    cell[cells.OVERFLOW] = overflow.add(
         entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site
     )
 
@@ -247,17 +238,17 @@ def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site
 @njit(cache=True)
 def _forget_overflow(order, cell, kind):
     """Drop the entries of a kind."""
-    entry, before, length = cell[cells.OVERFLOW], overflow_lists.NONE, 0
-    while entry != overflow_lists.NONE:
-        after = order.overflow[entry, overflow_lists.NEXT]
-        if order.overflow[entry, overflow_lists.KIND] == kind:
-            cell[cells.OVERFLOW] = overflow_lists.remove(order.overflow, cell[cells.OVERFLOW], before, entry)
+    entry, before, length = cell[cells.OVERFLOW], overflow.NONE, 0
+    while entry != overflow.NONE:
+        after = order.overflow[entry, overflow.NEXT]
+        if order.overflow[entry, overflow.KIND] == kind:
+            cell[cells.OVERFLOW] = overflow.remove(order.overflow, cell[cells.OVERFLOW], before, entry)
         else:
             before = entry
             length += 1
         entry = after
     if length:
-        order.overflow[cell[cells.OVERFLOW], overflow_lists.LENGTH] = length
+        order.overflow[cell[cells.OVERFLOW], overflow.LENGTH] = length
 
 
 @njit(cache=True)
@@ -289,16 +280,13 @@ def _note_race(order, row, cell, first, last, access, element, found, race):
         site = cell[cells.block_field(party) + 2]
         _keep_race(race, found, element, block, thread, other_block, cell[party], site, missing)
         return 1
-    if cell[cells.OVERFLOW] == overflow_lists.NONE or last not in cells.OTHERS:
+    if cell[cells.OVERFLOW] == overflow.NONE or last not in cells.OTHERS:
         return 0
     entry = _unordered_in_overflow(order, cell, last - 2 * cells.PARTY, block, thread)
-    if entry == overflow_lists.NONE:
+    if entry == overflow.NONE:
         return 0
-    other_block, other_thread = (
-        order.overflow[entry, overflow_lists.BLOCK],
-        order.overflow[entry, overflow_lists.THREAD],
-    )
-    time, site = order.overflow[entry, overflow_lists.TIME], order.overflow[entry, overflow_lists.SITE]
+    other_block, other_thread = order.overflow[entry, overflow.BLOCK], order.overflow[entry, overflow.THREAD]
+    time, site = order.overflow[entry, overflow.TIME], order.overflow[entry, overflow.SITE]
     missing = _missing(order, block, thread, other_block, other_thread, time)
     _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
@@ -381,7 +369,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             cells.note_write(cell, block, epoch, thread, stamp, time, site)
             cell[cells.W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[cells.A_BLOCK] = cell[cells.A_LOW] = cell[cells.A_HIGH] = cell[cells.A_OTHER] = cells.NO_THREAD
-            if cell[cells.OVERFLOW] != overflow_lists.NONE:
+            if cell[cells.OVERFLOW] != overflow.NONE:
                 _forget_overflow(order, cell, cells.A_LOW)
     return found
 
