@@ -293,19 +293,12 @@ def _note_race(order, row, cell, first, last, access, element, found, race):
 
 
 @njit(cache=True)
-def _check(order, row, cell, first, last, access, element, found, race):
-    """Check an access against the parties from `first` to `last`; keep a race and return 1, or return 0."""
-    party = _unsettled(cell, first, last, order.grid_epoch, *access)
-    return _note_race(order, row, cell, party, last, access, element, found, race) if party >= 0 else 0
-
-
-@njit(cache=True)
 def watch_loads(flat, mask, order, site, shadow, race):
     """Check the reads of one instruction against earlier writes.
 
     Returns (races, reads of elements that no thread wrote, the first lane of those).
     """
-    found, unwritten, first, lane_epochs = 0, 0, -1, order.lane_epochs
+    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         previous = -1
@@ -320,7 +313,9 @@ def watch_loads(flat, mask, order, site, shadow, race):
             cell = shadow[flat[lane]]
             previous = -1
             if cell[cells.A_BLOCK] >= 0:
-                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, access, flat[lane], found, race)
+                party = _unsettled(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
+                if party >= 0:
+                    found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
             elif cell[cells.W_BLOCK] == block and cell[cells.W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
@@ -329,7 +324,9 @@ def watch_loads(flat, mask, order, site, shadow, race):
                         first = lane
                     unwritten += 1
                 else:
-                    found += _check(order, row, cell, cells.W_THREAD, cells.W_THREAD, access, flat[lane], found, race)
+                    party = _unsettled(cell, cells.W_THREAD, cells.W_THREAD, grid_epoch, *access)
+                    if party >= 0:
+                        found += _note_race(order, row, cell, party, cells.W_THREAD, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_overflow(order, cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, time, site)
@@ -345,7 +342,7 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
     `unchanged` has the lanes whose value was in memory already, `landed` those whose value is there afterwards. A cell
     holds `instruction`, which is even, or the next number if one of the instruction's values did not land there.
     """
-    found, lane_epochs = 0, order.lane_epochs
+    found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
@@ -358,13 +355,19 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             lost = not landed[lane] or (again and cell[cells.W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, access, flat[lane], found, race)
+                party = _unsettled(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
+                if party >= 0:
+                    found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
                 cell[cells.V_THREAD] = cells.NO_THREAD
             elif cell[cells.W_THREAD] >= 0 and (cell[cells.W_THREAD] != thread or cell[cells.W_BLOCK] != block):
-                cells.note_same_value(cell, order.grid_epoch, block)
+                cells.note_same_value(cell, grid_epoch, block)
             if cell[cells.A_BLOCK] >= 0:
-                found += _check(order, row, cell, cells.A_LOW, cells.A_OTHER, access, flat[lane], found, race)
-            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, access, flat[lane], found, race)
+                party = _unsettled(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
+                if party >= 0:
+                    found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
+            party = _unsettled(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
+            if party >= 0:
+                found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             cells.note_write(cell, block, epoch, thread, stamp, time, site)
             cell[cells.W_INSTRUCTION] = instruction + 1 if lost else instruction
@@ -393,7 +396,7 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
     A guess is a read whose value a compare-and-swap then checks by itself. Only plain writes can spoil it, and it is
     not kept, since the compare-and-swap will be.
     """
-    found, unwritten, first, lane_epochs = 0, 0, -1, order.lane_epochs
+    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
         start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
@@ -407,10 +410,14 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
                     first = lane
                 unwritten += 1
             else:
-                found += _check(order, row, cell, cells.W_THREAD, cells.V_THREAD, access, flat[lane], found, race)
+                party = _unsettled(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
+                if party >= 0:
+                    found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
             if is_guess:
                 continue
-            found += _check(order, row, cell, cells.R_LOW, cells.R_OTHER, access, flat[lane], found, race)
+            party = _unsettled(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
+            if party >= 0:
+                found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
                 _keep_in_overflow(order, cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, time, site)
