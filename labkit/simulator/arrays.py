@@ -32,7 +32,7 @@ class Array:
 
     varies = False  # shape and strides are the same in every lane
 
-    def __init__(self, name, space, data, shape, strides, offset, address, elements, line=0):
+    def __init__(self, name, space, data, shape, strides, *, elements, offset=0, address=0, line=0):
         self.name = name
         self.space = space
         self.data = data
@@ -95,7 +95,8 @@ class Region:
     def array(self, name, value):
         """Return the argument as the kernel sees it."""
         strides = tuple(s // value.dtype.itemsize for s in value.strides)
-        array = Array(name, "global", self.data, value.shape, strides, self.first(value), self.address, value.size)
+        at = {"offset": self.first(value), "address": self.address}
+        array = Array(name, "global", self.data, value.shape, strides, elements=value.size, **at)
         array.shadow, array.in_flight = self.shadow, self.in_flight
         return array
 

@@ -40,8 +40,8 @@ class DynamicMemory:
         """Return an allocation's array, in memory that begins at this address of the block's."""
         dtype, first = allocation.dtype, (allocation.first_byte or 0) // allocation.dtype.itemsize
         elements = self.bytes_per_block // dtype.itemsize
-        form = shape, c_strides(shape), first, address, elements, allocation.line
-        array = Array(allocation.name, "shared", self._data[dtype], *form)
+        at = {"offset": first, "address": address, "line": allocation.line}
+        array = Array(allocation.name, "shared", self._data[dtype], shape, c_strides(shape), elements=elements, **at)
         array.shadow = self._shadows[dtype]
         array.in_flight, array.states = self._in_flight[dtype], self._states[dtype]
         return array

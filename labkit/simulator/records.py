@@ -40,7 +40,7 @@ class Field(Array):
         self.step = step
         super().__init__(
             array.name, array.space, data, array.shape + nested, tuple(s * step for s in array.strides) + inner,
-            array.offset * step + first, array.address, array.elements * step, array.line,
+            offset=array.offset * step + first, address=array.address, elements=array.elements * step, line=array.line,
         )  # fmt: skip
         self.dtype = base
         if array.shadow is not None:

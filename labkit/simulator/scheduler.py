@@ -85,8 +85,8 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
-        strides = c_strides(shape)
-        return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
+        form = allocation.name, allocation.space, data, shape, c_strides(shape)
+        return Array(*form, elements=elements, address=first_byte, line=allocation.line)
 
     # --- running ---
 

@@ -39,7 +39,7 @@ class Captured(Variables):
             )
         if id(array) not in self.program.constants:
             data = array.flatten()
-            constant = Array(name, "constant", data, array.shape, c_strides(array.shape), 0, 0, data.size)
+            constant = Array(name, "constant", data, array.shape, c_strides(array.shape), elements=data.size)
             self.program.constants[id(array)] = constant
         kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "constant", name)
         return Value(self.constant(self.program.constants[id(array)]), kind)
