@@ -153,7 +153,7 @@ class Chunk:
         spinning = [s for s in live if s.spinning]
         waiting = [s for s in live if s.barrier]
         for s in spinning:
-            s.part()
+            s.fork_waiting()
         if spinning:
             first = spinning[0]
             other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
@@ -399,7 +399,7 @@ class _Set:
         state[w.slot, w.thread] = ENDED
         self.chunk.note_returned(w)
 
-    def part(self):
+    def fork_waiting(self):
         """Raise Fork where some warps of the set wait, and others with them could continue."""
         waits = np.add.reduceat(self.w.active(self.mask).astype(np.int64), self.w.warps[:, START]) > 0
         if not waits.all():

@@ -18,9 +18,9 @@ import numpy as np
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.explorer.divergence import find_divergence
 from labkit.simulator.explorer.happens_before import find_races
 from labkit.simulator.explorer.interleaving import CannotRun, Order, run_in
-from labkit.simulator.explorer.parting import find_parting
 from labkit.simulator.run import Dimensions, prepare, simulate
 from labkit.trace import WARP_LANES, ArrayInfo, Finding
 
@@ -349,12 +349,12 @@ class _Search:
         )
 
     def _difference(self, first, second, launch) -> Difference | None:
-        parting = find_parting(first, second)
-        if parting is None:
+        divergence = find_divergence(first, second)
+        if divergence is None:
             return None
-        turn, write = parting.turn, parting.write
+        turn, write = divergence.turn, divergence.write
         site = launch.sites[turn.site]
-        element = turn.elements[turn.cells.index(parting.cell)]
+        element = turn.elements[turn.cells.index(divergence.cell)]
         return Difference(
             array=site.array,
             index=_position(launch, site, element),
@@ -362,8 +362,8 @@ class _Search:
             other_line=write.line,
             warp=self._place(turn.warp),
             other_warp=self._place(write.warp),
-            steps=parting.positions,
-            values=parting.values,
+            steps=divergence.positions,
+            values=divergence.values,
         )
 
     def _steps(self, races, launch) -> tuple[Step, ...]:

@@ -8,8 +8,8 @@ from labkit.simulator.explorer.interleaving import Turn
 
 
 @dataclass
-class Parting:
-    """`turn` (of the first run) finds other values in the cell than in the second run, because of `write`.
+class Divergence:
+    """The turn of the first run that finds other values in a cell than in the second run, because of `write`.
 
     `positions` are the turn's in both runs. Where all accesses read the same, `turn` and `write` are the cell's last
     writes in the two runs, and `values` what they leave.
@@ -22,7 +22,7 @@ class Parting:
     values: tuple[Any, Any]
 
 
-def find_parting(first: Races, second: Races) -> Parting | None:
+def find_divergence(first: Races, second: Races) -> Divergence | None:
     """Return the first access of `first` that finds another value in `second`; None if the runs are equal."""
     second_positions = {who: k for k, who in enumerate(second.ids)}
     for position, turn in enumerate(first.turns):
@@ -33,7 +33,7 @@ def find_parting(first: Races, second: Races) -> Parting | None:
         for cell, value in zip(turn.cells, turn.found):
             if cell in found and not _equal(value, found[cell]):
                 write = _write_behind(first, position, second, other_position, cell)
-                return Parting(cell, turn, write, (position, other_position), (value, found[cell]))
+                return Divergence(cell, turn, write, (position, other_position), (value, found[cell]))
     return _last_writes(first, second)
 
 
@@ -60,7 +60,7 @@ def _write_behind(first, position, second, other_position, cell) -> Turn:
     return min(writes, key=lambda write: write[0])[1]
 
 
-def _last_writes(first, second) -> Parting | None:
+def _last_writes(first, second) -> Divergence | None:
     """Return the first cell that the runs leave with different values, and its last writes."""
     ours, theirs = (
         {
@@ -75,5 +75,5 @@ def _last_writes(first, second) -> Parting | None:
         (position, value), (other_position, other) = ours[cell], theirs[cell]
         if not _equal(value, other):
             positions = position, other_position
-            return Parting(cell, first.turns[position], second.turns[other_position], positions, (value, other))
+            return Divergence(cell, first.turns[position], second.turns[other_position], positions, (value, other))
     return None
