@@ -24,21 +24,15 @@ def unwritten_outputs(launch) -> list[Finding]:
             f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
         )
         return [Finding("unwritten", "error", message, line)]
-    for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
+    for name in stored:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
         if sum(int(launch.totals[i, 0]) for i, _ in sites) == 0:
-            line = sites[0][1].line
-            findings.append(
-                Finding(
-                    "unwritten",
-                    "error",
-                    f"Line {line}: no thread ever stores to {name}, which stays as it was; the condition around this "
-                    "line is never true, or the grid is empty where it matters.",
-                    line,
-                    sites[0][1].column,
-                    name,
-                )
+            site = sites[0][1]
+            message = (
+                f"Line {site.line}: no thread ever stores to {name}, which stays as it was; the condition around this "
+                "line is never true, or the grid is empty where it matters."
             )
+            findings.append(Finding("unwritten", "error", message, site.line, site.column, name))
     return findings
 
 
