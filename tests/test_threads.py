@@ -73,8 +73,8 @@ def test_numba_is_asked_for_types_under_the_lock_of_its_compiler(monkeypatch):
     monkeypatch.setattr(numba_types, "_typing_context", lambda: context)
     one, other = types.Opaque("one"), types.Opaque("other")  # of which nothing else asks
     numba_types.resolve(one, (other,))
-    numba_types.overload("one", (), (other,))
-    numba_types.chosen((), (one, other))
+    numba_types.resolve_overload("one", (), (other,))
+    numba_types.choose_overload((), (one, other))
     numba_types.unify(one, other)
     assert asked == [True] * 4
 

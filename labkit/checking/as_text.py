@@ -15,7 +15,7 @@ from labkit.checking.definitions import read_definitions
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.rebinding import named, names_of, unbound
-from labkit.simulator.language import nearest
+from labkit.simulator.language import suggest_name
 
 MAX_CHARACTERS = 100_000  # of an answer
 MAX_LINE_CHARACTERS = 80  # quoted in a message
@@ -120,7 +120,7 @@ def _find_undefined_name(function, statements):
             first = min(reads, key=lambda node: (node.lineno, node.col_offset))
             defined = {name.lower(): name for name in [*reader.__globals__, *reader.__code__.co_varnames]}
             close = difflib.get_close_matches(first.id.lower(), defined, 1)
-            hint = f" (did you mean `{defined[close[0]]}`?)" if close else nearest(first.id)
+            hint = f" (did you mean `{defined[close[0]]}`?)" if close else suggest_name(first.id)
             message = (
                 f"Line {first.lineno}: `{first.id}` is not defined{hint}; if another cell defines it, move that into "
                 "this one, for grading reads the cells of the exercises and the chapter's setup alone."

@@ -15,7 +15,7 @@ from labkit.cuda.simulated import Kernel
 from labkit.machine import device as _device
 from labkit.simulator import host
 from labkit.simulator.language import KNOWN
-from labkit.simulator.signatures import parsed
+from labkit.simulator.signatures import parse_signatures
 
 if TYPE_CHECKING:
     from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
@@ -41,7 +41,7 @@ def jit(func_or_sig=None, device=False, **options):
         return compiling.jit(func_or_sig, device=device, **options)
     if inspect.isfunction(func_or_sig):
         return Kernel(func_or_sig, device, options)
-    signatures = parsed(func_or_sig)
+    signatures = parse_signatures(func_or_sig)
 
     def compiled(function):
         kernel = Kernel(function, device, options, signatures)

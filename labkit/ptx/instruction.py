@@ -10,7 +10,7 @@ from functools import wraps
 
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.family import Family
-from labkit.simulator.instruction import PLACE, Instruction
+from labkit.simulator.instruction import ATTRIBUTE, Instruction
 
 Capability = tuple[int, int] | tuple[int, int, str]
 
@@ -44,7 +44,7 @@ def instruction(
                 f"ptx.{documented.__name__} has a meaning only inside a kernel: use it in a function under @cuda.jit"
             )
 
-        setattr(outside, PLACE, Instruction(on_lanes, waits, family))
+        setattr(outside, ATTRIBUTE, Instruction(on_lanes, waits, family))
         outside.needs = needs
         return outside
 

@@ -1,49 +1,43 @@
-"""What a launch that has run should be told: results lost, globals changed, accesses that cost time."""
+"""Advice after a launch: lost results, changed globals, accesses and launch shapes that cost time."""
 
 import math
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.caches import resident_blocks
-from labkit.simulator.reading.source import captured
-from labkit.simulator.reading.trusted import in_words, same
+from labkit.simulator.reading.source import captured_values
+from labkit.simulator.reading.trusted import in_words, is_same
 from labkit.trace import Finding, SiteCounters
 
-# Beyond so many full waves a last one that is nearly empty costs less than a tenth of the time.
-MOST_WAVES_WITH_A_TAIL = 9
+# After this many full waves, a nearly empty last wave costs less than a tenth of the time.
+MAX_FULL_WAVES = 9
 
 
-def unwritten(launch) -> list[Finding]:
-    """Arrays that the kernel stores to, but to which no thread ever stored; or no store at all."""
+def unwritten_outputs(launch) -> list[Finding]:
+    """Find the arrays that the kernel stores to but no thread wrote, or a kernel without any store."""
     stored = {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}
-    found = [*_rebound(launch, stored)]
+    findings = [*_rebound_arguments(launch, stored)]
     arrays = [*launch.arrays]
-    if not found and arrays and not stored and not launch.program.prints:
+    if not findings and arrays and not stored and not launch.program.prints:
         line = launch.source.tree.lineno
         message = (
             f"Line {line}: the kernel never stores into any of its arrays ({', '.join(arrays)}), so its work is lost; "
             f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
         )
         return [Finding("unwritten", "error", message, line)]
-    for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
+    for name in stored:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
         if sum(int(launch.totals[i, 0]) for i, _ in sites) == 0:
-            line = sites[0][1].line
-            found.append(
-                Finding(
-                    "unwritten",
-                    "error",
-                    f"Line {line}: no thread ever stores to {name}, which stays as it was; the condition around this "
-                    "line is never true, or the grid is empty where it matters.",
-                    line,
-                    sites[0][1].column,
-                    name,
-                )
+            site = sites[0][1]
+            message = (
+                f"Line {site.line}: no thread ever stores to {name}, which stays as it was; the condition around this "
+                "line is never true, or the grid is empty where it matters."
             )
-    return found
+            findings.append(Finding("unwritten", "error", message, site.line, site.column, name))
+    return findings
 
 
-def _rebound(launch, stored):
-    """Arguments that only got a new meaning inside the kernel, where a store was meant."""
+def _rebound_arguments(launch, stored):
+    """Find arguments that the kernel only assigns to, where a store into an element was meant."""
     names = launch.function.__code__.co_varnames
     for name, line in launch.program.rebound.items():
         if isinstance(launch.arguments[names.index(name)], Array) and name not in stored:
@@ -61,35 +55,37 @@ def _rebound(launch, stored):
         yield Finding("unwritten", "error", f"Line {line}: assigning to {name} {why}", line, array=name)
 
 
-def slow_accesses(launch, counted: list[SiteCounters]) -> list[Finding]:
-    """What the counters say about speed: scattered global accesses and bank conflicts."""
-    found = []
-    for c in counted:
-        site = c.site
-        if site.space == "global" and c.requests and site.kind != "atomic":
-            used = c.bytes / (32 * c.sectors) if c.sectors else 1.0
-            ideal = max(1.0, c.bytes / c.requests / 32)
-            if c.sectors / c.requests >= 2 * ideal and c.accesses / c.requests >= 8 and used < 0.5:
-                found.append(_uncoalesced(c, math.ceil(ideal)))
-        if site.space == "shared" and c.bank_conflicts and site.kind != "atomic":
-            found.append(_bank_conflict(c))
-    return found
+def slow_accesses(launch, site_counters: list[SiteCounters]) -> list[Finding]:
+    """Find uncoalesced global accesses and bank conflicts in the counters of all sites."""
+    findings = []
+    for counters in site_counters:
+        site = counters.site
+        if site.space == "global" and counters.requests and site.kind != "atomic":
+            used = counters.bytes / (32 * counters.sectors) if counters.sectors else 1.0
+            ideal = max(1.0, counters.bytes / counters.requests / 32)
+            sectors, lanes = counters.sectors / counters.requests, counters.accesses / counters.requests
+            if sectors >= 2 * ideal and lanes >= 8 and used < 0.5:
+                findings.append(_uncoalesced(counters, sectors, math.ceil(ideal)))
+        if site.space == "shared" and counters.bank_conflicts and site.kind != "atomic":
+            findings.append(_bank_conflict(counters))
+    return findings
 
 
-def _uncoalesced(c, ideal):
-    site, each = c.site, c.sectors / c.requests
+def _uncoalesced(counters, sectors, ideal):
+    """`sectors` is the average per request, and `ideal` as many as would do."""
+    site, factor = counters.site, sectors / ideal
     cure = "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
     message = (
-        f"Line {site.line}: one warp's `{site.text}` touches {each:.1f} sectors of 32 bytes on average, where {ideal} "
-        f"would do. The memory moves {each / ideal:.3g} times as many as it has to, and where it sets the time, the "
-        f"line takes up to {each / ideal:.3g} times as long. {cure}"
+        f"Line {site.line}: one warp's `{site.text}` touches {sectors:.1f} sectors of 32 bytes on average, where "
+        f"{ideal} would do. The memory moves {factor:.3g} times as many as it has to, and where it sets the time, the "
+        f"line takes up to {factor:.3g} times as long. {cure}"
     )
-    place = (site.line, site.column, site.array)
-    return Finding("uncoalesced", "advice", message, *place, count=c.requests, remedy=cure)
+    return _site_advice("uncoalesced", site, message, count=counters.requests, remedy=cure)
 
 
-def _bank_conflict(c):
-    site, fewest = c.site, c.wavefronts - c.bank_conflicts
+def _bank_conflict(counters):
+    site, requests, conflicts = counters.site, counters.requests, counters.bank_conflicts
+    wavefronts, ideal = counters.wavefronts, counters.wavefronts - conflicts
     padding = "one element" if site.elements == 1 else f"{site.elements} elements"
     cure = f"Pad the rows by {padding}, or change which thread takes what."
     if site.bytes == 16:
@@ -98,54 +94,57 @@ def _bank_conflict(c):
             "of neighbouring rows lies in different places."
         )
     message = (
-        f"Line {site.line}: `{site.text}` takes {c.wavefronts / c.requests:.1f} passes through the banks of shared "
-        f"memory, where {fewest / c.requests:.3g} would do. Each pass is a cycle, so shared memory is busy here "
-        f"{c.wavefronts / fewest:.3g} times as long as it has to be: {c.bank_conflicts:,} cycles more in the whole "
+        f"Line {site.line}: `{site.text}` takes {wavefronts / requests:.1f} passes through the banks of shared "
+        f"memory, where {ideal / requests:.3g} would do. Each pass is a cycle, so shared memory is busy here "
+        f"{wavefronts / ideal:.3g} times as long as it has to be: {conflicts:,} cycles more in the whole "
         f"launch. {cure}"
     )
-    place = (site.line, site.column, site.array)
-    return Finding("bank-conflict", "advice", message, *place, count=c.bank_conflicts, remedy=cure)
+    return _site_advice("bank-conflict", site, message, count=conflicts, remedy=cure)
+
+
+def _site_advice(kind, site, message, **fields):
+    return Finding(kind, "advice", message, site.line, site.column, site.array, **fields)
+
+
+def _launch_advice(kind, launch, message, **fields):
+    return Finding(kind, "advice", message, launch.source.first_line, **fields)
 
 
 def idle_lanes(launch):
-    """Blocks that are no multiple of a warp."""
+    """Find a block size that is not a multiple of the warp size."""
     if launch.threads % 32:
-        yield Finding(
-            "idle-lanes",
-            "advice",
+        message = (
             f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves "
-            f"{32 - launch.threads % 32} lanes of its last warp idle; a multiple of 32 uses them all.",
-            launch.source.first_line,
+            f"{32 - launch.threads % 32} lanes of its last warp idle; a multiple of 32 uses them all."
         )
+        yield _launch_advice("idle-lanes", launch, message)
 
 
-def sampled(launch, counters) -> Finding:
-    """That only some blocks ran, and how far the totals may be off."""
+def sample_advice(launch, counters) -> Finding:
+    """Say that only a sample of the blocks ran, and how large the standard error of the totals is."""
     sample = counters.sample
     worst = max(sample.relative_errors, key=sample.relative_errors.get)
-    line = launch.source.first_line
-    return Finding(
-        "sample",
-        "advice",
-        f"Line {line}: {sample.blocks_run:,} of {sample.blocks_in_grid:,} blocks ran, and findings are theirs alone. "
-        f"Counters are estimates for the whole grid, with a standard error of {sample.relative_errors[worst]:.1%} at "
-        f"most ({worst.replace('_', ' ')}); leave `sample` out to run every block.",
-        line,
+    message = (
+        f"Line {launch.source.first_line}: {sample.blocks_run:,} of {sample.blocks_in_grid:,} blocks ran, and findings "
+        f"are theirs alone. Counters are estimates for the whole grid, with a standard error of "
+        f"{sample.relative_errors[worst]:.1%} at most ({worst.replace('_', ' ')}); leave `sample` out to run every "
+        "block."
     )
+    return _launch_advice("sample", launch, message)
 
 
-def tail(launch):
-    """A last wave of blocks that leaves most multiprocessors idle, in a launch of few waves."""
-    on_one_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
-    wave = launch.gpu.sms * on_one_sm
+def partial_wave(launch):
+    """Find a last wave that leaves most multiprocessors idle, in a launch of few waves."""
+    blocks_per_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
+    wave = launch.gpu.sms * blocks_per_sm
     full, last = divmod(launch.blocks, wave)
-    if 1 <= full <= MOST_WAVES_WITH_A_TAIL and 0 < last < launch.gpu.sms / 2:
+    if 1 <= full <= MAX_FULL_WAVES and 0 < last < launch.gpu.sms / 2:
         yield Finding(
             "tail",
             "advice",
             f"Line {launch.source.first_line}: {launch.blocks} blocks are {full} full wave{'s' * (full > 1)} of {wave} "
-            f"({launch.gpu.sms} multiprocessors with {on_one_sm} each) and a last one of {last}, during which at least "
-            f"{launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
+            f"({launch.gpu.sms} multiprocessors with {blocks_per_sm} each) and a last one of {last}, during which at "
+            f"least {launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
             f"{(full + 1) * wave} blocks. Launch {wave} blocks that loop over the rest, or make the blocks smaller.",
             launch.source.first_line,
             count=last,
@@ -153,16 +152,13 @@ def tail(launch):
 
 
 def changed_globals(launch):
-    """Globals that have another value than the one the kernel was compiled with."""
+    """Find globals whose value differs from the one that the kernel was compiled with."""
     for (function, name), value in launch.program.frozen.items():
-        now = captured(function).get(name, value)
-        if not same(now, value):
-            line = launch.source.first_line
-            yield Finding(
-                "changed-global",
-                "advice",
+        now = captured_values(function).get(name, value)
+        if not is_same(now, value):
+            message = (
                 f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and "
                 f"numba keeps that: run the kernel's cell again, or use "
-                f"`labkit.specialise(kernel, {name}={in_words(now)})`.",
-                line,
+                f"`labkit.specialise(kernel, {name}={in_words(now)})`."
             )
+            yield _launch_advice("changed-global", launch, message)

@@ -1,4 +1,4 @@
-"""What a launch is given, checked as a GPU would: grid, block, shared memory and arguments."""
+"""Checks of a launch's grid, block, shared memory and arguments, as a GPU makes them."""
 
 import numpy as np
 from numba import types
@@ -7,33 +7,35 @@ from numba.core.errors import NumbaError
 from labkit.machine.gpus import Gpu
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.host import check_copied, unwrap
+from labkit.simulator.host import check_copyable, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.reading.trusted import in_words
-from labkit.simulator.signatures import converted
+from labkit.simulator.signatures import convert_arguments
 from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 from labkit.simulator.values import Array, NamedTuple, Record, TensorMap, Tuple
 
 CLUSTERS = (1, 2, 4, 8)  # CUDA C++ Programming Guide, "Thread Block Clusters": every GPU with clusters has these
-REGISTERS_OF_SM = 65_536
-MOST_REGISTERS = 256  # of a thread
-REGISTER_PIECE = 8  # registers of a thread, that are handed out together
+REGISTERS_PER_SM = 65_536
+MAX_REGISTERS = 256  # of a thread
+REGISTER_UNIT = 8  # registers per thread are allocated in multiples of this
 
 
-def dimensions(given, what):
-    given = given if isinstance(given, (tuple, list)) else (given,)
-    if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in given):
-        shown = given[0] if len(given) == 1 else tuple(given)
-        is_float = any(isinstance(n, (float, np.floating)) for n in given)
+def parse_dimensions(sizes, name):
+    """Turn a grid or a block, one to three whole numbers, into three; raise LaunchError for anything else."""
+    sizes = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
+    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in sizes):
+        shown = sizes[0] if len(sizes) == 1 else tuple(sizes)
+        is_float = any(isinstance(n, (float, np.floating)) for n in sizes)
         cure = "; divide with `//`, and round a grid up, `-(-n // threads)`" if is_float else ""
-        raise LaunchError(f"the {what} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
-    if min(given) < 1:
-        shown = given[0] if len(given) == 1 else tuple(given)
-        raise LaunchError(f"the {what} is {shown}, so nothing would run; every size must be at least 1")
-    return tuple(int(n) for n in (*given, 1, 1)[:3])
+        raise LaunchError(f"the {name} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
+    if min(sizes) < 1:
+        shown = sizes[0] if len(sizes) == 1 else tuple(sizes)
+        raise LaunchError(f"the {name} is {shown}, so nothing would run; every size must be at least 1")
+    return tuple(int(n) for n in (*sizes, 1, 1)[:3])
 
 
 def check_limits(grid, block, shared_bytes, gpu: Gpu):
+    """Raise LaunchError for a grid, block or amount of shared memory beyond the GPU's limits."""
     threads = block[0] * block[1] * block[2]
     if threads > gpu.threads_per_block:
         raise LaunchError(
@@ -48,8 +50,8 @@ def check_limits(grid, block, shared_bytes, gpu: Gpu):
         raise LaunchError(f"shared_bytes is a number of bytes, 0 or more, not {shared_bytes!r}")
 
 
-def cluster_of(kernel, grid) -> int:
-    """How many blocks, neighbours along x, a cluster has: what a kernel asks for by `cuda.jit(cluster=...)`."""
+def cluster_size(kernel, grid) -> int:
+    """Return the blocks per cluster along x, as `cuda.jit(cluster=...)` asks; raise LaunchError where none fit."""
     cluster = _options(kernel).get("cluster", 1)
     if cluster not in CLUSTERS:
         raise LaunchError(f"a cluster has {', '.join(map(str, CLUSTERS[:-1]))} or {CLUSTERS[-1]} blocks, not {cluster}")
@@ -61,42 +63,55 @@ def cluster_of(kernel, grid) -> int:
 
 
 def is_early(kernel) -> bool:
-    """May the kernel begin before the launch before it has ended, as `cuda.jit(early=True)` asks?"""
+    """Return whether the kernel may begin before the previous launch has ended (`cuda.jit(early=True)`)."""
     return bool(_options(kernel).get("early"))
 
 
 def register_limit(kernel) -> int | None:
-    """How many registers a thread has at most as its kernel begins, by the options that bound them; None for no bound.
+    """Return the register limit per thread that the kernel's options set, or None.
 
-    As ptxas 13 does: launch bounds count if they say how many blocks an SM is to hold, and `max_registers` counts
-    where there are none.
+    The rule is that of ptxas 13: launch bounds count if they name the blocks per SM, and `max_registers` counts without
+    launch bounds.
     """
     options = _options(kernel)
     bounds = options.get("launch_bounds")
     if bounds is None:
-        most = options.get("max_registers")
-        return most and min(-(-most // REGISTER_PIECE) * REGISTER_PIECE, MOST_REGISTERS)
+        max_registers = options.get("max_registers")
+        return max_registers and min(-(-max_registers // REGISTER_UNIT) * REGISTER_UNIT, MAX_REGISTERS)
     threads, blocks = (*bounds, 0)[:2] if isinstance(bounds, (tuple, list)) else (bounds, 0)
     if not blocks:
         return None
-    return min(REGISTERS_OF_SM // (threads * blocks) // REGISTER_PIECE * REGISTER_PIECE, MOST_REGISTERS)
+    return min(REGISTERS_PER_SM // (threads * blocks) // REGISTER_UNIT * REGISTER_UNIT, MAX_REGISTERS)
 
 
 def _options(kernel):
     return getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
 
 
-def check_writable(stored, given):
-    """Refuses arrays among those `given` by name that are read-only, where the kernel has stores to them."""
-    for name in sorted(stored & given.keys()):
-        if isinstance(given[name], np.ndarray) and not given[name].flags.writeable:
+def check_writable(stored, arguments):
+    """Raise LaunchError if the kernel stores to a read-only array.
+
+    Parameters
+    ----------
+    stored
+        Names of the arrays that the kernel stores to.
+    given
+        The launch's arguments by name.
+    """
+    for name in sorted(stored & arguments.keys()):
+        if isinstance(arguments[name], np.ndarray) and not arguments[name].flags.writeable:
             raise LaunchError(f"the argument `{name}` is read-only, and the kernel writes to it; pass `{name}.copy()`")
 
 
 def typed_arguments(names, args, signatures=()):
-    """numba's types of the arguments, and the arguments as NumPy values.
+    """Return numba's types of the arguments, and the arguments as NumPy values.
 
-    `signatures` are those that the kernel was declared with; one of them must fit.
+    Parameters
+    ----------
+    names, args
+        Parameter names of the kernel, and the arguments of the launch in their order.
+    signatures
+        Declared argument types of the kernel; if there are any, the first that fits converts the arguments.
     """
     if len(args) != len(names):
         cure = f"pass `{'`, `'.join(names[len(args) :])}` as well" if len(args) < len(names) else "leave the others out"
@@ -104,44 +119,49 @@ def typed_arguments(names, args, signatures=()):
             f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
             f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
         )
-    for name, value in leaves(names, args).items():
+    for name, value in flatten_arguments(names, args).items():
         if isinstance(value, np.ndarray):
-            check_copied(name, value)
+            check_copyable(name, value)
     if signatures:
-        args = converted(names, [_on_host(a) for a in args], signatures)
-    typed = [_typed(name, value) for name, value in zip(names, args)]
+        args = convert_arguments(names, [_on_host(a) for a in args], signatures)
+    typed = [_typed_argument(name, value) for name, value in zip(names, args)]
     return tuple(kind for kind, _ in typed), [value for _, value in typed]
 
 
-def leaves(names, args) -> dict:
-    """The arguments by name, in place of each tuple what it holds: `t[0]`, or `p.x` of a named one; of a tensor map its
-    array.
+def flatten_arguments(names, args) -> dict:
+    """Return the arguments by name, with tuples replaced by their entries (`t[0]`, `p.x`).
+
+    A tensor map is replaced by its array.
     """
-    found = {}
+    result = {}
     for name, value in zip(names, args):
         value = value.array if isinstance(value, BoxedArray) else value
-        found |= leaves(*zip(*entries(name, value))) if isinstance(value, tuple) and value else {name: value}
-    return found
+        result |= (
+            flatten_arguments(*zip(*tuple_entries(name, value)))
+            if isinstance(value, tuple) and value
+            else {name: value}
+        )
+    return result
 
 
-def entries(name, value) -> list[tuple]:
-    """The entries of a tuple, each after the name by which a kernel calls it."""
+def tuple_entries(name, value) -> list[tuple]:
+    """Return (name in the kernel, value) for each entry of a tuple."""
     fields = getattr(value, "_fields", None)
-    return [(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", part) for i, part in enumerate(value)]
+    return [(f"{name}.{fields[i]}" if fields else f"{name}[{i}]", entry) for i, entry in enumerate(value)]
 
 
 def _on_host(value):
-    """An argument as a NumPy array, if it is one of the device: of the simulator's its memory, of a GPU's a copy."""
+    """Return a device array's NumPy array (the simulator's own memory, a copy from a GPU); else the value."""
     value = unwrap(value)  # slices of one device array keep overlapping
     return value.copy_to_host() if hasattr(value, "copy_to_host") else value
 
 
-def _typed(name, value):
-    """numba's type of an argument, or the translator's, and the argument as a NumPy value."""
+def _typed_argument(name, value):
+    """Return the type of an argument, numba's or the translator's, and its NumPy value."""
     if isinstance(value, BoxedArray):
-        kind, array = _typed(name, value.array)
-        of = "PixelMap" if isinstance(value, WindowedImages) else "TensorMap"
-        return TensorMap(kind, value.box, of), value.of(array)
+        kind, array = _typed_argument(name, value.array)
+        class_name = "PixelMap" if isinstance(value, WindowedImages) else "TensorMap"
+        return TensorMap(kind, value.box, class_name), value.of(array)
     value = _on_host(value)
     if isinstance(value, np.ndarray):
         value = np.asarray(value)  # a matrix would keep its two dimensions
@@ -149,8 +169,8 @@ def _typed(name, value):
             raise LaunchError(f"the argument `{name}` has {value.nbytes:,} bytes, too many to simulate; pass less")
         return Array(_element_type(name, value), value.ndim, "global", name), value
     if isinstance(value, np.void) and value.dtype.names:
-        alone = np.array(value)  # an array without dimensions
-        return Record((Array(_element_type(name, alone), 0, "global", name),)), alone
+        record = np.array(value)  # an array without dimensions
+        return Record((Array(_element_type(name, record), 0, "global", name),)), record
     if isinstance(value, (bool, np.bool_)):
         return types.boolean, np.bool_(value)
     if isinstance(value, int):
@@ -161,7 +181,7 @@ def _typed(name, value):
         value = value if isinstance(value, np.generic) else np.asarray(value)[()]
         return _element_type(name, value), value
     if isinstance(value, tuple):
-        parts = [_typed(*entry) for entry in entries(name, value)]
+        parts = [_typed_argument(*entry) for entry in tuple_entries(name, value)]
         kinds, values = tuple(kind for kind, _ in parts), tuple(v for _, v in parts)
         fields = getattr(value, "_fields", None)
         return (NamedTuple(kinds, fields), value._make(values)) if fields else (Tuple(kinds), values)
@@ -170,12 +190,13 @@ def _typed(name, value):
             f"the argument `{name}` is a list, which a GPU cannot read; pass `np.array({name}, dtype=np.float32)`"
         )
     raise LaunchError(
-        f"the argument `{name}` is {article(value)}; a kernel takes NumPy arrays, device arrays, numbers and tuples of "
-        "these alone"
+        f"the argument `{name}` is {with_article(value)}; a kernel takes NumPy arrays, device arrays, numbers and "
+        "tuples of these alone"
     )
 
 
 def _element_type(name, value):
+    """Return numba's type of an argument's dtype; raise LaunchError for one that no kernel takes."""
     try:
         kind = numba_types.type_of(value.dtype)
     except NumbaError:
@@ -190,8 +211,9 @@ def _element_type(name, value):
     return kind
 
 
-def article(thing):
-    if thing is None:
+def with_article(value):
+    """Return a value's type name with its article, for a sentence."""
+    if value is None:
         return "None"
-    name = type(thing).__name__
+    name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

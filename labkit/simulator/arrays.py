@@ -1,4 +1,4 @@
-"""Arrays as a kernel sees them: whole ones, views of them, and the memory that holds a launch's arguments."""
+"""Arrays as a kernel sees them, and the simulated memory that holds a launch's arguments."""
 
 from dataclasses import dataclass
 
@@ -16,17 +16,23 @@ CONSTANT_BYTES = 64 * 1024  # of a kernel
 
 
 class Array:
-    """An array of the kernel: where its elements lie, and what is watched about them.
+    """An array in a kernel: its memory, its form, and the state that checks keep of its elements.
 
-    `data` is the flat storage; a shared array has a copy of `elements` for each block of the chunk, a local
-    one for each lane. `alignment` is what the address of `data` is sure to be a multiple of, in bytes; `shadow` is
-    None where races cannot happen, `in_flight` None where no asynchronous operation matters. `states` has, by its
-    class, what each family of instructions keeps of the array.
+    Attributes
+    ----------
+    data
+        Flat storage; a shared array has a copy of `elements` elements per block of the chunk, a local one per lane.
+    alignment
+        A divisor of the address of `data`, in bytes.
+    shadow, in_flight
+        Access history for races, and asynchronous operations; None where these cannot matter.
+    states
+        State that the families of instructions keep of the array, by class.
     """
 
-    varies = False  # the same form in every lane
+    varies = False  # shape and strides are the same in every lane
 
-    def __init__(self, name, space, data, shape, strides, offset, address, elements, line=0):
+    def __init__(self, name, space, data, shape, strides, *, elements, offset=0, address=0, line=0):
         self.name = name
         self.space = space
         self.data = data
@@ -43,7 +49,7 @@ class Array:
         self.in_flight = None
         self.states = {}
         self.written = None
-        self.fields = {}  # of a structured array, as they are used
+        self.fields = {}  # of a structured array, filled as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
         self.size_value = np.int64(np.prod(shape, dtype=np.int64))
@@ -52,25 +58,25 @@ class Array:
 
     @property
     def root(self) -> "Array":
-        """The whole array of which a view is a part."""
+        """The whole array that a view is part of."""
         return self
 
-    def c_order(self, place):
-        """The C-order number of elements, given where they lie in `data` (within one copy)."""
-        return place if self.contiguous else elements_at(place - self.offset, self.shape, self.strides)
+    def c_order(self, flat):
+        """Return the C-order number of elements, given their offsets in `data` (within one copy)."""
+        return flat if self.contiguous else elements_at(flat - self.offset, self.shape, self.strides)
 
     def shape_in(self, lane) -> tuple[int, ...]:
-        """Its shape, as a lane sees it."""
+        """Return the shape in one lane."""
         return self.shape
 
-    def position(self, flat: int) -> tuple[int, ...]:
-        """The index of an element, given its place in C order."""
-        return tuple(int(i) for i in np.unravel_index(flat, self.shape))
+    def position(self, number: int) -> tuple[int, ...]:
+        """Return the index of an element, given its C-order number."""
+        return tuple(int(i) for i in np.unravel_index(number, self.shape))
 
 
 @dataclass
 class Region:
-    """Simulated global memory that holds one argument, or several that overlap: a copy of the bytes from `low`."""
+    """Simulated global memory of one argument, or of several that overlap: a copy of the bytes from address `low`."""
 
     low: int
     data: np.ndarray
@@ -79,45 +85,58 @@ class Region:
     in_flight: GlobalInFlight | None = None
 
     def first(self, value):
-        """Where the first element of an argument lies in `data`."""
+        """Return the offset in `data` of an argument's first element."""
         return (value.ctypes.data - self.low) // value.dtype.itemsize if value.size else 0
 
     def view(self, value):
-        """The argument as it is in simulated memory."""
+        """Return the argument as it is in simulated memory."""
         return as_strided(self.data[self.first(value) :], value.shape, value.strides)
 
     def array(self, name, value):
-        """The argument as the kernel sees it."""
+        """Return the argument as the kernel sees it."""
         strides = tuple(s // value.dtype.itemsize for s in value.strides)
-        array = Array(name, "global", self.data, value.shape, strides, self.first(value), self.address, value.size)
+        at = {"offset": self.first(value), "address": self.address}
+        array = Array(name, "global", self.data, value.shape, strides, elements=value.size, **at)
         array.shadow, array.in_flight = self.shadow, self.in_flight
         return array
 
     def watch(self, asynchronous: bool):
-        """Remembers from now on who touched each element, and with `asynchronous` what is under way there."""
+        """Start to record accesses to each element, and asynchronous operations if `asynchronous`."""
         self.shadow = GlobalShadow(self.data.size)
         self.in_flight = GlobalInFlight(self.data.size) if asynchronous else None
 
     def mark_blank(self, value, blank):
-        """Remembers which elements of an argument nothing has written."""
-        self.shadow.mark_blank(self._places(value)[blank])
+        """Mark the elements of an argument that nothing has written."""
+        self.shadow.mark_blank(self._offsets(value)[blank])
 
     def blank(self, value):
-        """Which elements of an argument nothing has written up to now."""
-        return self.shadow.blank(self._places(value))
+        """Return a mask of the argument's elements that nothing has written so far."""
+        return self.shadow.blank(self._offsets(value))
 
-    def _places(self, value):
-        """Where in `data` each element of an argument lies."""
-        places = np.arange(self.data.size)[self.first(value) :]
-        strides = tuple(s // value.itemsize * places.itemsize for s in value.strides)
-        return as_strided(places, value.shape, strides)
+    def _offsets(self, value):
+        """Return the offset in `data` of each element of an argument."""
+        offsets = np.arange(self.data.size)[self.first(value) :]
+        strides = tuple(s // value.itemsize * offsets.itemsize for s in value.strides)
+        return as_strided(offsets, value.shape, strides)
 
 
-def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict[str, Region]:
-    """Copies arguments into simulated memory, each to a region of its own unless they overlap.
+def place_arguments(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict[str, Region]:
+    """Copy arguments into simulated memory; arguments that overlap share a region.
 
-    A slice of a device array stays as far from an aligned address as it is from where its memory begins, which
-    `allocations` says of each device array. A GPU has host arrays in allocations of their own.
+    A GPU puts each host array into its own allocation. A slice of a device array keeps its distance from the beginning
+    of its allocation, and with it its alignment.
+
+    Parameters
+    ----------
+    arguments
+        Arrays by name.
+    allocations
+        Address of the allocation of each device array, by name.
+
+    Returns
+    -------
+    dict
+        The region of each argument, by name.
     """
     groups, end = [], 0
     bounds = {name: byte_bounds(a) if a.size else (0, 0) for name, a in arguments.items()}
@@ -133,17 +152,19 @@ def place(arguments: dict[str, np.ndarray], allocations: dict[str, int]) -> dict
             group = next(g for g in groups if name in g)
             low = min(bounds[n][0] for n in group)
             origin = next((allocations[n] for n in group if n in allocations and arguments[n].size), low)
-            inside = (low - origin) % ADDRESS_ALIGNMENT
-            region = _copied({n: arguments[n] for n in group}, {n: bounds[n] for n in group}, low, address + inside)
-            if inside % region.data.dtype.alignment:
+            misalignment = (low - origin) % ADDRESS_ALIGNMENT
+            region = _copy_overlapping(
+                {n: arguments[n] for n in group}, {n: bounds[n] for n in group}, low, address + misalignment
+            )
+            if misalignment % region.data.dtype.alignment:
                 raise LaunchError(f"the argument `{name}` has elements that are not aligned; pass a copy of it")
             regions |= dict.fromkeys(group, region)
-            address += -(-(inside + region.data.nbytes) // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
+            address += -(-(misalignment + region.data.nbytes) // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
     return regions
 
 
-def _copied(arrays, bounds, low, address):
-    """The region of arrays that overlap, from the byte `low` on; together they cover it."""
+def _copy_overlapping(arrays, bounds, low, address):
+    """Return the region of arrays that overlap and together cover it, from byte `low` on."""
     first, *others = arrays
     dtype = arrays[first].dtype
     for name, a in arrays.items():
@@ -158,12 +179,12 @@ def _copied(arrays, bounds, low, address):
         return Region(low, arrays[first].reshape(-1).copy(), address)
     data = np.empty((max(b[1] for b in bounds.values()) - low) // dtype.itemsize, dtype)
     for name, a in arrays.items():
-        start, stop = ((place - low) // dtype.itemsize for place in bounds[name])
+        start, stop = ((byte - low) // dtype.itemsize for byte in bounds[name])
         if a.size:
             data[start:stop] = as_strided(_lowest(a), (stop - start,), (dtype.itemsize,))
     return Region(low, data, address)
 
 
 def _lowest(value):
-    """A view of the array whose first element is the one at the lowest address."""
+    """Return a view whose first element is the one at the lowest address."""
     return value[tuple(slice(None, None, -1) if stride < 0 else slice(None) for stride in value.strides)]

@@ -1,14 +1,14 @@
-"""Atomics: one lane after another reads an element, changes it and writes it back.
+"""Atomics: lane after lane reads an element, changes it and writes it back.
 
-The rules are those of numba-cuda. `max` and `min` leave an element alone if it or the value is NaN, `nanmax` and
-`nanmin` only if the value is; `inc` counts up to the value and starts again at 0, `dec` counts down from it.
+The rules are numba-cuda's. `max` and `min` leave an element unchanged if it or the value is NaN, `nanmax` and `nanmin`
+only if the value is. `inc` counts up to the value and restarts at 0; `dec` counts down from it.
 """
 
 import numpy as np
 from numba import njit
 
 from labkit.simulator.disturbance import SHARED_LOADS
-from labkit.simulator.memory import count_accesses, flatten, of_each, watch_atomic
+from labkit.simulator.memory import access_each, count_accesses, flatten, watch_atomic
 from labkit.simulator.slices import Either
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
@@ -17,7 +17,7 @@ OPERATIONS = {**{name: number for number, name in enumerate(_NAMES)}, "compare_a
 
 
 @njit(cache=True)
-def _changed_float(operation, old, value):
+def _combine_float(operation, old, value):
     if operation == ADD:
         return old + value
     if operation == SUB:
@@ -30,7 +30,7 @@ def _changed_float(operation, old, value):
 
 
 @njit(cache=True)
-def _changed_integer(operation, old, value, compare, one):
+def _combine_integer(operation, old, value, compare, one):
     if operation == ADD:
         return old + value
     if operation == SUB:
@@ -59,7 +59,7 @@ def _change_floats(operation, data, flat, lanes, value, old, changed):
     for i in range(flat.size):
         if lanes[i]:
             old[i] = data[flat[i]]
-            data[flat[i]] = _changed_float(operation, old[i], value[i])
+            data[flat[i]] = _combine_float(operation, old[i], value[i])
             changed[i] = data[flat[i]] != old[i]
 
 
@@ -68,19 +68,25 @@ def _change_integers(operation, data, flat, lanes, value, compare, one, old, cha
     for i in range(flat.size):
         if lanes[i]:
             old[i] = data[flat[i]]
-            data[flat[i]] = _changed_integer(operation, old[i], value[i], compare[i], one)
+            data[flat[i]] = _combine_integer(operation, old[i], value[i], compare[i], one)
             changed[i] = data[flat[i]] != old[i]
 
 
-def atomic(w, site, array, mask, operation, value, compare, learns, *index):
-    """Reads, changes and writes an element, one lane after another; returns what each lane read.
+def atomic(w, site, array, mask, operation, value, compare, result_used, *index):
+    """Read, change and write an element, one lane after another; return the value that each lane read.
 
-    `operation` is one of the numbers above; `compare` is None unless it is CAS. `learns`: is the result used?
+    Parameters
+    ----------
+    operation
+        A number of `OPERATIONS`.
+    compare
+        Expected value of a compare-and-swap; None for other operations.
+    result_used
+        Whether the kernel uses the returned value.
     """
     if isinstance(array, Either):
-        return of_each(
-            w, array, mask, lambda a, own: atomic(w, site, a, own, operation, value, compare, learns, *index)
-        )
+        arguments = operation, value, compare, result_used, *index
+        return access_each(w, array, mask, lambda a, part_mask: atomic(w, site, a, part_mask, *arguments))
     if isinstance(site, dict):
         site = site[array.name]
     launch = w.chunk.launch
@@ -99,7 +105,7 @@ def atomic(w, site, array, mask, operation, value, compare, learns, *index):
         _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old, changed)
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
-    launch.clocks.exchange(w, array, flat, lanes, changed, learns)
+    launch.clocks.exchange(w, array, flat, lanes, changed, result_used)
     watch_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)
     return launch.disturbance.scaled(SHARED_LOADS, old) if array.space == "shared" else old

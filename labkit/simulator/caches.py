@@ -1,9 +1,9 @@
-"""Set-associative, sectored, write-back caches that replace the least recently used line, for njit code.
+"""Set-associative, sectored, write-back caches with least-recently-used replacement, for njit code.
 
-One model serves a GPU's L1 (a copy for each SM), its L2, and a CPU's levels (where a line is one sector). A line's
-address chooses its set: in a CPU by its lowest bits, so that a stride of a power of two finds few sets; in a GPU by a
-hash (C. Nugteren et al., "A Detailed GPU Cache Model Based on Reuse Distance Theory", HPCA 2014, found one; this one is
-of the same kind, and lines one after the other still find a set each).
+One model serves a GPU's L1 (one copy per SM), its L2, and a CPU's levels (where a line is one sector). A CPU takes the
+set from a line's lowest address bits, so that strides of a power of two share few sets. A GPU hashes the address
+(C. Nugteren et al., "A Detailed GPU Cache Model Based on Reuse Distance Theory", HPCA 2014). The hash here is of the
+same kind; consecutive lines still go to different sets.
 """
 
 from typing import NamedTuple
@@ -17,10 +17,16 @@ from labkit.machine.occupancy import occupancy, shared_allocation
 
 
 class Cache(NamedTuple):
-    """The state of `copies` equal caches; numba passes it to compiled code as it is.
+    """State of `copies` equal caches, a tuple that numba passes to compiled code.
 
-    The ways of a set stand in order of use, the latest first. `lines` holds the line in each way, -1 if none;
-    `valid` and `dirty` have a bit for each of the line's sectors. `hashed` says how lines find their sets.
+    Attributes
+    ----------
+    lines
+        Line in each way of a set, -1 if none; ways are sorted by use, the latest first.
+    valid, dirty
+        One bit per sector of the line.
+    hashed
+        Whether the set is a hash of the line's number, or its lowest bits.
     """
 
     lines: Int64[np.ndarray, "copies sets ways"]
@@ -33,7 +39,7 @@ class Cache(NamedTuple):
 def make_cache(
     size_bytes: int, ways: int, line_bytes: int = 128, sector_bytes: int = 32, copies: int = 1, hashed: bool = False
 ) -> Cache:
-    """Empty caches of `size_bytes` each, rounded down to whole sets (any number of them)."""
+    """Make empty caches of `size_bytes` each, rounded down to whole sets (any number of them)."""
     if line_bytes % sector_bytes or not 1 <= line_bytes // sector_bytes <= 8:
         raise ValueError(
             f"a line of {line_bytes} bytes cannot be cut into sectors of {sector_bytes}: choose 1 to 8 whole sectors"
@@ -54,23 +60,23 @@ def make_cache(
 
 
 def resident_blocks(gpu: Gpu, threads: int, shared_bytes: int) -> int:
-    """Blocks that one SM holds at a time, where their threads have the usual number of registers."""
+    """Return the blocks that one SM holds at a time, at the usual number of registers."""
     return max(1, occupancy(gpu, threads, shared_bytes).blocks)
 
 
 def l1_bytes(gpu: Gpu, threads: int, shared_bytes: int) -> int:
-    """What an SM has for its L1: its memory, less the smallest choice that holds the shared memory of its blocks."""
+    """Return the L1 size of an SM: its memory minus the smallest shared-memory carve-out that holds its blocks."""
     needed = resident_blocks(gpu, threads, shared_bytes) * shared_allocation(gpu, shared_bytes)
     return gpu.l1_bytes - min((c for c in gpu.shared_bytes_choices if c >= needed), default=gpu.shared_bytes_per_sm)
 
 
 def make_l1(gpu: Gpu, threads: int, shared_bytes: int, copies: int) -> Cache:
-    """The empty L1 of each of `copies` SMs that run blocks of that many threads and shared bytes."""
+    """Make the empty L1 of each of `copies` SMs, for blocks with this many threads and shared bytes."""
     return make_cache(l1_bytes(gpu, threads, shared_bytes), ways=16, copies=copies, hashed=True)
 
 
 @njit(cache=True)
-def _bits(mask):
+def _count_bits(mask):
     count = 0
     while mask:
         mask &= mask - np.uint64(1)
@@ -79,8 +85,8 @@ def _bits(mask):
 
 
 @njit(cache=True)
-def set_of(cache: Cache, line: int) -> int:
-    """The set that a line goes to: its lowest bits choose it, and a hash folds all higher ones on them, by seven."""
+def set_index(cache: Cache, line: int) -> int:
+    """Return the set of a line: its lowest bits, or a hash that folds higher bits onto them, seven at a time."""
     line = np.uint64(line)
     if cache.hashed:
         line ^= line >> np.uint64(7)
@@ -90,17 +96,17 @@ def set_of(cache: Cache, line: int) -> int:
 
 @njit(cache=True)
 def is_latest(cache: Cache, copy: int, sector: int) -> bool:
-    """Is the sector in the latest line of its set? Then reading it again changes nothing.
+    """Return whether the sector is in the latest line of its set, where another read changes nothing.
 
-    Small enough to be compiled into the caller's loop, where it spares most calls of `touch`.
+    Small enough to be inlined into the caller's loop, where it saves most calls of `touch`.
     """
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
     bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    copy, row, first = np.uint64(copy), set_of(cache, line), np.uint64(0)
+    copy, row, first = np.uint64(copy), set_index(cache, line), np.uint64(0)
     return cache.lines[copy, row, first] == np.int64(line) and (cache.valid[copy, row, first] & bit) != 0
 
 
-# Unsigned indices spare numba's check for negative ones, which halves the speed here.
+# Unsigned indices avoid numba's check for negative ones, which halves the speed here.
 @njit(cache=True)
 def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> tuple[bool, int]:
     """Access one sector (byte address // sector_bytes) of one copy.
@@ -108,21 +114,21 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     Parameters
     ----------
     write : bool
-        Marks the sector dirty, if it is in the cache after the access.
+        Mark the sector dirty, if it is in the cache after the access.
     allocate : bool
-        Brings a missing sector in; if its line is missing too, the least recently used line makes room.
+        Load a missing sector; if its line is missing too, evict the least recently used line.
 
     Returns
     -------
     hit : bool
-        Whether the sector was there before.
+        Whether the sector was in the cache before.
     dirty_sectors_evicted : int
-        Sectors that had to be written back to make room.
+        Sectors that the eviction wrote back.
     """
     lines, valid, dirty = cache.lines, cache.valid, cache.dirty
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
     sector_bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    row = set_of(cache, line)
+    row = set_index(cache, line)
     copy = np.uint64(copy)
     one, first, last = np.uint64(1), np.uint64(0), np.uint64(lines.shape[2] - 1)
     tag = np.int64(line)
@@ -139,7 +145,7 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     if not (hit or allocate):
         return False, 0
     if lines[copy, row, way] != tag:
-        evicted = _bits(np.uint64(dirty[copy, row, way]))
+        evicted = _count_bits(np.uint64(dirty[copy, row, way]))
 
     while way > first:
         before = way - one
@@ -155,8 +161,8 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
 
 @njit(cache=True)
 def dirty_sectors(cache: Cache) -> int:
-    """Sectors, over all copies, that are yet to be written back."""
+    """Return the number of sectors, over all copies, that are not written back yet."""
     count = 0
     for mask in cache.dirty.flat:
-        count += _bits(np.uint64(mask))
+        count += _count_bits(np.uint64(mask))
     return count

@@ -1,11 +1,10 @@
-"""Reducers that turn the addresses of one warp instruction into counts and races, as njit loops over warps.
+"""Reducers from the addresses of one warp instruction to counts, as njit loops over warps.
 
-Counting on the fly keeps a run small: no address is stored. Every function takes the flat element
-index of each lane of a warp set, a mask, and `warps`, a row a warp (columns named in warps.py).
-`totals` has a row of counts for the whole chunk, or one for each of its blocks.
-Banks: 32 of 4 bytes, one distinct word a bank and pass (CUDA C++ Programming Guide, "Shared Memory");
-an access of 64 bits is served in half-warps, one of 128 bits in quarter-warps, and a load of them two parts at a
-time where its lanes read the same two by two.
+Counting during the run keeps no addresses. Every function takes the flat element index of each lane of a warp set, a
+mask, and `warps` with a row per warp (columns in warps.py). `totals` has a row of counts for the whole chunk, or one
+per block. Shared memory has 32 banks of 4 bytes, and a wavefront serves one distinct word per bank (CUDA C++
+Programming Guide, "Shared Memory"). An access of 64 bits is served by half-warp, one of 128 bits by quarter-warp. A
+load of these is served two parts at a time where its lanes read the same word in pairs.
 """
 
 import numpy as np
@@ -15,28 +14,28 @@ from labkit.simulator.caches import is_latest, touch
 from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
-# What a reducer adds up at one site.
+# Counts per site. ALONE: shared accesses while no asynchronous operation is in flight to the array.
 ACCESSES, REQUESTS, SECTORS, WAVEFRONTS, CONFLICTS, L1_HITS, L2_HITS, ALONE = range(8)
 COUNTS = 8
 
-MOST_WARPS = 32  # of a block
+MAX_WARPS = 32  # per block
 
 
 @njit(cache=True)
-def bank_passes(words, lanes, seen, chain):
-    """Passes that `lanes` accesses need: the most distinct words in one bank."""
-    seen[:] = -1
+def bank_wavefronts(words, lanes, bank_lane, next_lane):
+    """Return the wavefronts of `lanes` accesses: the greatest number of distinct words in one bank."""
+    bank_lane[:] = -1
     depth = np.zeros(32, np.int64)
     worst = 0
     for lane in range(lanes):
         word = words[lane]
         bank = word % 32
-        other = seen[bank]
+        other = bank_lane[bank]
         while other >= 0 and words[other] != word:
-            other = chain[other]
+            other = next_lane[other]
         if other < 0:
-            chain[lane] = seen[bank]
-            seen[bank] = lane
+            next_lane[lane] = bank_lane[bank]
+            bank_lane[bank] = lane
             depth[bank] += 1
             if depth[bank] > worst:
                 worst = depth[bank]
@@ -44,16 +43,16 @@ def bank_passes(words, lanes, seen, chain):
 
 
 @njit(cache=True)
-def read_in_pairs(flat, mask, start, stop):
-    """Does each lane read what its neighbour reads, or each what the lane after its neighbour reads?
+def lanes_read_in_pairs(flat, mask, start, stop):
+    """Return whether each lane reads what its neighbour reads, or what the lane after its neighbour reads.
 
     Then a wide load returns half as many registers as it has lanes to serve (NVIDIA of compute capability 7.x, at
-    forums.developer.nvidia.com/t/77228; on an H100 it is as measured with ncu).
+    forums.developer.nvidia.com/t/77228; measured with ncu on an H100).
     """
-    for apart in (1, 2):
+    for distance in (1, 2):
         agree = True
         for lane in range(start, stop):
-            other = start + ((lane - start) ^ apart)
+            other = start + ((lane - start) ^ distance)
             if other < stop and mask[lane] and mask[other] and flat[lane] != flat[other]:
                 agree = False
         if agree:
@@ -63,7 +62,7 @@ def read_in_pairs(flat, mask, start, stop):
 
 @njit(cache=True)
 def _extent(flat, begin, end):
-    """How far the lanes' elements lie apart."""
+    """Return the distance between the lowest and the highest element of some lanes."""
     low = high = flat[np.uint64(begin)]
     for lane in range(np.uint64(begin), np.uint64(end)):
         element = flat[lane]
@@ -74,28 +73,28 @@ def _extent(flat, begin, end):
 
 @njit(cache=True)
 def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is_load, warps, totals):
-    """Requests, wavefronts and bank conflicts of one access to shared memory.
+    """Count requests, wavefronts and bank conflicts of one access to shared memory.
 
-    `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at
-    `first_byte` of its shared memory. Each lane takes `width` neighbouring elements, from `flat` on.
-    `everyone` says that the mask holds every lane.
+    `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at `first_byte` of
+    its shared memory. Each lane accesses `width` adjacent elements from `flat` on. `everyone`: the mask holds every
+    lane.
     """
     words = np.empty(32, np.int64)
-    seen = np.empty(32, np.int64)
-    chain = np.empty(32, np.int64)
+    bank_lane = np.empty(32, np.int64)
+    next_lane = np.empty(32, np.int64)
     wide = itemsize * width > 4
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]
         group = 128 // (itemsize * width) if wide else 32
-        if wide and is_load and read_in_pairs(flat, mask, start, stop):
+        if wide and is_load and lanes_read_in_pairs(flat, mask, start, stop):
             group *= 2
-        least = passes = active = 0
+        fewest = passes = active = 0
         begin = start
         while begin < stop:
             end = min(begin + group, stop)
-            # neighbouring words, 32 at most, lie in as many banks, whoever reads which
+            # at most 32 adjacent words are in different banks, whichever lane reads which
             if everyone and _extent(flat, begin, end) * itemsize <= 124:
-                least += 1
+                fewest += 1
                 passes += 1
                 active += end - begin
             else:
@@ -111,8 +110,8 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
                         words[lanes] = word
                         lanes += 1
                 if lanes:
-                    least += 1
-                    passes += 1 if high - low < 32 else bank_passes(words, lanes, seen, chain)
+                    fewest += 1
+                    passes += 1 if high - low < 32 else bank_wavefronts(words, lanes, bank_lane, next_lane)
                     active += lanes
             begin = end
         if active:
@@ -120,12 +119,12 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
             totals[row, ACCESSES] += active
             totals[row, REQUESTS] += 1
             totals[row, WAVEFRONTS] += passes
-            totals[row, CONFLICTS] += passes - least
+            totals[row, CONFLICTS] += passes - fewest
 
 
 @njit(cache=True)
 def count_plain(mask, warps, totals):
-    """Accesses and requests alone, for local and constant memory."""
+    """Count accesses and requests alone, for local and constant memory."""
     for warp in range(warps.shape[0]):
         active = 0
         for lane in range(warps[warp, START], warps[warp, STOP]):
@@ -139,13 +138,13 @@ def count_plain(mask, warps, totals):
 
 @njit(cache=True)
 def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, totals, to_l2):
-    """Sectors of one access to global memory; L1 looks up loads, and what it misses is listed for L2.
+    """Count the sectors of one access to global memory; look up loads in L1, and list its misses for L2.
 
-    `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it.
-    Returns how many rows of `to_l2` (clock, warp, sector, SM) were filled; warps are numbered through the grid.
+    `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it. Returns the
+    number of rows of `to_l2` (clock, warp, sector, SM) that were filled; warps are numbered through the grid.
     """
     sectors = np.empty(64, np.int64)
-    table = np.empty(128, np.int64)  # open addressing: the sectors that this warp touched already
+    table = np.empty(128, np.int64)  # open addressing: the sectors that this warp has accessed
     stamps = np.full(128, -1, np.int64)
     rows = 0
     for warp in range(warps.shape[0]):
@@ -160,12 +159,12 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
             if sector == last:
                 continue
             last = sector
-            cell = (sector * 2654435761 >> 12) & 127
-            while stamps[cell] == warp and table[cell] != sector:
-                cell = (cell + 1) & 127
-            if stamps[cell] != warp:
-                stamps[cell] = warp
-                table[cell] = sector
+            entry = (sector * 2654435761 >> 12) & 127
+            while stamps[entry] == warp and table[entry] != sector:
+                entry = (entry + 1) & 127
+            if stamps[entry] != warp:
+                stamps[entry] = warp
+                table[entry] = sector
                 sectors[distinct] = sector
                 distinct += 1
         if not active:
@@ -178,7 +177,7 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
                 hits += 1
             else:
                 to_l2[rows, 0] = clock
-                to_l2[rows, 1] = warps[warp, BLOCK] * MOST_WARPS + warps[warp, THREAD] // WARP_LANES
+                to_l2[rows, 1] = warps[warp, BLOCK] * MAX_WARPS + warps[warp, THREAD] // WARP_LANES
                 to_l2[rows, 2] = sector
                 to_l2[rows, 3] = sm
                 rows += 1

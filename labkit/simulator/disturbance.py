@@ -1,7 +1,7 @@
-"""A run that goes otherwise than its source says, by which a check sees what a result depends on.
+"""Disturbed runs, which show a check what a result depends on.
 
-What can go otherwise is a `Disturbed`. It is defined here, or beside the code in which it acts, which asks the launch's
-`disturbance` there: `scaled` for values, `leaves_out` for what is left undone.
+A `Disturbed` names what is changed. It is defined here, or next to the code that it changes. That code asks the
+launch's `disturbance`: `scaled` changes values, `leaves_out` skips an action.
 """
 
 from dataclasses import dataclass
@@ -11,15 +11,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Disturbed:
-    """What goes otherwise in a run. `tried` says so to a learner, behind "In a second run, with"; it may name the
-    `{factor:g}` and the `{shift:+g}` of the disturbance.
+    """Something that a run changes. `tried` says so to a learner, after "In a second run, with".
+
+    `tried` may name the `{factor:g}` and the `{shift:+g}` of the disturbance.
     """
 
     tried: str
 
 
 SHARED_LOADS = Disturbed("all that is loaded from shared memory times {factor:g} {shift:+g}")
-COPIES = Disturbed("all that asynchronous copies bring times {factor:g} {shift:+g}")  # of threads, to shared memory
+COPIES = Disturbed("all that asynchronous copies bring times {factor:g} {shift:+g}")  # threads' copies to shared memory
 PRODUCTS = Disturbed("A of every product of the tensor cores times {factor:g} {shift:+g}")
 BARRIERS = Disturbed("no `cuda.syncthreads()`")
 FENCES = Disturbed("no `cuda.threadfence()`")
@@ -27,9 +28,7 @@ FENCES = Disturbed("no `cuda.threadfence()`")
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What goes otherwise in a run, None for nothing: values are `factor` times what is there plus `shift`, or acts are
-    left out.
-    """
+    """The change in a run: values become `factor` times themselves plus `shift`, or an action is left out."""
 
     what: Disturbed | None = None
     factor: float = 1.0
@@ -37,19 +36,19 @@ class Disturbance:
 
     @property
     def tried(self) -> str:
-        """What goes otherwise, in words."""
+        """The change, in words."""
         return self.what.tried.format(factor=self.factor, shift=self.shift)
 
     def leaves_out(self, what: Disturbed) -> bool:
-        """Whether an act is left out of this run."""
+        """Return whether the run leaves out an action."""
         return self.what is not None and what == self.what
 
     def scaled(self, what: Disturbed | None, values: np.ndarray) -> np.ndarray:
-        """What is seen instead of these values; an unsigned word of 32 bits holds two float16, others no number."""
+        """Return the disturbed values; a uint32 counts as two float16, and other integers stay as they are."""
         if self.what is None or what != self.what:
             return values
         if values.dtype == np.uint32:
             halves = np.ascontiguousarray(values).view(np.float16)
             return (halves * np.float16(self.factor) + np.float16(self.shift)).view(np.uint32)
-        of = values.dtype.type
-        return values * of(self.factor) + of(self.shift) if values.dtype.kind == "f" else values
+        number = values.dtype.type
+        return values * number(self.factor) + number(self.shift) if values.dtype.kind == "f" else values

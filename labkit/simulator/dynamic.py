@@ -1,7 +1,7 @@
 """Dynamic shared memory: every `cuda.shared.array(0, dtype)` of a block begins at the same byte.
 
-An instruction may place further arrays there, each from a byte of its own on. (CUDA C++ Programming Guide,
-"__shared__": arrays declared `extern` all start at the same address.)
+An instruction may place further arrays there, each from a given byte on. (CUDA C++ Programming Guide, "__shared__":
+arrays declared `extern` all start at the same address.)
 """
 
 import math
@@ -14,76 +14,82 @@ from labkit.simulator.checks import races
 from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.shadow import SharedShadow
 
-STEP_BYTES = 16  # of a block's share, so that each block's memory is aligned for every scalar
+STEP_BYTES = 16  # a block's memory is a multiple of this, so that it is aligned for every scalar
 
 
 class DynamicMemory:
-    """The dynamic shared memory of a chunk's blocks, as arrays of several dtypes see it.
+    """The dynamic shared memory of a chunk's blocks, as arrays of several dtypes.
 
-    What is known of it is kept by units, the largest pieces of which the elements of all these dtypes are made.
+    Its state is kept per unit, the largest piece of which elements of all these dtypes are made.
     """
 
-    def __init__(self, dtypes, bytes_a_block, launch, epochs):
+    def __init__(self, dtypes, bytes_per_block, launch, epochs):
         step = math.lcm(STEP_BYTES, *(d.itemsize for d in dtypes))
-        self.bytes_a_block = -(-bytes_a_block // step) * step
-        buffer = np.zeros(self.bytes_a_block * len(epochs), np.uint8)
+        self.bytes_per_block = -(-bytes_per_block // step) * step
+        buffer = np.zeros(self.bytes_per_block * len(epochs), np.uint8)
         unit = unit_bytes(dtypes)
         units = SharedShadow(buffer.size // unit, launch, epochs)
         in_flight = InFlight(buffer.size // unit) if launch.program.is_asynchronous else None
         states = launch.program.shared_states(buffer.size // unit)
-        self._in_flight = {d: in_flight and in_flight.seen_by(d.itemsize // unit) for d in dtypes}
+        self._in_flight = {d: in_flight and in_flight.of_elements(d.itemsize // unit) for d in dtypes}
         self._states = {d: {k: s.of_elements(d.itemsize // unit) for k, s in states.items()} for d in dtypes}
         self._data = {d: buffer.view(d) for d in dtypes}
         self._shadows = {d: units if d.itemsize == unit else ShadowOfUnits(units, d.itemsize // unit) for d in dtypes}
 
     def array(self, allocation, shape, address) -> Array:
-        """The array that lies there, in memory that begins at this address of the block's."""
+        """Return an allocation's array, in memory that begins at this address of the block's."""
         dtype, first = allocation.dtype, (allocation.first_byte or 0) // allocation.dtype.itemsize
-        elements = self.bytes_a_block // dtype.itemsize
-        form = shape, c_strides(shape), first, address, elements, allocation.line
-        array = Array(allocation.name, "shared", self._data[dtype], *form)
+        elements = self.bytes_per_block // dtype.itemsize
+        at = {"offset": first, "address": address, "line": allocation.line}
+        array = Array(allocation.name, "shared", self._data[dtype], shape, c_strides(shape), elements=elements, **at)
         array.shadow = self._shadows[dtype]
         array.in_flight, array.states = self._in_flight[dtype], self._states[dtype]
         return array
 
 
 def unit_bytes(dtypes) -> int:
-    """The size of the largest pieces of which elements of these dtypes, and their fields, are made."""
-    return math.gcd(*(size for dtype in dtypes for size in _sizes(dtype)))
+    """Return the size of the largest pieces of which elements of these dtypes, and their fields, are made."""
+    return math.gcd(*(size for dtype in dtypes for size in _field_sizes(dtype)))
 
 
-def _sizes(dtype):
+def _field_sizes(dtype):
     yield dtype.itemsize
     for kind, start, *_ in (dtype.fields or {}).values():
         yield start
-        yield from _sizes(kind.base)
+        yield from _field_sizes(kind.base)
 
 
 class ShadowOfUnits:
-    """What is known of memory whose elements are several units each: an access to one watches all its units."""
+    """The shadow of memory whose elements are several units each: an access to one checks all of its units."""
 
-    def __init__(self, units: SharedShadow, each: int):
+    def __init__(self, units: SharedShadow, units_per_element: int):
         self._units = units
-        self._each = each
+        self._units_per_element = units_per_element
 
     def cells(self, flat):
-        """(cells, which of them) for each unit of the elements `flat`, for an access that may write."""
-        return [part for i in range(self._each) for part in self._units.cells(flat * self._each + i)]
+        """Return (cells, their rows) for each unit of the elements `flat`, for an access that may write."""
+        return [
+            part
+            for i in range(self._units_per_element)
+            for part in self._units.cells(flat * self._units_per_element + i)
+        ]
 
     def element(self, cell: int) -> int:
-        """The element that a cell belongs to."""
-        return cell // self._each
+        """Return the element of a cell."""
+        return cell // self._units_per_element
 
-    def another(self, elements: int):
-        """A shadow of the same memory, cut into other elements."""
-        each = self._units.size // elements if elements else 1
-        return self._units if each == 1 else ShadowOfUnits(self._units, each)
+    def for_elements(self, elements: int):
+        """Return a shadow of the same memory, divided into this many elements."""
+        units_per_element = self._units.size // elements if elements else 1
+        return self._units if units_per_element == 1 else ShadowOfUnits(self._units, units_per_element)
 
     def forget(self):
-        """The arrays are gone."""
+        """Free the units' overflow lists."""
         self._units.forget()
 
     def watch_loads(self, w, site, flat, lanes):
-        """Checks the reads of one instruction; returns as `races.watch_loads` does."""
-        parts = range(self._each)
-        return races.most(self._units.watch_loads(w, site, flat * self._each + i, lanes) for i in parts)
+        """Check the reads of one instruction; return as `races.watch_loads`."""
+        parts = range(self._units_per_element)
+        return races.combine_units(
+            self._units.watch_loads(w, site, flat * self._units_per_element + i, lanes) for i in parts
+        )

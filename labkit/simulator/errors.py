@@ -1,11 +1,11 @@
-"""What the simulator raises; every message is one sentence that says what is wrong and what to do."""
+"""Errors of the simulator; every message is one sentence: the problem, and what to do."""
 
 
 class SimulatorError(Exception):
-    """Anything the simulator refuses."""
+    """Anything that the simulator refuses."""
 
     def _render_traceback_(self):
-        """What a notebook shows: the sentence alone, without the simulator's own frames."""
+        """Return what a notebook shows: the sentence, without the simulator's frames."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -23,4 +23,4 @@ class KernelError(SimulatorError):
 
 
 class NotFixed(KernelError):
-    """A shape that must be known when the kernel is compiled is a variable."""
+    """A variable where a shape must be known when the kernel is compiled."""

@@ -1,6 +1,6 @@
-"""What the warps of the recorded blocks ask of other units, tell one another and wait for, as `trace.Event`s.
+"""Events of the warps in recorded blocks: requests to other units, messages and waits, as `trace.Event`s.
 
-They are kept of kernels whose warps do different things at a time.
+They are kept for kernels whose warps do different things at a time.
 """
 
 import numpy as np
@@ -10,26 +10,26 @@ from labkit.trace import TENSOR, WARP_LANES, Event
 
 
 class Events:
-    """The events of a launch, and what the lanes of each warp set did on CUDA cores up to now."""
+    """The events of a launch, and the work of each warp set's lanes on CUDA cores so far."""
 
     def __init__(self, launch):
         self.launch = launch
         self.are_kept = launch.program.keeps_events
         self.kept: list[Event] = []
-        self.powers = 0  # of two, by all lanes so far
-        self._begun = 0, 0  # the totals when the set that runs now went on
+        self.powers = 0  # exp2 of all lanes so far
+        self._begun = 0, 0  # the totals when the running set resumed
 
     def _totals(self):
         flops = sum(np.sum(n) for dtype, n in self.launch.flops.items() if not dtype.endswith(TENSOR))
         return int(flops), self.powers
 
     def resume(self):
-        """A warp set goes on: what is counted from here on is its work."""
+        """Count from here on for the warp set that resumes."""
         if self.are_kept:
             self._begun = self._totals()
 
     def pause(self, w):
-        """What was counted since then is the work of this set's lanes."""
+        """Add what was counted since `resume` to the work of this set's lanes."""
         if not self.are_kept:
             return
         now = self._totals()
@@ -37,29 +37,35 @@ class Events:
         self._begun = now
 
     def note(self, w, mask, kind, line=0, array="", barriers="", place=None, amount=0):
-        """The recorded warps of `mask` do something; `place` numbers a barrier in each lane, in the array `barriers` or
-        of the block.
+        """Note an event of the recorded warps of `mask`.
 
-        Lanes of a warp that name the same place are one event, with the amount of the first of them.
+        Lanes of a warp that name the same place are one event, with the amount of the first of them. `place` numbers
+        a barrier in each lane, in the array `barriers` or of the block.
         """
         if not (self.are_kept and w.sampled):
             return
         self.pause(w)
         lanes = np.flatnonzero(w.active(mask))
-        places, amounts = None if place is None else w.fill(place), w.fill(amount)
+        lane_numbers, amounts = None if place is None else w.fill(place), w.fill(amount)
         for _, block, first, last in w.sampled:
-            mine = lanes[(first <= lanes) & (lanes < last)]
-            warps = w.thread[mine] // WARP_LANES
-            keys = warps if places is None else warps * (1 << 32) + places[mine]
+            block_lanes = lanes[(first <= lanes) & (lanes < last)]
+            warps = w.thread[block_lanes] // WARP_LANES
+            keys = warps if lane_numbers is None else warps * (1 << 32) + lane_numbers[block_lanes]
             _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
-            for lane, count in zip(mine[firsts], counts):
+            for lane, count in zip(block_lanes[firsts], counts):
                 if len(self.kept) == MAX_EVENTS:
                     self.kept.clear()
                     self.are_kept = False
                     return
-                at = "" if places is None else f"{barriers}[{places[lane]}]" if barriers else str(places[lane])
+                barrier = (
+                    ""
+                    if lane_numbers is None
+                    else f"{barriers}[{lane_numbers[lane]}]"
+                    if barriers
+                    else str(lane_numbers[lane])
+                )
                 event = Event(
-                    self.launch.recorded[block], int(w.thread[lane]) // WARP_LANES, line, kind, at, array,
+                    self.launch.recorded[block], int(w.thread[lane]) // WARP_LANES, line, kind, barrier, array,
                     int(amounts[lane]), int(count), *w.work,
                 )  # fmt: skip
                 self.kept.append(event)

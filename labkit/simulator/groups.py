@@ -1,32 +1,32 @@
-"""Asynchronous operations by groups: `commit` closes a group of them, and a wait covers all groups but the newest."""
+"""Asynchronous operations in groups: `commit` closes a group, and a wait covers all groups but the newest."""
 
 import numpy as np
 
 
 class Groups:
-    """What the lanes of a warp set have under way."""
+    """The operations that the lanes of a warp set have in flight."""
 
     def __init__(self, lanes: int):
         self._closed = np.zeros(lanes, np.int64)  # groups that each lane has committed
-        self.running: list[tuple] = []  # operation, the lanes that it is under way for, the number of their group
+        self.running: list[tuple] = []  # (operation, its lanes in flight, the number of each lane's group)
 
     def begin(self, operation, lanes: np.ndarray):
-        """Lanes begin an operation, in the group that each has open."""
+        """Add an operation to the open group of each of these lanes."""
         self.running.append((operation, lanes.copy(), self._closed.copy()))
 
     def commit(self, lanes: np.ndarray):
-        """Lanes close the group that they have open."""
+        """Close the open group of these lanes."""
         self._closed += lanes
 
     def finish(self, lanes: np.ndarray, pending: int) -> list[tuple]:
-        """(operation, lanes) of what is done when these lanes wait for all but their `pending` newest groups."""
+        """Return (operation, lanes) of what is done when these lanes wait for all but their `pending` newest groups."""
         done, running = [], []
-        for operation, mine, group in self.running:
-            due = mine & lanes & (group < self._closed - pending)
+        for operation, op_lanes, group in self.running:
+            due = op_lanes & lanes & (group < self._closed - pending)
             if due.any():
                 done.append((operation, due))
-            left = mine & ~due
-            if left.any():
-                running.append((operation, left, group))
+            rest = op_lanes & ~due
+            if rest.any():
+                running.append((operation, rest, group))
         self.running = running
         return done

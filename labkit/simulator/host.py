@@ -1,7 +1,7 @@
-"""numba's host API where there is no GPU: device arrays, streams and events, all kept in host memory.
+"""numba's host API without a GPU: device arrays, streams and events, all kept in host memory.
 
-Everything happens at once and in order, so a stream is always done and an event holds the host's clock:
-the times are those of the simulator at work, never of a GPU.
+Everything happens at once and in order, so a stream is always done. An event holds the host's clock: its times are the
+simulator's, never a GPU's.
 """
 
 import time
@@ -19,10 +19,10 @@ MODELLED_GPU = "H100 SXM"
 
 
 class DeviceArray:
-    """An array that only kernels may read and write; `copy_to_host` brings it back.
+    """An array that only kernels may read and write; `copy_to_host` copies it back.
 
     Slices and other shapes share its memory, as numba's do. `blank` marks the elements that nothing has written yet;
-    None says that there are none.
+    None if there are none.
     """
 
     def __init__(self, memory: np.ndarray, blank: np.ndarray | None = None):
@@ -38,7 +38,7 @@ class DeviceArray:
     T = property(lambda self: self.transpose())
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream=0) -> np.ndarray:
-        """A copy as a NumPy array, put into `ary` if that is given."""
+        """Copy to a new NumPy array, or to `ary` if given."""
         if ary is None:
             return self._memory.copy()
         _same_form(self, ary)
@@ -53,7 +53,7 @@ class DeviceArray:
         self.fill_blank()
 
     def fill_blank(self, written=...) -> None:
-        """Takes the elements that `written` picks for written."""
+        """Mark the elements that `written` selects as written."""
         if self._blank is not None:
             self._blank[written] = False
 
@@ -69,23 +69,23 @@ class DeviceArray:
         return self._view(lambda a: a.squeeze(axis))
 
     def split(self, section: int, stream=0) -> Iterator["DeviceArray"]:
-        """Slices of `section` elements; the last may be shorter."""
+        """Return slices of `section` elements; the last may be shorter."""
         return (self[start : start + section] for start in range(0, self.size, section))
 
     def view(self, dtype) -> "DeviceArray":
-        self.fill_blank()  # what is written through the view cannot be told
+        self.fill_blank()  # writes through the view are not tracked
         return DeviceArray(self._memory.view(dtype))
 
     def strided(self, shape, strides, dtype, begin_byte: int = 0) -> "DeviceArray":
-        """The memory from a byte after its begin on under another shape, its strides in bytes, and as another type."""
-        self.fill_blank()  # what is written through it cannot be told
+        """Return the memory from byte `begin_byte` on with another shape, strides in bytes, and dtype."""
+        self.fill_blank()  # writes through it are not tracked
         return DeviceArray(strided(self._memory, shape, strides, dtype, begin_byte))
 
     def transpose(self, axes=None) -> "DeviceArray":
         return self._view(lambda a: a.transpose(axes))
 
-    def _view(self, of) -> "DeviceArray":
-        return DeviceArray(of(self._memory), None if self._blank is None else of(self._blank))
+    def _view(self, change) -> "DeviceArray":
+        return DeviceArray(change(self._memory), None if self._blank is None else change(self._blank))
 
     def is_c_contiguous(self) -> bool:
         return self._memory.flags.c_contiguous
@@ -114,8 +114,7 @@ class DeviceArray:
 
 
 def strided(array: np.ndarray, shape, strides, dtype, begin_byte: int = 0) -> np.ndarray:
-    """The memory of an array from a byte after its begin on under another shape, its strides in bytes, and as another
-    type."""
+    """Return an array's memory from byte `begin_byte` on with another shape, strides in bytes, and dtype."""
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -133,32 +132,32 @@ def _same_form(device, host):
 
 
 def unwrap(value):
-    """The NumPy array behind a device array; anything else as it is."""
+    """Return the NumPy array behind a device array; any other value as it is."""
     return value._memory if isinstance(value, DeviceArray) else value
 
 
-def check_copied(name: str, array: np.ndarray) -> None:
-    """Raises LaunchError for a host array that is not copied to a GPU: masked, or with elements that lie apart."""
+def check_copyable(name: str, array: np.ndarray) -> None:
+    """Raise LaunchError for a host array that numba does not copy to a GPU: masked, or with gaps between elements."""
     if isinstance(array, np.ma.MaskedArray):
         raise LaunchError(f"`{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
-    whole = array[tuple(slice(None) if stride else 0 for stride in array.strides)] if array.size else array
-    if not whole.flags.forc:
+    without_repeats = array[tuple(slice(None) if stride else 0 for stride in array.strides)] if array.size else array
+    if not without_repeats.flags.forc:
         raise LaunchError(
             f"the elements of `{name}` do not lie side by side, and numba copies no such array to a GPU; pass "
             f"`np.ascontiguousarray({name})`, or a slice of a device array"
         )
 
 
-def allocation_of(value: DeviceArray) -> int:
-    """The address at which the memory begins that a device array is, or is a slice of."""
+def allocation_address(value: DeviceArray) -> int:
+    """Return the address of the allocation that a device array is in."""
     memory = value._memory
     while isinstance(memory.base, np.ndarray):
         memory = memory.base
     return memory.ctypes.data
 
 
-def blank_in(value) -> np.ndarray | None:
-    """Marks for the elements of a device array that nothing has written, if there are such."""
+def blank_mask(value) -> np.ndarray | None:
+    """Return a mask of the elements of a device array that nothing has written; None if there are none."""
     blank = value._blank if isinstance(value, DeviceArray) else None
     return blank if blank is not None and blank.any() else None
 
@@ -167,11 +166,11 @@ def blank_in(value) -> np.ndarray | None:
 
 
 def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> DeviceArray:
-    """A device array with the elements of `obj`; with `copy=False`, of its shape and type only."""
+    """Make a device array with the elements of `obj`; with `copy=False`, only with its shape and type."""
     if isinstance(obj, DeviceArray):
         return obj
     source = np.asanyarray(obj)
-    check_copied("the array", source)
+    check_copyable("the array", source)
     if to is None:
         to = device_array_like(source)
     if copy:
@@ -180,9 +179,9 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
 
 
 def device_array(shape, dtype: DTypeLike = np.float64, strides=None, order="C", stream=0) -> DeviceArray:
-    """A device array that nobody has written: floats hold NaN, so that a read of one shows.
+    """Make a device array that nothing has written: floats hold NaN, so that a read of one shows.
 
-    All bits of integers are 1, which is NaN where a kernel sees them as floats: a workspace is made of bytes.
+    Integers have all bits 1, which is NaN where a kernel sees them as floats: a workspace is made of bytes.
     """
     memory = np.empty(shape, np.dtype(dtype), order=order)
     if memory.dtype.kind in "fc":
@@ -197,17 +196,8 @@ def device_array_like(ary, stream=0) -> DeviceArray:
     return device_array(ary.shape, ary.dtype, order=order)
 
 
-def pinned_array(shape, dtype=np.float64, strides=None, order="C") -> np.ndarray:
-    """A plain NumPy array: without a GPU there is nothing to pin it for."""
-    return np.empty(shape, np.dtype(dtype), order=order)
-
-
-def pinned_array_like(ary) -> np.ndarray:
-    return np.empty_like(ary)
-
-
 def mapped_array(shape, dtype=np.float64, strides=None, order="C", stream=0, **options) -> np.ndarray:
-    """A plain NumPy array, which kernels and the host share."""
+    """Make a plain NumPy array: kernels and the host share it, and without a GPU there is nothing to pin it for."""
     return np.empty(shape, np.dtype(dtype), order=order)
 
 
@@ -215,24 +205,24 @@ def mapped_array_like(ary, stream=0, **options) -> np.ndarray:
     return np.empty_like(ary)
 
 
-managed_array = mapped_array
+managed_array = pinned_array = mapped_array
+pinned_array_like = mapped_array_like
 
 
 @contextmanager
 def pinned(*arrays):
+    """Pin nothing: host memory needs no pinning here, and no cleanup is deferred."""
     yield
+
+
+defer_cleanup = pinned
 
 
 @contextmanager
 def mapped(*arrays, stream=0):
-    """Device arrays that share the memory of `arrays`."""
+    """Make device arrays that share the memory of `arrays`."""
     shared = [DeviceArray(array) for array in arrays]
     yield shared[0] if len(shared) == 1 else shared
-
-
-@contextmanager
-def defer_cleanup():
-    yield
 
 
 def as_cuda_array(obj, sync=True) -> DeviceArray:
@@ -246,24 +236,18 @@ def is_cuda_array(obj) -> bool:
 
 
 @dataclass(frozen=True)
-class In:
-    """A host array that a kernel reads; what the kernel writes to it is dropped."""
-
-    value: np.ndarray
-
-
-@dataclass(frozen=True)
-class Out:
-    """A host array that a kernel writes."""
-
-    value: np.ndarray
-
-
-@dataclass(frozen=True)
 class InOut:
     """A host array that a kernel reads and writes."""
 
     value: np.ndarray
+
+
+class In(InOut):
+    """A host array that a kernel reads; what the kernel writes to it is dropped."""
+
+
+class Out(InOut):
+    """A host array that a kernel writes."""
 
 
 # --- order and time ----------------------------------------------------------------------------
@@ -305,7 +289,7 @@ class Event:
         return True
 
     def elapsed_time(self, evtend: "Event") -> float:
-        """Milliseconds of the host's clock from this event to `evtend`: the simulator's speed, no GPU's."""
+        """Return milliseconds of the host's clock from this event to `evtend`: the simulator's speed, no GPU's."""
         if self._time_s is None or evtend._time_s is None:
             raise LaunchError("an event has no time before it was recorded: call its record() first")
         return (evtend._time_s - self._time_s) * 1e3
@@ -327,14 +311,17 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
 
 def synchronize() -> None:
-    """Wait for the device: nothing to wait for here."""
+    """Do nothing: the device is always idle, and there is nothing to close or to profile."""
+
+
+close = profile_start = profile_stop = synchronize
 
 
 # --- the device --------------------------------------------------------------------------------
 
 
 class SimulatedDevice:
-    """The GPU that the simulator models, under the names that numba's device objects use."""
+    """The GPU that the simulator models, under the names of numba's device objects."""
 
     def __init__(self):
         model = published(MODELLED_GPU)
@@ -356,12 +343,12 @@ gpus: list = []
 
 
 def list_devices() -> list:
-    """The GPUs of this machine: none."""
+    """Return the GPUs of this machine: none."""
     return gpus
 
 
 def is_available() -> bool:
-    """Whether kernels run on a GPU: no, they run in the simulator."""
+    """Return whether kernels run on a GPU: no, they run in the simulator."""
     return False
 
 
@@ -370,7 +357,7 @@ def cuda_error() -> None:
 
 
 def detect() -> bool:
-    """Say that kernels run in the simulator, as numba's `detect` lists GPUs."""
+    """Print that kernels run in the simulator, where numba's `detect` lists GPUs."""
     print(f"Found 0 CUDA devices: kernels run in the simulator of the GPU {MODELLED_GPU}.")
     return False
 
@@ -383,18 +370,6 @@ def select_device(device_id: int) -> SimulatedDevice:
     if device_id != 0:
         raise LaunchError(f"there is no device {device_id}: the simulator is the only one, select_device(0)")
     return SimulatedDevice()
-
-
-def close() -> None:
-    pass
-
-
-def profile_start() -> None:
-    pass
-
-
-def profile_stop() -> None:
-    pass
 
 
 __all__ = """DeviceArray to_device device_array device_array_like pinned_array pinned_array_like mapped_array
@@ -416,7 +391,7 @@ FIELDS = {
 
 
 class KernelName:
-    """Stands for a name of the kernel language, so that it completes; only a kernel gives it a meaning."""
+    """A name of the kernel language outside a kernel: it completes, and only a kernel gives it a meaning."""
 
     __module__ = "labkit.cuda"  # where it is found
 

@@ -1,4 +1,4 @@
-"""`simulate_in_place`: as `simulate`, but arrays hold what the kernel wrote afterwards, as they do after a launch."""
+"""`simulate_in_place`: `simulate`, after which arrays hold what the kernel wrote, as after a launch."""
 
 import inspect
 from threading import Lock
@@ -6,28 +6,28 @@ from threading import Lock
 import numpy as np
 
 from labkit.simulator import host
-from labkit.simulator.arguments import leaves
+from labkit.simulator.arguments import flatten_arguments
 from labkit.simulator.run import simulate
 from labkit.trace import Trace
 
-# As on a GPU's default stream: a launch that began before another's end would write back what arrays held before that.
-_one_at_a_time = Lock()
+# One launch at a time, as on a GPU's default stream: of two at once, the later would write back the arrays' old values.
+_launch_lock = Lock()
 
 
 def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
-    """Runs one launch in the simulator; the arguments and the options are those of `simulate`.
+    """Run one launch in the simulator; the arguments and the options are those of `simulate`.
 
-    What is wrapped as `cuda.In` stays as it is, and so does everything where a sample of the blocks ran.
+    Arguments wrapped in `cuda.In` stay as they are; after a sample of the blocks all do.
     """
-    with _one_at_a_time:
-        values = [a.value if isinstance(a, host.In | host.Out | host.InOut) else a for a in args]
+    with _launch_lock:
+        values = [a.value if isinstance(a, host.InOut) else a for a in args]
         trace = simulate(kernel, grid, block, *values, **options)
         if trace.counters.sample:
             return trace
         names = list(inspect.signature(kernel.py_func).parameters)
         read_only = {name for name, argument in zip(names, args) if isinstance(argument, host.In)}
-        outputs = leaves(names, trace.outputs)
-        for name, value in leaves(names, values).items():
+        outputs = flatten_arguments(names, trace.outputs)
+        for name, value in flatten_arguments(names, values).items():
             if name in trace.blank:
                 value.fill_blank(~trace.blank[name])
             array = host.unwrap(value)

@@ -1,6 +1,6 @@
 """Instructions that a module above the simulator adds to the kernel language.
 
-A function is one if it carries an `Instruction`: a kernel calls it under whatever name, and nothing else need know it.
+A function with an `Instruction` attribute is one: a kernel may call it under any name.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,21 @@ from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count
 from labkit.simulator.values import Value
 
-PLACE = "on_lanes"  # the attribute of a function in which its instruction stands
+ATTRIBUTE = "on_lanes"  # the attribute of a function that holds its instruction
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """What an instruction does to lanes.
+    """The effect of an instruction on lanes.
 
-    `meaning` has a method `translate(translator, node)`, which writes the code that lanes run for a call, and returns
-    its Value. `waits` says whether a warp may have to wait there for others: that code yields as long as it does.
-    A program that calls it uses its `family`, if it has one.
+    Attributes
+    ----------
+    meaning
+        Its method `translate(translator, node)` writes the code that lanes run for a call, and returns its Value.
+    waits
+        Whether a warp may have to wait there for others: that code yields as long as it does.
+    family
+        The family that a program which calls it uses, if any.
     """
 
     meaning: Any
@@ -32,14 +37,14 @@ class Instruction:
 
 
 def instruction_of(value) -> Instruction | None:
-    """The instruction that a function is; None for anything else. No code of the value runs."""
-    found = vars(value).get(PLACE) if type(value) is FunctionType else None
+    """Return a function's instruction; None for anything else. No code of the value runs."""
+    found = vars(value).get(ATTRIBUTE) if type(value) is FunctionType else None
     return found if type(found) is Instruction else None
 
 
 @dataclass(frozen=True)
 class Plain:
-    """An instruction without operands: `run(w, mask)` is what lanes run."""
+    """An instruction without operands: lanes run `run(w, mask)`."""
 
     run: Callable
 

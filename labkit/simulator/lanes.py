@@ -1,7 +1,7 @@
 """Values and masks of all lanes of a warp set.
 
-A value is a NumPy scalar (the same in every lane) or an array with an element a lane; its dtype is the
-type numba infers. A mask is `None` (every lane), `False` (no lane) or a boolean array.
+A value is a NumPy scalar (the same in every lane) or an array with an element per lane; its dtype is the type that
+numba infers. A mask is `None` (every lane), `False` (no lane) or a boolean array.
 """
 
 from functools import cache
@@ -14,27 +14,27 @@ from labkit.simulator.functions.rounding import cast_to_integer
 
 
 def split(mask, test):
-    """The lanes of `mask` where `test` holds, and the others."""
+    """Return the lanes of `mask` where `test` holds, and the others."""
     if not isinstance(test, np.ndarray):
         return (mask, False) if test else (False, mask)
     if mask is None:
-        taken, rest = test, ~test
+        yes, no = test, ~test
     else:
-        taken, rest = mask & test, mask & ~test
-    if not taken.any():
+        yes, no = mask & test, mask & ~test
+    if not yes.any():
         return False, mask
-    if not rest.any():
+    if not no.any():
         return mask, False
-    return taken, rest
+    return yes, no
 
 
-def both(mask, test):
-    """The lanes of `mask` where `test` holds."""
+def intersect(mask, test):
+    """Return the lanes of `mask` where `test` holds."""
     return split(mask, test)[0]
 
 
 def union(first, second):
-    """The lanes of either mask."""
+    """Return the lanes of either mask."""
     if first is False:
         return second
     if second is False:
@@ -45,7 +45,7 @@ def union(first, second):
 
 
 def minus(mask, removed):
-    """The lanes of `mask` that are not in `removed`."""
+    """Return the lanes of `mask` that are not in `removed`."""
     if removed is False or mask is False:
         return mask
     if removed is None:
@@ -55,7 +55,7 @@ def minus(mask, removed):
 
 
 def select(mask, new, old):
-    """`new` in the lanes of `mask`, `old` in the others."""
+    """Return `new` in the lanes of `mask`, `old` in the others."""
     if mask is None:
         return new
     if mask is False:
@@ -63,12 +63,12 @@ def select(mask, new, old):
     if old is None:
         return new
     if new.dtype is not old.dtype and _loses_digits(new.dtype, old.dtype):
-        return _mixed(mask, new, old)
+        new, old = _tag(new), _tag(old)
     return np.where(mask, new, old)
 
 
-# A variable that holds a 64-bit integer in some lanes and a float, or an integer of the other sign, in the rest:
-# the bits of each, and its place among the types. No NumPy type has the digits of both.
+# A variable that holds a 64-bit integer in some lanes, and a float or an integer of the other sign in the rest, as bits
+# and an index into `_WIDE`. No NumPy type has the digits of both.
 _WIDE = tuple(np.dtype(kind) for kind in (np.int64, np.uint64, np.float64))
 _MIXED = np.dtype([("bits", np.int64), ("kind", np.int8)])
 
@@ -81,28 +81,23 @@ def _loses_digits(first, second) -> bool:
     return wide and np.result_type(first, second).kind == "f"
 
 
-def _mixed(mask, new, old):
-    """`new` in the lanes of `mask` and `old` in the others, each with all its digits."""
-    return np.where(mask, _tagged(new), _tagged(old))
-
-
-def _tagged(value):
+def _tag(value):
     if value.dtype == _MIXED:
         return value
     wide = _WIDE[0] if value.dtype.kind in "bi" else _WIDE[1] if value.dtype.kind == "u" else _WIDE[2]
-    tagged = np.empty(np.shape(value), _MIXED)
-    tagged["bits"] = np.asarray(value.astype(wide)).view(np.int64)
-    tagged["kind"] = _WIDE.index(wide)
-    return tagged
+    result = np.empty(np.shape(value), _MIXED)
+    result["bits"] = np.asarray(value.astype(wide)).view(np.int64)
+    result["kind"] = _WIDE.index(wide)
+    return result
 
 
-def _untagged(value, dtype):
+def _untag(value, dtype):
     parts = [cast(value["bits"].view(wide), dtype) for wide in _WIDE]
     return np.select([value["kind"] == k for k in range(len(_WIDE))], parts)
 
 
 def choose(mask, first, second, dtype):
-    """`first` in the lanes of `mask` and `second` in the rest; either is None where no lane takes it."""
+    """Return `first` in the lanes of `mask` and `second` in the rest; either is None where no lane takes it."""
     if first is None or second is None:
         return cast(second if first is None else first, dtype)
     return np.where(mask, first, second).astype(dtype, copy=False)
@@ -112,18 +107,18 @@ def choose(mask, first, second, dtype):
 
 
 def cast(value, dtype):
-    """The value converted as a GPU does: a float that leaves an integer's range gives the end of the range."""
+    """Convert a value as a GPU does: a float out of an integer's range gives the end of the range."""
     if value.dtype == dtype:
         return value
     if value.dtype.names:
-        return _untagged(value, dtype)
+        return _untag(value, dtype)
     if value.dtype.kind == "f" and dtype.kind in "iu":
         return cast_to_integer(value, dtype)
     return value.astype(dtype)
 
 
-def called(function, dtypes, *values):
-    """What a function of scalars gives, in the dtype, or the tuple of dtypes, that its typing says."""
+def apply_function(function, dtypes, *values):
+    """Call a function of scalars; return its result in the dtype, or the tuple of dtypes, of its typing."""
     result = function(*values)
     if isinstance(dtypes, tuple):
         return tuple(np.asarray(r).astype(d, copy=False)[()] for r, d in zip(result, dtypes))
@@ -139,14 +134,14 @@ def logical_not(value):
 
 
 def trip_counts(low, high, step):
-    """How many values `range(low, high, step)` has, in each lane."""
+    """Return the length of `range(low, high, step)` in each lane."""
     up = np.where(high > low, (high - low - 1) // step + 1, 0)  # differences that are no more than 0 may wrap
     down = np.where(low > high, (low - high - 1) // -step + 1, 0)
     return np.int64(np.where(step > 0, up, np.where(step < 0, down, 0)))
 
 
 def lane_range(mask, low, high, step):
-    """Yields (value, lanes): the loop variable of each trip, and which lanes make it (None: all of them)."""
+    """Yield (value, lanes) per iteration: the loop variable, and the lanes that make it (None: all of them)."""
     if not any(isinstance(bound, np.ndarray) for bound in (low, high, step)):
         kind = low.dtype.type
         for value in range(int(low), int(high), int(step)):
@@ -159,10 +154,10 @@ def lane_range(mask, low, high, step):
 
 
 def minimum(a, b):
-    """Python's `min(a, b)`: the first unless the second is less."""
+    """Return Python's `min(a, b)`: the first unless the second is less."""
     return np.where(b < a, b, a) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b)
 
 
 def maximum(a, b):
-    """Python's `max(a, b)`: the first unless the second is greater."""
+    """Return Python's `max(a, b)`: the first unless the second is greater."""
     return np.where(b > a, b, a) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b)

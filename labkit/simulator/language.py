@@ -1,4 +1,4 @@
-"""The kernel language: which names resolve, what type they have, and what stands for them on lanes.
+"""The kernel language: the names that resolve, their types, and their code on lanes.
 
 Nothing else resolves, so a kernel's source is data: no attribute of a Python object is ever reached.
 """
@@ -40,7 +40,7 @@ MODULES = {
 SUBMODULES = {"cuda.random": "labkit.simulator.random"}
 
 SCALARS = {
-    name: numba_types.named(name)
+    name: numba_types.type_named(name)
     for name in """int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64
     complex128 intp uintp""".split()
 }
@@ -77,7 +77,7 @@ VECTORS = {
     for name in (f"{kind}x{length}", *(f"{alias}{length}" for alias in aliases.split()))
 }
 
-# cuda.* values: type and the code that reads them from the warp set `w`.
+# Values of `cuda`: the type, and the code that reads them from the warp set `w`.
 POSITIONS = {
     f"cuda.{name}.{axis}": (types.int32, f"w.{name}[{i}]")
     for name in ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -87,19 +87,19 @@ POSITIONS["cuda.laneid"] = (types.int32, "w.lane")
 POSITIONS["cuda.warpsize"] = (types.int32, "np.int32(32)")
 
 CONSTANTS = {
-    "math.pi": math.pi,
-    "math.e": math.e,
-    "math.inf": math.inf,
-    "math.nan": math.nan,
-    "math.tau": math.tau,
-    "cmath.pi": math.pi,
-    "cmath.e": math.e,
-    "cmath.tau": math.tau,
-    "np.pi": math.pi,
-    "np.e": math.e,
-    "np.inf": math.inf,
-    "np.nan": math.nan,
+    f"{module}.{name}": getattr(math, name)
+    for module, names in {"math": "pi e inf nan tau", "cmath": "pi e tau", "np": "pi e inf nan"}.items()
+    for name in names.split()
 }
+
+# Operators as written.
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.Invert: "~", ast.UAdd: "+", ast.USub: "-", ast.Not: "not", ast.And: "and", ast.Or: "or", ast.Lt: "<",
+    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
+    ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
 
 # Functions of the module `operator`: the node of the operator that each stands for.
 OPERATORS = {
@@ -113,7 +113,7 @@ _UNSIGNED = (types.uint32, types.uint64)
 _INTEGERS = (types.int32, types.int64, *_UNSIGNED)
 _NUMBERS = (*_INTEGERS, types.float32, types.float64)
 
-# Atomics: how each is called, and the dtypes it works on (numba-cuda's cudadecl.py).
+# Atomics: the arguments of each, and its dtypes (numba-cuda's cudadecl.py).
 ATOMICS = {
     **{name: ("array, index, value", _NUMBERS) for name in "add sub max min nanmax nanmin".split()},
     **{name: ("array, index, value", _INTEGERS) for name in "and_ or_ xor exch".split()},
@@ -162,11 +162,7 @@ INTRINSICS = {
     **{f"cuda.ld{hint}": "hinted_load" for hint in "ca cg cs lu cv".split()},
     **{f"cuda.st{hint}": "hinted_store" for hint in "cg cs wb wt".split()},
 }
-CALLS = {
-    *INTRINSICS,
-    *(f"cuda.atomic.{name}" for name in ATOMICS),
-    *NO_EFFECT,
-}
+CALLS = {*INTRINSICS, *(f"cuda.atomic.{name}" for name in ATOMICS), *NO_EFFECT}
 KNOWN = {*FUNCTIONS, *CASTS, *VECTORS, *POSITIONS, *CONSTANTS, *CALLS}
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 
@@ -180,7 +176,7 @@ HOST = {
 MAKE_ARRAYS = ("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")
 
 
-LIMITS = {  # what to say of a limit that a kernel would ask NumPy for
+LIMITS = {  # the replacement of NumPy's limits of a type
     "np.finfo": "`np.float32(-3.4028235e38)` for float32's `.min`, `np.float32(3.4028235e38)` for its `.max`, "
     "`np.float32(1.1920929e-07)` for its `.eps`",
     "np.iinfo": "`-2147483648` for int32's `.min`, `2147483647` for its `.max`",
@@ -188,17 +184,17 @@ LIMITS = {  # what to say of a limit that a kernel would ask NumPy for
 
 
 def commutes(atomic: str, kind: types.Type) -> str:
-    """The atomic's name if its order among others of that name makes no difference, else nothing."""
+    """Return the atomic's name if its order among others of that name makes no difference, else ""."""
     orderless = atomic in ORDERLESS or (atomic in ORDERLESS_ON_INTEGERS and isinstance(kind, types.Integer))
     return atomic if orderless else ""
 
 
-def why_unknown(path: str, written: str) -> str:
-    """What to say about a name of a module that the kernel language does not hold."""
-    instead = REFUSED.get(path) or ABSENT.get(path)
-    if instead:
-        instead = instead if "`" in instead else f"`{instead}`"
-        return f"numba-cuda has no code for `{written}` in a kernel; write {instead}"
+def explain_unknown(path: str, written: str) -> str:
+    """Return the message about a name of a module that is not in the kernel language."""
+    replacement = REFUSED.get(path) or ABSENT.get(path)
+    if replacement:
+        replacement = replacement if "`" in replacement else f"`{replacement}`"
+        return f"numba-cuda has no code for `{written}` in a kernel; write {replacement}"
     if path in HOST:
         return f"`{written}` belongs to the host: call it outside the kernel, before or after the launch"
     if path.startswith(MAKE_ARRAYS):
@@ -207,7 +203,7 @@ def why_unknown(path: str, written: str) -> str:
         return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"
     if path in LIMITS:
         return f"`{written}` is not in the kernel language; write the number: {LIMITS[path]}"
-    hint = nearest(path)
+    hint = suggest_name(path)
     if path.startswith("np.") and not hint:
         return (
             f"`{written}` does not work in a kernel, where a thread handles single numbers; write a loop over `range`"
@@ -215,16 +211,16 @@ def why_unknown(path: str, written: str) -> str:
     return f"`{written}` is not in the kernel language{hint}"
 
 
-def nearest(name: str) -> str:
-    """The known name most like `name`, as ` (did you mean ...?)`, or nothing."""
+def suggest_name(name: str) -> str:
+    """Return the known name most like `name`, as ` (did you mean ...?)`, or ""."""
     import difflib
 
     names = {known.lower(): known for known in sorted(KNOWN | {p for p in PREFIXES if "." in p})}
-    tried = name.lower()
-    last = tried.rpartition(".")[2]
-    likely = (tried, f"cuda.{tried}", f"math.{last}", last)
+    lowered = name.lower()
+    last = lowered.rpartition(".")[2]
+    likely = (lowered, f"cuda.{lowered}", f"math.{last}", last)
     found = [names[full] for full in likely if full in names and names[full] != name]
     found = found or [known for known in sorted(KNOWN) if known.startswith(f"{name}.")]
     if not found:
-        found = [names[n] for n in difflib.get_close_matches(tried, names, n=1, cutoff=0.75)]
+        found = [names[n] for n in difflib.get_close_matches(lowered, names, n=1, cutoff=0.75)]
     return f" (did you mean `{found[0]}`?)" if found else ""

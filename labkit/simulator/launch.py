@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.simulator import limits
-from labkit.simulator.arguments import entries, leaves
-from labkit.simulator.arrays import Array, place
+from labkit.simulator.arguments import flatten_arguments, tuple_entries
+from labkit.simulator.arrays import Array, place_arguments
 from labkit.simulator.caches import make_l1, resident_blocks
 from labkit.simulator.checks.cells import SHADOW_BYTES
 from labkit.simulator.checks.clocks import Clocks
-from labkit.simulator.checks.crowd import Crowd
 from labkit.simulator.checks.findings import Log
+from labkit.simulator.checks.overflow import Overflow
 from labkit.simulator.checks.races import RACE_FIELDS
 from labkit.simulator.counters import COUNTS
 from labkit.simulator.disturbance import FENCES, Disturbance
 from labkit.simulator.dynamic import unit_bytes
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.events import Events
-from labkit.simulator.host import allocation_of, unwrap
+from labkit.simulator.host import allocation_address, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
@@ -30,12 +30,12 @@ from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, ThreadStep
 
 CHUNK_LANES = 16_384
-STATIC_SHARED_BYTES = 48 * 1024  # of arrays whose size is known when a kernel is compiled
+STATIC_SHARED_BYTES = 48 * 1024  # limit of arrays whose size is known when a kernel is compiled
 
 
 @dataclass(frozen=True)
 class BlockCounts:
-    """What one block of a sample did: its counts by site, FLOPs by dtype, and barriers."""
+    """The counts of one block of a sample: by site, FLOPs by dtype, and barriers."""
 
     block: int
     sites: np.ndarray
@@ -47,12 +47,27 @@ class Launch:
     """The state of one launch: arguments in simulated memory, counters, caches, findings."""
 
     def __init__(
-        self, program, function, grid, block, cluster, register_limit, early, gpu, shared_bytes, arguments, blank,
+        self, program, function, *, grid, block, cluster, register_limit, early, gpu, shared_bytes, arguments, blank,
         allocations, labels, undefined=0,
     ):  # fmt: skip
-        """`cluster` is how many blocks a cluster has, `register_limit` how many registers a thread at most, None for no
-        limit, `early` whether the launch may begin before the one before it has ended; `undefined`, 0, 1 or -1, is the
-        sign of an undefined value.
+        """Prepare a launch.
+
+        Parameters
+        ----------
+        cluster
+            Blocks per cluster.
+        register_limit
+            Greatest number of registers per thread; None for no limit.
+        early
+            Whether it may begin before the previous launch has ended.
+        arguments
+            The arguments as NumPy values.
+        blank, allocations
+            Unwritten elements of device arrays, and the address of their allocations, by name.
+        labels
+            Label of (block, warp): warps of one label run as one set.
+        undefined
+            Sign of an undefined value: 0, 1 or -1.
         """
         self.program = program
         self.function = function
@@ -88,23 +103,26 @@ class Launch:
         self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
         others = (self.warpgroups_per_block if program.has_warpgroup_clocks else 0) + early
         self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, others)
-        self.crowd = Crowd(program.keeps_clocks)
+        self.overflow = Overflow(program.keeps_clocks)
         self.sampled: list[tuple] = []
         self.events = Events(self)
         self.inspected: list[ThreadStep] = []
 
     def _lay_out_shared(self, dynamic_bytes):
-        """Where each shared array begins in its block, in bytes; the dynamic ones share what comes last."""
+        """Return the shared bytes of a block, and (shape, first byte) of each shared array.
+
+        Dynamic arrays share the bytes at the end.
+        """
         layout, end = {}, 0
         allocations = list(enumerate(self.program.allocations.values()))
         for number, a in allocations:
             if a.space == "shared" and not a.dynamic:
-                end = _multiple(end, max(16, a.alignment))
+                end = _round_up(end, max(16, a.alignment))
                 layout[number] = (a.shape, end)
                 end += math.prod(a.shape) * a.dtype.itemsize
         dynamic = [(n, a) for n, a in allocations if a.dynamic]
         self.dynamic_dtypes, self.dynamic_bytes = {a.dtype for _, a in dynamic}, dynamic_bytes
-        end = _multiple(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
+        end = _round_up(end, max(16, *(a.alignment for _, a in dynamic))) if dynamic else end
         for number, a in dynamic:
             layout[number] = (a.shape or (dynamic_bytes // a.dtype.itemsize,), end)
             used = (a.first_byte or 0) + math.prod(a.shape or (0,)) * a.dtype.itemsize
@@ -113,44 +131,40 @@ class Launch:
                     f"`{a.name}` takes dynamic shared memory up to byte {used}, and the launch gives {dynamic_bytes} "
                     "bytes: give more, `kernel[grid, block, stream, shared_bytes]`"
                 )
-        total, most = end + dynamic_bytes, self.gpu.shared_bytes_per_block
+        total, limit = end + dynamic_bytes, self.gpu.shared_bytes_per_block
         if self.program.static_shared_bytes > STATIC_SHARED_BYTES:
             raise LaunchError(
                 f"a block needs {total} bytes of shared memory, and arrays of a fixed size get {STATIC_SHARED_BYTES}; "
                 "use smaller tiles or a narrower dtype, or `ptx.shared_array(first_byte, shape, dtype)`, an array in "
-                f"dynamic shared memory, of which a launch may ask for up to {most} bytes on one {self.gpu.name}"
+                f"dynamic shared memory, of which a launch may ask for up to {limit} bytes on one {self.gpu.name}"
             )
-        if total > most:
+        if total > limit:
             raise LaunchError(
-                f"a block needs {total} bytes of shared memory, and one of a {self.gpu.name} gets {most} at most; use "
+                f"a block needs {total} bytes of shared memory, and one of a {self.gpu.name} gets {limit} at most; use "
                 "smaller tiles, fewer stages or a narrower dtype"
             )
         return total, layout
 
     def _place_arguments(self, function, arguments, blank, allocations):
-        """Copies the arguments into simulated memory; arrays that overlap keep overlapping.
-
-        `blank` marks, by name, the elements of device arrays that nothing has written; `allocations` says where the
-        memory begins that each of those lies in.
-        """
+        """Copy the arguments into simulated memory; arrays that overlap keep overlapping."""
         names = function.__code__.co_varnames
-        given = {n: a for n, a in leaves(names, arguments).items() if isinstance(a, np.ndarray)}
+        arrays = {n: a for n, a in flatten_arguments(names, arguments).items() if isinstance(a, np.ndarray)}
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
-        allocations = {n: allocation_of(a) for n, a in self.program.captured.items()} | allocations
-        self.regions = place(captured | given, allocations)
-        for name in given.keys() & (self.program.stored | blank.keys()):
+        allocations = {n: allocation_address(a) for n, a in self.program.captured.items()} | allocations
+        self.regions = place_arguments(captured | arrays, allocations)
+        for name in arrays.keys() & (self.program.stored | blank.keys()):
             self.regions[name].watch(self.program.is_asynchronous)
         for name, marks in blank.items():
-            self.regions[name].mark_blank(given[name], marks)
-        self._came_blank = {name: given[name] for name in blank}
+            self.regions[name].mark_blank(arrays[name], marks)
+        self._blank_arguments = {name: arrays[name] for name in blank}
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [self._in_memory(n, a) for n, a in zip(names, arguments, strict=False)]
-        self.arrays = {n: a for n, a in leaves(names, self.arguments).items() if n in given}
+        self.arrays = {n: a for n, a in flatten_arguments(names, self.arguments).items() if n in arrays}
 
     def _in_memory(self, name, value):
-        """An argument as the kernel sees it."""
+        """Return an argument as the kernel sees it."""
         if isinstance(value, tuple):
-            return tuple(self._in_memory(*entry) for entry in entries(name, value))
+            return tuple(self._in_memory(*entry) for entry in tuple_entries(name, value))
         if isinstance(value, BoxedArray):
             array = self._in_memory(name, value.array)
             if (array.address + array.offset * array.itemsize) % ALIGNMENT_BYTES:
@@ -162,11 +176,11 @@ class Launch:
         return self.regions[name].array(name, value) if isinstance(value, np.ndarray) else value
 
     def blank(self) -> dict[str, np.ndarray]:
-        """The elements that nothing has written up to now, of the device arrays that came with such."""
-        return {name: self.regions[name].blank(value) for name, value in self._came_blank.items()}
+        """Return a mask of the elements that are still unwritten, for each device array that came with such."""
+        return {name: self.regions[name].blank(value) for name, value in self._blank_arguments.items()}
 
-    def outputs(self, given):
-        """The arguments after the run; `given` is how the kernel took them."""
+    def outputs(self, arguments):
+        """Return the arguments after the run, from those that the kernel took."""
 
         def after(argument, value):
             if isinstance(value, tuple):
@@ -176,31 +190,35 @@ class Launch:
                 return after(argument.array, value.array)
             return self.regions[argument.name].view(value).copy() if isinstance(argument, Array) else value
 
-        return tuple(after(a, v) for a, v in zip(self.arguments, given, strict=True))
+        return tuple(after(a, v) for a, v in zip(self.arguments, arguments, strict=True))
 
     def _check_residence(self):
-        """A grid that waits for itself must be on the GPU all at once."""
-        most = self.gpu.sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
-        if self.program.cooperative and self.blocks > most:
+        """Raise LaunchError for a grid that waits for itself and does not fit the GPU at once."""
+        limit = self.gpu.sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        if self.program.cooperative and self.blocks > limit:
             raise LaunchError(
                 "this kernel waits for its whole grid, so that all of its blocks must be on the GPU at once, and one "
-                f"{self.gpu.name} has room for {most} blocks of {self.threads} threads, not {self.blocks}; launch "
+                f"{self.gpu.name} has room for {limit} blocks of {self.threads} threads, not {self.blocks}; launch "
                 "fewer blocks, and let each loop over more elements"
             )
 
-    def sample(self, least, seed):
-        """Lets a sample of about `least` blocks run in place of the whole grid, where that is larger."""
-        if not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1:
-            raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {least!r}")
+    def sample(self, min_blocks, seed):
+        """Run a sample of about `min_blocks` blocks in place of the whole grid, where that is larger."""
+        if not isinstance(min_blocks, (int, np.integer)) or isinstance(min_blocks, bool) or min_blocks < 1:
+            raise LaunchError(f"sample is how many blocks to run at least, such as 64, not {min_blocks!r}")
         if self.program.waits_for_all or self.program.acts_on_atomics or self.cluster > 1:
             raise LaunchError(
                 "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
                 "do not behave as all would; leave `sample` out, and simulate a smaller grid"
             )
         resident = resident_blocks(self.gpu, self.threads, self.shared_bytes)
-        also = [*self.recorded, *([self.inspecting[0]] if self.inspecting else [])]
-        plan = Plan(self.grid, self.gpu.sms, resident, int(least), also, seed) if least < self.blocks else None
-        if plan is None or plan.run == self.blocks:
+        required = [*self.recorded, *([self.inspecting[0]] if self.inspecting else [])]
+        plan = (
+            Plan(self.grid, self.gpu.sms, resident, int(min_blocks), required, seed)
+            if min_blocks < self.blocks
+            else None
+        )
+        if plan is None or plan.blocks_run == self.blocks:
             return
         self.plan = plan
         self.place_on_sm = {block: number for number, group in enumerate(plan.groups) for block in group.tolist()}
@@ -208,11 +226,11 @@ class Launch:
         self.l2 = NoL2()
 
     def sm(self, block):
-        """The SM on which a block runs; in a sample each group of blocks has one of its own."""
+        """Return the SM on which a block runs; in a sample each group of blocks has its own."""
         return self.place_on_sm[block] if self.plan else block % self.sms
 
     def run(self):
-        """Runs wave after wave of resident blocks, each wave in chunks of whole SMs."""
+        """Run wave after wave of resident blocks, each wave in chunks of whole SMs."""
         self._check_size()
         try:
             if self.plan:
@@ -226,24 +244,25 @@ class Launch:
             wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
             for start in range(0, self.blocks, wave):
                 blocks = np.arange(start, min(start + wave, self.blocks))
-                on_one_sm = -(-len(blocks) // sms)
-                sms_a_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // on_one_sm
-                sms_a_chunk = max(1, sms_a_chunk // self.cluster) * self.cluster
-                for first in range(0, min(sms, len(blocks)), sms_a_chunk):
+                blocks_per_sm = -(-len(blocks) // sms)
+                sms_per_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // blocks_per_sm
+                sms_per_chunk = max(1, sms_per_chunk // self.cluster) * self.cluster
+                for first in range(0, min(sms, len(blocks)), sms_per_chunk):
                     sm = blocks % sms
-                    chosen = blocks[(sm >= first) & (sm < first + sms_a_chunk)]
+                    chosen = blocks[(sm >= first) & (sm < first + sms_per_chunk)]
                     self._run_chunk(chosen.tolist())
                 self.l2.flush()
         except Deadlock:
             self.l2.flush()
 
     def _run_chunk(self, blocks):
+        """Run some blocks together; raise KernelError when the launch has done too much work."""
         chunk = Chunk(self, blocks)
         try:
             chunk.run()
         finally:
-            chunk.sets.clear()  # they hold the chunk, which holds them: memory would wait for the collector
-        self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_a_block() // limits.WORK_BYTES
+            chunk.sets.clear()  # a reference cycle, whose memory would wait for the garbage collector
+        self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_per_block() // limits.WORK_BYTES
         if self.work > limits.MAX_WORK:
             raise KernelError(
                 "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
@@ -253,11 +272,11 @@ class Launch:
         return chunk
 
     def _run_sample(self):
-        """Runs the groups of the plan in chunks, and keeps what each block did."""
+        """Run the groups of the plan in chunks, and keep each block's counts."""
         groups = self.plan.groups
-        groups_a_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
-        for first in range(0, len(groups), groups_a_chunk):
-            blocks = np.sort(np.concatenate(groups[first : first + groups_a_chunk])).tolist()
+        groups_per_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
+        for first in range(0, len(groups), groups_per_chunk):
+            blocks = np.sort(np.concatenate(groups[first : first + groups_per_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
             self.flops = defaultdict(lambda: np.zeros(len(blocks), np.int64))  # noqa: B023
             barriers = self._run_chunk(blocks).epochs  # a block's epoch steps at each barrier
@@ -266,8 +285,8 @@ class Launch:
                 self.sampled_counts.append(BlockCounts(block, self.counts[:, slot], flops, int(barriers[slot])))
 
     def _check_size(self):
-        """Refuses a launch that would take this machine too long, or too much of its memory."""
-        lanes = (self.plan.run if self.plan else self.blocks) * self.threads
+        """Raise LaunchError for a launch that would take too much of this machine's time or memory."""
+        lanes = (self.plan.blocks_run if self.plan else self.blocks) * self.threads
         if lanes > limits.MAX_LANES:
             raise LaunchError(
                 f"the launch has {lanes:,} threads, and the simulator runs {limits.MAX_LANES:,} at most; simulate a "
@@ -280,45 +299,49 @@ class Launch:
             )
 
     def _blocks_that_fit(self):
-        """How many blocks' shared and local memory this machine is to hold at a time."""
-        return limits.MAX_CHUNK_BYTES // (self._bytes_a_block() or 1)
+        """Return the number of blocks whose shared and local memory this machine holds at a time."""
+        return limits.MAX_CHUNK_BYTES // (self._bytes_per_block() or 1)
 
-    def _bytes_a_block(self):
-        """What a block's shared and local memory takes here, with all that is known of each element."""
-        bytes_a_block = 0
+    def _bytes_per_block(self):
+        """Return the bytes that a block's shared and local memory takes here, with its shadow."""
+        bytes_per_block = 0
         if self.dynamic_dtypes:
-            bytes_a_block = self.dynamic_bytes * (1 + SHADOW_BYTES // unit_bytes(self.dynamic_dtypes))
+            bytes_per_block = self.dynamic_bytes * (1 + SHADOW_BYTES // unit_bytes(self.dynamic_dtypes))
         for a in self.program.allocations.values():
             if a.space == "shared":
-                bytes_a_block += 0 if a.dynamic else math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES)
+                bytes_per_block += 0 if a.dynamic else math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES)
             else:
-                bytes_a_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
-        return bytes_a_block
+                bytes_per_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
+        return bytes_per_block
 
     def memory(self) -> list[bytes]:
-        """What the arguments' memory holds."""
+        """Return the contents of the arguments' memory."""
         return [region.data.tobytes() for region in self.regions.values()]
 
     def check_assigned(self, w, missing, name, held, line, column):
-        """The lanes of `missing` read a variable to which they assigned nothing, and which holds `held`."""
+        """Note the lanes of `missing`, which read a variable that they have not assigned.
+
+        `held` is the variable's value; None is an error, since nothing stands for an array or a tuple.
+        """
         if missing is not False:
             self.log.unassigned(w, missing, name, line, column)
-            if held is None:  # there is no array, or tuple, that could stand for it
+            if held is None:
                 raise KernelError(f"no thread that reads `{name}` has set it; give it a value on every path", line)
 
     def check_divisor(self, w, mask, divisor, sign, line, column):
-        """Some lanes may divide by an integer or complex zero."""
+        """Note the lanes that divide by an integer or complex zero."""
         if not np.all(divisor):
             missing = w.active(mask) & (divisor == 0)
             if missing.any():
                 self.log.zero_division(w, missing, sign, line, column, divisor.dtype.kind == "c")
 
     def fence(self, w, mask):
-        """`threadfence` by the lanes of `mask`."""
+        """Note a `threadfence` by the lanes of `mask`."""
         if not self.disturbance.leaves_out(FENCES):
             self.clocks.publish(w, mask)
 
     def print(self, w, mask, *values):
+        """Print the values of each lane of `mask`."""
         for lane in np.flatnonzero(w.active(mask)):
             if len(self.printed) >= limits.MAX_PRINTED_LINES or self.printed_characters > limits.MAX_PRINTED_CHARACTERS:
                 return
@@ -327,12 +350,13 @@ class Launch:
             self.printed_characters += len(self.printed[-1])
 
     def record(self, record, inspect):
+        """Set the blocks whose accesses are recorded, and the (block, thread) whose variables are kept."""
         self.recorded = {}
         if not isinstance(record, (tuple, list)):
             raise LaunchError(f"record is a list of blocks, such as ((0, 0, 0),), not {record!r}")
         for block in record:
             index = self._linear(block, self.grid, "recorded block", "grid")
-            self.recorded[index] = tuple((*_plain(block), 0, 0)[:3])
+            self.recorded[index] = tuple((*_as_index(block), 0, 0)[:3])
         self.inspecting = None
         if inspect is not None:
             if not isinstance(inspect, (tuple, list)) or len(inspect) != 2:
@@ -343,18 +367,19 @@ class Launch:
                 self._linear(thread, self.block, "inspected thread", "block"),
             )
 
-    def _linear(self, index, shape, what, within):
+    def _linear(self, index, shape, name, within):
+        """Return the linear number of a block or a thread; raise LaunchError for one that does not exist."""
         if not all(isinstance(i, (int, np.integer)) for i in (index if isinstance(index, (tuple, list)) else [index])):
-            raise LaunchError(f"the {what} is one to three whole numbers, such as 5 or (1, 2), not {index!r}")
-        index = (*_plain(index), 0, 0)[:3]
+            raise LaunchError(f"the {name} is one to three whole numbers, such as 5 or (1, 2), not {index!r}")
+        index = (*_as_index(index), 0, 0)[:3]
         if not all(0 <= i < n for i, n in zip(index, shape)):
-            raise LaunchError(f"the {what} {index} is outside the {within} {shape}; choose one inside")
+            raise LaunchError(f"the {name} {index} is outside the {within} {shape}; choose one inside")
         return index[0] + shape[0] * (index[1] + shape[1] * index[2])
 
     def watch(self, w, mask, line, variables):
-        """Keeps the inspected thread's variables after a statement it ran.
+        """Keep the inspected thread's variables after a statement.
 
-        `variables` has the value of each by its name, and the lanes that assigned to it.
+        `variables` has, by name, each variable's value and the lanes that assigned it.
         """
         if self.inspecting is None or mask is False or self.inspected_values > limits.MAX_INSPECTED_VALUES:
             return
@@ -371,10 +396,10 @@ class Launch:
         self.inspected_values += 1 + len(values)
 
 
-def _multiple(size, of):
-    """The size, rounded up to a multiple."""
-    return -(-size // of) * of
+def _round_up(size, multiple):
+    """Round a size up to a multiple."""
+    return -(-size // multiple) * multiple
 
 
-def _plain(index):
+def _as_index(index):
     return tuple(int(i) for i in index) if isinstance(index, (tuple, list)) else (int(index),)

@@ -1,25 +1,25 @@
-"""What a load or a store of a warp set does to memory."""
+"""Loads and stores of a warp set."""
 
 import numpy as np
 
 from labkit.simulator.checks import early, races
 from labkit.simulator.counters import ACCESSES, ALONE, count_global, count_plain, count_shared
 from labkit.simulator.disturbance import COPIES, SHARED_LOADS
-from labkit.simulator.lanes import both, lane_range
+from labkit.simulator.lanes import intersect, lane_range
 from labkit.simulator.slices import Either, select_parts
 
 
 def flatten(w, site, array, mask, index):
-    """Where each lane's element lies, and the lanes whose index is inside the array.
+    """Return each lane's element (its offset in `data`), and the lanes whose index is inside the array.
 
-    Indices below zero count from the end, as numba's do; one outside stops that lane's access.
+    Negative indices count from the end, as numba's do; one outside stops that lane's access.
     """
     flat, mask = _flatten(w, site, array, mask, index)
     return (None, False) if mask is False else (w.fill(flat), mask)
 
 
 def _flatten(w, site, array, mask, index):
-    """`flatten`, with one number where the element is the same for all lanes."""
+    """Return as `flatten`, with one number where the element is the same for all lanes."""
     if array.varies:
         return _flatten_varying(w, site, array, mask, index)
     terms = [w.instance_base(array.root)] if array.space == "shared" else []
@@ -37,12 +37,12 @@ def _flatten(w, site, array, mask, index):
                 i += size
             fixed += i * stride
             continue
-        term = w.known_term(i, size, stride)
+        term = w.cached_term(i, size, stride)
         if term is None:
-            given, i = i, i.astype(np.int64, copy=False)
+            given_index, i = i, i.astype(np.int64, copy=False)
             if i.min() >= 0 and i.max() < size:
                 term = i if stride == 1 else i * stride
-                w.keep_term(given, size, stride, term)
+                w.cache_term(given_index, size, stride, term)
             else:
                 active = w.active(mask)
                 below = (i < 0) & (i >= -size)
@@ -55,13 +55,14 @@ def _flatten(w, site, array, mask, index):
                 term = np.where(wrong, 0, i) * stride
         terms.append(term)
     if outside is not False:
-        mask = _inside(w, site, array, mask, index, outside)
+        mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
     return _sum(terms, fixed), mask
 
 
 def _sum(terms, fixed):
+    """Return the sum of the terms of an offset."""
     if not terms:
         return fixed
     if len(terms) == 1:
@@ -75,7 +76,7 @@ def _sum(terms, fixed):
 
 
 def _flatten_varying(w, site, array, mask, index):
-    """`flatten` for a view whose form differs from lane to lane."""
+    """Return as `flatten`, for a view whose form differs from lane to lane."""
     active = w.active(mask)
     flat = w.fill(array.offset)
     outside = np.zeros(w.lanes, np.bool_)
@@ -90,7 +91,7 @@ def _flatten_varying(w, site, array, mask, index):
         outside |= wrong & active
         flat = flat + np.where(wrong, 0, i) * stride
     if outside.any():
-        mask = _inside(w, site, array, mask, index, outside)
+        mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
     flat = np.where(w.active(mask), flat, 0)  # lanes that take no part may have an empty view
@@ -99,31 +100,31 @@ def _flatten_varying(w, site, array, mask, index):
     return flat, mask
 
 
-def _inside(w, site, array, mask, index, outside):
-    """Notes the lanes that are outside of the array; the others go on."""
+def _keep_inside(w, site, array, mask, index, outside):
+    """Note the lanes outside the array; return the others."""
     active = w.active(mask)
     w.chunk.launch.log.outside(w, site, array, outside & active, index)
     inside = active & ~outside
     return inside if inside.any() else False
 
 
-def of_each(w, array, mask, access):
-    """Does an access for each array of a choice, in its own lanes; blends what they give."""
+def access_each(w, array, mask, access):
+    """Make an access to each array of a choice, in its own lanes; blend the results."""
     result = None
     for part, lanes in array.parts:
-        own = mask if lanes is None else both(mask, lanes)
-        if own is not False:
-            result = select_parts(own, access(part, own), result)
+        part_mask = mask if lanes is None else intersect(mask, lanes)
+        if part_mask is not False:
+            result = select_parts(part_mask, access(part, part_mask), result)
     return result
 
 
 def load(w, site, array, mask, *index):
-    """The elements that the lanes of `mask` read; 0 where the index is outside.
+    """Return the elements that the lanes of `mask` read; 0 where the index is outside.
 
     `site` is a number, or for a choice of arrays a number by the array's name.
     """
     if isinstance(array, Either):
-        return of_each(w, array, mask, lambda a, own: load(w, site, a, own, *index))
+        return access_each(w, array, mask, lambda a, part_mask: load(w, site, a, part_mask, *index))
     if isinstance(site, dict):
         site = site[array.name]
     if array.space == "local":
@@ -138,7 +139,7 @@ def load(w, site, array, mask, *index):
 
 
 def read(w, site, array, mask, flat):
-    """The elements at `flat`; reads that race, or find nothing written, are noted."""
+    """Return the elements at `flat`; note races and reads of unwritten elements."""
     launch = w.chunk.launch
     if site in launch.program.guesses:
         watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
@@ -151,29 +152,32 @@ def read(w, site, array, mask, flat):
 
 
 def watch_read(w, site, array, mask, flat):
-    """Notes what is wrong with a read."""
-    lanes = _arrived(w, site, array, flat, w.active(mask))
-    _tell(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
+    """Note the errors of a read."""
+    lanes = _drop_early(w, site, array, flat, w.active(mask))
+    _report(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
 
 
 def watch_atomic(w, site, array, flat, lanes, is_guess=False):
-    """Notes what is wrong with an atomic, or with a read whose value a compare-and-swap then checks."""
+    """Note the errors of an atomic, or of a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
-        lanes = _arrived(w, site, array, flat, lanes, is_atomic=not is_guess)
-        order, race = races.order_of(w, site), w.chunk.launch.noted_race
+        lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
+        order, race = races.current_order(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
-        told = [races.watch_atomics(places, lanes, is_guess, order, site, cells, race) for cells, places in parts]
-        _tell(w, site, array, flat, *races.most(told))
+        results = [races.watch_atomics(rows, lanes, is_guess, order, site, cells, race) for cells, rows in parts]
+        _report(w, site, array, flat, *races.combine_units(results))
 
 
-def _arrived(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
-    """The lanes whose element no asynchronous operation is still at work on; the others are noted."""
+def _drop_early(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
+    """Note the lanes whose element an asynchronous operation still works on; return the others."""
     in_flight = array.in_flight
-    early = None if in_flight is None else in_flight.too_early(w, site, array, flat, lanes, unchanged, is_atomic)
+    early = (
+        None if in_flight is None else in_flight.find_early_accesses(w, site, array, flat, lanes, unchanged, is_atomic)
+    )
     return lanes if early is None else lanes & ~early
 
 
-def _tell(w, site, array, flat, found, unwritten, first):
+def _report(w, site, array, flat, found, unwritten, first):
+    """Note races, and reads of elements that nothing has written."""
     log = w.chunk.launch.log
     if found:
         log.race(w, site, array, found)
@@ -182,9 +186,9 @@ def _tell(w, site, array, flat, found, unwritten, first):
 
 
 def store(w, site, array, mask, value, *index):
-    """Writes the lanes' values; of two lanes that write one element the later wins."""
+    """Write the lanes' values; of two lanes that write one element the later wins."""
     if isinstance(array, Either):
-        of_each(w, array, mask, lambda a, own: store(w, site, a, own, value, *index))
+        access_each(w, array, mask, lambda a, part_mask: store(w, site, a, part_mask, value, *index))
         return
     if isinstance(site, dict):
         site = site[array.name]
@@ -199,16 +203,16 @@ def store(w, site, array, mask, value, *index):
 
 
 def write(w, site, array, mask, flat, value):
-    """Puts the values at `flat`; writes that race are noted."""
+    """Put the values at `flat`; note races."""
     launch = w.chunk.launch
     before = array.data.take(flat)
     if mask is None:
         array.data[flat] = value
     else:
         array.data[flat[mask]] = value[mask]
-    unchanged = same(before, value)
+    unchanged = equal_with_nan(before, value)
     if array.shadow is not None:
-        watch_write(w, site, array, mask, flat, unchanged, same(array.data.take(flat), value))
+        watch_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
     if not unchanged.all():
@@ -216,39 +220,39 @@ def write(w, site, array, mask, flat, value):
 
 
 def watch_write(w, site, array, mask, flat, unchanged, landed):
-    """Notes what is wrong with a write; `unchanged` and `landed` are as in `races.watch_stores`."""
+    """Note the errors of a write; `unchanged` and `landed` are as in `races.watch_stores`."""
     launch = w.chunk.launch
-    lanes = _arrived(w, site, array, flat, w.active(mask), unchanged)
+    lanes = _drop_early(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
-    order, race, found = races.order_of(w, site), launch.noted_race, 0
-    for cells, places in array.shadow.cells(flat):
-        here = races.watch_stores(places, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
-        found = max(found, here)
+    order, race, found = races.current_order(w, site), launch.noted_race, 0
+    for cells, rows in array.shadow.cells(flat):
+        count = races.watch_stores(rows, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
+        found = max(found, count)
     if found:
         launch.log.race(w, site, array, found)
 
 
 def deliver(w, site, array, mask, flat, value):
-    """Puts values at `flat` whose writing began earlier and was watched then."""
+    """Put values at `flat` whose write began earlier, and was checked then."""
     array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
-    order = races.order_of(w, site)
-    for cells, places in array.shadow.cells(flat):
-        races.note_arrivals(places, mask, order, site, cells)
+    order = races.current_order(w, site)
+    for cells, rows in array.shadow.cells(flat):
+        races.note_arrivals(rows, mask, order, site, cells)
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
     w.chunk.launch.version += 1
 
 
-def same(before, value):
-    """Where the values are the same; a NaN is like any other."""
-    same = before == value
+def equal_with_nan(before, value):
+    """Return where the values are equal; NaN equals NaN."""
+    equal = before == value
     if value.dtype.kind in "fc":
-        same |= np.isnan(before) & np.isnan(value)
-    return same
+        equal |= np.isnan(before) & np.isnan(value)
+    return equal
 
 
 def count_accesses(w, site, array, flat, mask, is_load, elements=1):
-    """Adds an access of `elements` neighbours a lane, which lie from `flat` on, to the site's totals."""
+    """Count an access of `elements` adjacent elements per lane, from `flat` on, at its site."""
     launch = w.chunk.launch
     totals = launch.counts[site]
     lanes = w.active(mask)
@@ -264,7 +268,7 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
             totals[:, ALONE] += totals[:, ACCESSES] - before
         return
     if launch.early:
-        early.check(w, site, array, lanes, flat)
+        early.check_accesses(w, site, array, lanes, flat)
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1
     rows = count_global(
@@ -278,15 +282,15 @@ def _load_local(w, site, array, mask, index):
     flat, mask = _flatten(w, site, array, mask, index)
     if mask is False:
         return array.dtype.type(0)
-    place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
+    offset = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
     for state in array.states.values():
-        state.note_access(w, site, array, place, mask)
+        state.note_access(w, site, array, offset, mask)
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
-    missing = ~array.written[place] & w.active(mask)
+    missing = ~array.written[offset] & w.active(mask)
     if missing.any():
         lane = int(np.argmax(missing))
         w.chunk.launch.log.uninitialised(w, site, array, w.fill(flat)[lane], lane, int(missing.sum()))
-    return array.data[place].copy()
+    return array.data[offset].copy()
 
 
 def _store_local(w, site, array, mask, value, index):
@@ -295,9 +299,9 @@ def _store_local(w, site, array, mask, value, index):
         return
     count_plain(w.active(mask), w.warps, w.chunk.launch.counts[site])
     if array.states:
-        place = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
+        offset = (flat, np.arange(w.lanes)) if isinstance(flat, np.ndarray) else flat
         for state in array.states.values():
-            state.note_access(w, site, array, place, mask)
+            state.note_access(w, site, array, offset, mask)
     if isinstance(flat, np.ndarray):
         lanes = np.arange(w.lanes) if mask is None else np.flatnonzero(mask)
         rows = flat[lanes]
@@ -309,16 +313,16 @@ def _store_local(w, site, array, mask, value, index):
 
 
 def elements(w, line, array, mask):
-    """(index, the lanes of `mask` whose array has it) for each element, in C order."""
-    for number, left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
+    """Yield (index, the lanes of `mask` whose array has it) for each element, in C order."""
+    for number, lanes_left in lane_range(mask, np.int64(0), array.size_value, np.int64(1)):
         w.tick(line, 2)
-        own = mask if left is None else both(mask, left)
-        if own is not False:
-            yield unravelled(array, number), own
+        own_lanes = mask if lanes_left is None else intersect(mask, lanes_left)
+        if own_lanes is not False:
+            yield unravel(array, number), own_lanes
 
 
-def unravelled(array, number):
-    """The index of an array's `number`-th element, in C order."""
+def unravel(array, number):
+    """Return the index of an array's `number`-th element, in C order."""
     index = []
     for n in reversed(array.shape_values):
         n = np.maximum(n, 1)  # the lanes whose array is empty take no part

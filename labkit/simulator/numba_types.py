@@ -13,7 +13,7 @@ from numba.np import numpy_support
 
 
 class Bfloat16(types.Number):
-    """bfloat16 as numba-cuda has it: it widens to float32 and float64 by itself, and narrows only when asked to.
+    """numba-cuda's bfloat16: it widens to float32 and float64 implicitly, and narrows only explicitly.
 
     Lanes hold its values as float32; arrays hold its 16 bits.
     """
@@ -42,33 +42,30 @@ bfloat16 = Bfloat16()
 COMPARISONS = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 ARITHMETIC = {operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos}
 # numba-cuda computes in a 16-bit float where all operands are one, or become one without loss.
-NARROW = {
-    types.float16: {types.float16, types.boolean, types.int8},
-    bfloat16: {bfloat16, types.int8, types.uint8},
-}
+NARROW = {types.float16: {types.float16, types.boolean, types.int8}, bfloat16: {bfloat16, types.int8, types.uint8}}
 
 
-# What numba raises where it has no type for a call; a wrong number of arguments escapes as a plain error.
+# Errors of numba where it has no type for a call; a wrong number of arguments raises a plain error.
 UNTYPED = (numba_errors.NumbaError, NotImplementedError, TypeError, ValueError)
 
 
 @lru_cache(maxsize=1)
 def _typing_context():
-    """What numba's compiler types calls with, and all who compile change: whoever asks it holds numba's lock."""
+    """Return the context that numba's compiler types calls with; hold numba's lock, since compilers change it."""
     context = cpu_target.typing_context
     context.refresh()
     return context
 
 
-def named(name: str):
-    """The numba type of a name such as `float32`."""
+def type_named(name: str):
+    """Return the numba type of a name such as `float32`."""
     return bfloat16 if name == "bfloat16" else getattr(types, name)
 
 
 @cache
 @global_compiler_lock
 def resolve(function, argument_types):
-    """(result type, argument types after conversion) of a call by numba's rules, or None if it has none."""
+    """Return (result type, argument types after conversion) of a call by numba's rules, or None if it has none."""
     if not argument_types:  # numba stumbles over `complex()` itself
         return None
     for kind, joined in NARROW.items():
@@ -83,21 +80,21 @@ def resolve(function, argument_types):
         signature = _typing_context().resolve_function_type(function, argument_types, {})
     except UNTYPED:
         return None
-    return _plain(signature)
+    return _without_literals(signature)
 
 
 @cache
 @global_compiler_lock
-def overload(name, cases, argument_types):
-    """As `resolve`, for a function with these signatures: numba's choice among them."""
+def resolve_overload(name, cases, argument_types):
+    """Return as `resolve`, for a function with these signatures: numba's choice among them."""
     try:
         signature = _typing_context().resolve_overload(name, cases, argument_types, {})
     except UNTYPED:
         return None
-    return _plain(signature)
+    return _without_literals(signature)
 
 
-def _plain(signature):
+def _without_literals(signature):
     if signature is None:
         return None
     return types.unliteral(signature.return_type), tuple(types.unliteral(a) for a in signature.args)
@@ -105,8 +102,8 @@ def _plain(signature):
 
 @cache
 @global_compiler_lock
-def chosen(signatures, argument_types):
-    """The argument types of the signature that numba's overload resolution picks, or None."""
+def choose_overload(signatures, argument_types):
+    """Return the argument types of the signature that numba's overload resolution picks, or None."""
     signature = _typing_context().resolve_overload(None, signatures, argument_types, {})
     return None if signature is None else signature.args
 
@@ -114,7 +111,7 @@ def chosen(signatures, argument_types):
 @cache
 @global_compiler_lock
 def unify(*scalar_types):
-    """The type that a variable gets which is assigned values of these types, or None."""
+    """Return the type of a variable that is assigned values of these types, or None."""
     if len(set(scalar_types)) == 1:
         return types.unliteral(scalar_types[0])
     if bfloat16 in scalar_types:
@@ -124,23 +121,23 @@ def unify(*scalar_types):
 
 @cache
 def dtype_of(scalar_type) -> np.dtype:
-    """NumPy's dtype for the lanes' values of a scalar numba type."""
+    """Return NumPy's dtype for the lanes' values of a scalar numba type."""
     return np.dtype(np.float32) if scalar_type == bfloat16 else numpy_support.as_dtype(scalar_type)
 
 
 @cache
 def stored_dtype(scalar_type) -> np.dtype:
-    """NumPy's dtype for the elements of an array of a scalar numba type."""
+    """Return NumPy's dtype for the elements of an array of a scalar numba type."""
     return np.dtype(np.uint16) if scalar_type == bfloat16 else numpy_support.as_dtype(scalar_type)
 
 
 def as_type(value, scalar_type) -> np.generic:
-    """A number fixed when the kernel is compiled, in a numba type; it wraps around as it does in LLVM."""
+    """Convert a number fixed at compile time to a numba type; it wraps around as in LLVM."""
     with np.errstate(all="ignore"):
         return np.asarray(value).astype(dtype_of(scalar_type))[()]
 
 
 @cache
 def type_of(dtype: np.dtype):
-    """numba's type for a NumPy dtype; raises NumbaNotImplementedError for those it has none for."""
+    """Return numba's type for a NumPy dtype; raise NumbaNotImplementedError if there is none."""
     return numpy_support.from_dtype(dtype)

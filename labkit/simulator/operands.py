@@ -1,4 +1,4 @@
-"""What instructions have in common: their arguments when a kernel is translated, and where they reach when it runs."""
+"""Helpers of instructions: their arguments at translation, and the elements they access when a kernel runs."""
 
 import ast
 from contextlib import suppress
@@ -9,14 +9,14 @@ from numba import types
 from labkit.simulator import memory
 from labkit.simulator.counters import count_plain
 from labkit.simulator.errors import LaunchError, NotFixed
-from labkit.simulator.lanes import both
+from labkit.simulator.lanes import intersect
 from labkit.simulator.values import MISSING, describe
 
 # --- when a kernel is translated ---
 
 
 def check_count(translator, node, count):
-    """Refuses a call with another number of arguments, or with names for them."""
+    """Refuse a call with another number of arguments, or with keywords."""
     written = translator.written(node.func)
     if len(node.args) != count or node.keywords:
         arguments = f"{count} argument{'s' * (count != 1)} by position" if count else "no arguments"
@@ -24,9 +24,9 @@ def check_count(translator, node, count):
 
 
 def element(translator, node, array, index, spaces):
-    """The subscript that two arguments of a call stand for, its array, and the code of its indices.
+    """Return the subscript that two arguments of a call stand for, its array, and the code of its indices.
 
-    `array` and `index` are the arguments' nodes; the array lies in one of `spaces`.
+    `array` and `index` are the arguments' nodes; the array is in one of `spaces`.
     """
     subscript = ast.copy_location(ast.Subscript(array, index, ast.Load()), node)
     ast.fix_missing_locations(subscript)
@@ -38,7 +38,7 @@ def element(translator, node, array, index, spaces):
 
 
 def fixed_number(translator, node, argument, what) -> int:
-    """A whole number that numba knows when it compiles the kernel: a plain one, or a name for one."""
+    """Return a whole number that numba knows when it compiles the kernel: a plain one, or a name for one."""
     with suppress(NotFixed):
         number = translator.size(argument)
         if type(number) is int:
@@ -51,7 +51,7 @@ def fixed_number(translator, node, argument, what) -> int:
 
 
 def whole_number(translator, argument, what):
-    """The value of an argument that is a whole number in each lane."""
+    """Return the value of an argument that is a whole number in each lane."""
     value = translator.scalar(argument, what)
     if not isinstance(value.type, types.Integer):
         translator.fail(argument, f"{what} is a whole number, and this is {describe(value.type)}")
@@ -59,13 +59,13 @@ def whole_number(translator, argument, what):
 
 
 def site_numbers(translator, site: str) -> list[int]:
-    """The numbers that the code of a site stands for: one for each array that the access may be about."""
-    kept = translator.program.namespace.get(site)
-    return [*kept.values()] if kept else [int(site)]
+    """Return the numbers that a site's code stands for: one per array that the access may be about."""
+    numbers = translator.program.namespace.get(site)
+    return [*numbers.values()] if numbers else [int(site)]
 
 
 def waiting_line(translator, node) -> int:
-    """The line of a call that waits for other warps, about to be written."""
+    """Return the line of a call that waits for other warps, and flush the FLOP counts before it."""
     translator.flush_flops()
     return translator.wait_line(node)
 
@@ -73,23 +73,27 @@ def waiting_line(translator, node) -> int:
 # --- when it runs ---
 
 
-def from_the_start(w, site, array, mask, index):
-    """The lanes that have no index below zero, which this kind of instruction does not count from the end."""
+def nonnegative_lanes(w, site, array, mask, index):
+    """Note the lanes with a negative index, which the instruction does not count from the end; return the others."""
     for axis, i in enumerate(index):
         below = w.active(mask) & (i < 0)
         if below.any():
             w.chunk.launch.log.below(w, site, array, below, index, axis)
-            mask = both(mask, ~below)
+            mask = intersect(mask, ~below)
             if mask is False:
                 return False
     return mask
 
 
-def first_elements(w, site, array, mask, width_bytes, index, used=None, alignment=None):
-    """Where each lane's piece of `width_bytes` begins, and the lanes whose piece is inside the array and aligned.
+def locate_vectors(w, site, array, mask, width_bytes, index, used=None, alignment=None):
+    """Return where each lane's vector of `width_bytes` begins, and the lanes whose vector is inside and aligned.
 
-    `used` are the elements of it that each lane reaches, all of them when left out; a lane that reaches none may name
-    any place. A piece begins at a multiple of `alignment` bytes, of its own size if that is left out.
+    Parameters
+    ----------
+    used
+        Elements that each lane accesses, all by default; a lane with 0 may name any position.
+    alignment
+        A vector begins at a multiple of this many bytes; its own size by default.
     """
     strided = (array.strides[-1] != 1) & (array.size_value > 0)
     if not array.root.is_in_c_order or np.any(strided):  # to numba's types a row of a strided matrix is strided
@@ -115,10 +119,10 @@ def first_elements(w, site, array, mask, width_bytes, index, used=None, alignmen
     return np.where(wrong, 0, flat), right if right.any() else False
 
 
-def local_elements(w, site, array, mask, count, index, is_read=True):
-    """Where `count` neighbouring elements of a thread's own array begin, and the lanes whose elements it has.
+def locate_local_elements(w, site, array, mask, count, index, is_read=True):
+    """Return where `count` adjacent elements of a thread's own array begin, and the lanes that have them all.
 
-    They are written, and read in the lanes that `is_read` says: an element that holds nothing yet is noted there.
+    The elements are written. Where `is_read`, they are read too, and an unwritten one is noted.
     """
     log, active = w.chunk.launch.log, w.active
     flat, mask = memory.flatten(w, site, array, mask, index)
@@ -128,12 +132,12 @@ def local_elements(w, site, array, mask, count, index, is_read=True):
     outside = last >= array.shape[-1]
     if (outside & active(mask)).any():
         log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
-        flat, mask = np.where(outside, 0, flat), both(mask, ~outside)
+        flat, mask = np.where(outside, 0, flat), intersect(mask, ~outside)
         if mask is False:
             return flat, mask
     count_plain(active(mask), w.warps, w.chunk.launch.counts[site])
-    places = flat + np.arange(count)[:, None]
-    empty = ~array.written[places, np.arange(w.lanes)] & active(mask) & is_read
+    offsets = flat + np.arange(count)[:, None]
+    empty = ~array.written[offsets, np.arange(w.lanes)] & active(mask) & is_read
     if empty.any():
         element, lane = np.argwhere(empty)[0]
         log.uninitialised(w, site, array, flat[lane] + element, lane, int(empty.sum()))

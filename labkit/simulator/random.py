@@ -1,6 +1,6 @@
-"""`cuda.random` where there is no GPU: numba's generator, with its states in host memory.
+"""`cuda.random` without a GPU: numba's generator, with its states in host memory.
 
-The functions for kernels are numba's own, whose source the simulator reads; xoroshiro128+ is by Blackman and Vigna,
+The functions for kernels are numba's own, whose source the simulator reads. xoroshiro128+ is by Blackman and Vigna,
 "Scrambled Linear Pseudorandom Number Generators" (2018).
 """
 
@@ -30,14 +30,14 @@ __all__ = [
 
 
 def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, stream=0) -> DeviceArray:
-    """States of `n` generators, each 2**64 numbers further on than the one before."""
+    """Make the states of `n` generators, each 2**64 numbers after the previous one."""
     states = device_array(n, dtype=xoroshiro128p_dtype)
     init_xoroshiro128p_states(states, seed, subsequence_start)
     return states
 
 
 def init_xoroshiro128p_states(states: DeviceArray, seed: int, subsequence_start: int = 0, stream=0) -> None:
-    """Sets the states of generators, the first `subsequence_start` times 2**64 numbers on."""
-    made = np.empty(states.shape, xoroshiro128p_dtype)
-    init_xoroshiro128p_states_cpu(made, seed, subsequence_start)
-    states.copy_to_device(made)
+    """Set the states of generators, the first one `subsequence_start` times 2**64 numbers on."""
+    new_states = np.empty(states.shape, xoroshiro128p_dtype)
+    init_xoroshiro128p_states_cpu(new_states, seed, subsequence_start)
+    states.copy_to_device(new_states)

@@ -1,4 +1,4 @@
-"""Fields of structured arrays: arrays of their own, whose elements lie a record apart."""
+"""Fields of structured arrays, as arrays whose elements are a record apart."""
 
 import math
 
@@ -12,8 +12,8 @@ from labkit.simulator.slices import Either, View
 class Field(Array):
     """One field of all the records of an array, in the same memory.
 
-    A field that is a record itself is never read whole, only its own fields are; `itemsize` is then the bytes by which
-    its places in memory are counted.
+    A field that is a record itself is never read whole, only its own fields are; `itemsize` is then the unit of its
+    offsets.
     """
 
     def __init__(self, array, name):
@@ -31,7 +31,7 @@ class Field(Array):
         inner = tuple(int(s) // unit for s in np.empty(nested, base).strides)
         self.values_per_record = int(np.prod(nested))
         self.records = array.shape
-        if array.space == "local":  # its records are never seen whole, so each field may lie apart
+        if array.space == "local":  # its records are never read whole, so each field may have its own memory
             step, first = self.values_per_record, 0
             data = np.zeros((len(array.data) * step, array.data.shape[1]), base)
         else:
@@ -40,35 +40,35 @@ class Field(Array):
         self.step = step
         super().__init__(
             array.name, array.space, data, array.shape + nested, tuple(s * step for s in array.strides) + inner,
-            array.offset * step + first, array.address, array.elements * step, array.line,
+            offset=array.offset * step + first, address=array.address, elements=array.elements * step, line=array.line,
         )  # fmt: skip
         self.dtype = base
         if array.shadow is not None:
-            self.shadow = array.shadow.another(data.size)
+            self.shadow = array.shadow.for_elements(data.size)
         if array.written is not None:
             self.written = np.zeros(data.shape, np.bool_)
 
-    def c_order(self, place):
-        return super().c_order(place) // self.values_per_record
+    def c_order(self, flat):
+        return super().c_order(flat) // self.values_per_record
 
-    def position(self, flat):
-        return tuple(int(i) for i in np.unravel_index(flat, self.records))
+    def position(self, number):
+        return tuple(int(i) for i in np.unravel_index(number, self.records))
 
 
 def field(array, name):
-    """The field `name` of an array's records; what writes to it writes to them."""
+    """Return the field `name` of an array's records; a write to it writes to them."""
     if isinstance(array, Either):
         return array.each(lambda a: field(a, name))
     root = array.root
     if name not in root.fields:
         root.fields[name] = Field(root, name)
-    whole = root.fields[name]
+    root_field = root.fields[name]
     if array is root:
-        return whole
+        return root_field
     nested = len(root.shape)
     return View(
-        whole,
-        (*array.shape, *whole.shape[nested:]),
-        (*(s * whole.step for s in array.strides), *whole.strides[nested:]),
-        whole.offset + (array.offset - root.offset) * whole.step,
+        root_field,
+        (*array.shape, *root_field.shape[nested:]),
+        (*(s * root_field.step for s in array.strides), *root_field.strides[nested:]),
+        root_field.offset + (array.offset - root.offset) * root_field.step,
     )

@@ -1,4 +1,4 @@
-"""What a launch did, as a `Trace`."""
+"""The `Trace` of a launch that has run."""
 
 from dataclasses import asdict, replace
 
@@ -13,22 +13,30 @@ from labkit.simulator.tensor_maps import BoxedArray
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
-def trace(launch, given, passed) -> Trace:
-    """The trace of a launch that has run; `given` are its arguments as the kernel took them, `passed` as they came."""
+def make_trace(launch, given, passed) -> Trace:
+    """Return the trace of a launch.
+
+    Parameters
+    ----------
+    given
+        The arguments as the kernel took them.
+    passed
+        The arguments as the caller passed them.
+    """
     if launch.plan:
-        totals, counters = _estimated(launch)
-        counted = _site_counters(launch, totals)
+        totals, counters = _estimate(launch)
+        site_counters = _site_counters(launch, totals)
     else:
-        counted = _site_counters(launch, launch.totals)
-        counters = _counters(launch, counted)
-    found = [*launch.log.finished(), *launch.program.advice.values()]
+        site_counters = _site_counters(launch, launch.totals)
+        counters = _counters(launch, site_counters)
+    findings = [*launch.log.finished(), *launch.program.advice.values()]
     if launch.plan:
-        found.append(advice.sampled(launch, counters))
-    elif not any(f.kind == "deadlock" for f in found):
-        found += advice.unwritten(launch)
-    found += [*advice.slow_accesses(launch, counted), *advice.idle_lanes(launch), *advice.tail(launch)]
-    found += advice.changed_globals(launch)
-    found.sort(key=_importance)
+        findings.append(advice.sample_advice(launch, counters))
+    elif not any(f.kind == "deadlock" for f in findings):
+        findings += advice.unwritten_outputs(launch)
+    findings += [*advice.slow_accesses(launch, site_counters), *advice.idle_lanes(launch), *advice.partial_wave(launch)]
+    findings += advice.changed_globals(launch)
+    findings.sort(key=_sort_key)
     return Trace(
         kernel=launch.function.__name__,
         source=launch.source.text,
@@ -40,9 +48,9 @@ def trace(launch, given, passed) -> Trace:
         shared_bytes=launch.shared_bytes,
         outputs=() if launch.plan else _outputs(launch, given, passed),
         arrays=_array_infos(launch),
-        sites=tuple(counted),
+        sites=tuple(site_counters),
         counters=counters,
-        findings=tuple(found),
+        findings=tuple(findings),
         samples=_samples(launch),
         events=tuple(launch.events.kept),
         steps=tuple(launch.inspected),
@@ -51,19 +59,19 @@ def trace(launch, given, passed) -> Trace:
     )
 
 
-def _importance(finding):
-    """Errors first, by line; a copy that only meets one of its own line, from an earlier round, after all others."""
+def _sort_key(finding):
+    """Return the order of a finding: errors first, by line; in-flight copies of one line in two iterations last."""
     again = finding.kind == "in-flight" and finding.other_line == finding.line
     return finding.severity != "error", again, finding.line, finding.column
 
 
 def _outputs(launch, given, passed):
-    """The arguments after the run, of the dtypes that they were passed with."""
+    """Return the arguments after the run, of the dtypes that they were passed with."""
     outputs = []
-    for out, was in zip(launch.outputs(given), passed, strict=True):
-        was = was.array if isinstance(was, BoxedArray) else was
-        out = out.view(was.dtype) if isinstance(out, np.ndarray) else out
-        outputs.append(out[()] if isinstance(was, np.void) else out)
+    for out, before in zip(launch.outputs(given), passed, strict=True):
+        before = before.array if isinstance(before, BoxedArray) else before
+        out = out.view(before.dtype) if isinstance(out, np.ndarray) else out
+        outputs.append(out[()] if isinstance(before, np.void) else out)
     return tuple(outputs)
 
 
@@ -115,7 +123,7 @@ def _counters(launch, counted) -> Counters:
 
 
 def _sm_counters(counted, flops, barriers) -> Counters:
-    """What is counted inside the SMs."""
+    """Return the counters of events inside the SMs."""
 
     def total(space, kind, name):
         return sum(getattr(c, name) for c in counted if c.site.space == space and c.site.kind == kind)
@@ -144,30 +152,32 @@ def _sm_counters(counted, flops, barriers) -> Counters:
 
 
 def _sample_counters(counted, flops, barriers) -> Counters:
-    """As far as a sample tells: what reaches L2, but not what L2 makes of it."""
+    """Return the counters that a sample determines: the requests to L2, but not their results."""
     l2_sectors = sum(c.sectors - c.l1_hits for c in counted)
     unknown = dict.fromkeys(("l2_hits", "dram_read_bytes", "dram_write_bytes", "l2_dirty_bytes"))
     return replace(_sm_counters(counted, flops, barriers), l2_sectors=l2_sectors, **unknown)
 
 
-def _estimated(launch) -> tuple[np.ndarray, Counters]:
-    """The whole grid's counts, a row a site, and its counters, as the blocks of a sample tell them."""
+def _estimate(launch) -> tuple[np.ndarray, Counters]:
+    """Return the whole grid's counts, a row per site, and its counters, estimated from the blocks of a sample."""
     blocks, estimate = launch.sampled_counts, launch.plan.estimate
     dtypes = sorted({dtype for b in blocks for dtype in b.flops})
     totals, _ = estimate({b.block: b.sites for b in blocks})
     totals = np.rint(totals).astype(np.int64)
     others, _ = estimate({b.block: np.array([b.barriers, *(b.flops.get(d, 0) for d in dtypes)]) for b in blocks})
     barriers, *flops = np.rint(others).astype(np.int64).tolist()
-    whole = _sample_counters(_site_counters(launch, totals), dict(zip(dtypes, flops)), barriers)
+    grid_counters = _sample_counters(_site_counters(launch, totals), dict(zip(dtypes, flops)), barriers)
 
-    names = [name for name, value in asdict(whole).items() if isinstance(value, int)]
-    of_block = {}
+    names = [name for name, value in asdict(grid_counters).items() if isinstance(value, int)]
+    values = {}
     for b in blocks:
         counters = _sample_counters(_site_counters(launch, b.sites), b.flops, b.barriers)
-        of_block[b.block] = np.array([getattr(counters, name) for name in names])
-    sums, errors = estimate(of_block)
+        values[b.block] = np.array([getattr(counters, name) for name in names])
+    sums, errors = estimate(values)
     relative = np.divide(errors, sums, out=np.zeros_like(errors), where=sums != 0)
-    return totals, replace(whole, sample=Sample(len(blocks), launch.blocks, dict(zip(names, relative.tolist()))))
+    return totals, replace(
+        grid_counters, sample=Sample(len(blocks), launch.blocks, dict(zip(names, relative.tolist())))
+    )
 
 
 def _samples(launch) -> Samples:
@@ -175,15 +185,15 @@ def _samples(launch) -> Samples:
     warps = launch.warps_per_block
     every = np.arange(warps)
     parts = []
-    for block, site, threads, places in launch.sampled:
+    for block, site, threads, indices in launch.sampled:
         if site < 0:  # a barrier, whose line stands in place of the threads
             parts.append((numbers[block], site, every, threads, np.full((warps, WARP_LANES), -1)))
             continue
         if len(threads) == warps * WARP_LANES:
-            parts.append((numbers[block], site, every, launch.sites[site].line, places.reshape(warps, WARP_LANES)))
+            parts.append((numbers[block], site, every, launch.sites[site].line, indices.reshape(warps, WARP_LANES)))
             continue
         index = np.full(warps * WARP_LANES, -1, np.int64)
-        index[threads] = places
+        index[threads] = indices
         index = index.reshape(warps, WARP_LANES)
         present = np.unique(threads // WARP_LANES)
         parts.append((numbers[block], site, present, launch.sites[site].line, index[present]))

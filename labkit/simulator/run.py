@@ -15,24 +15,23 @@ from labkit.machine.gpus import UnknownDevice
 from labkit.machine.gpus import gpu as named_gpu
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import (
-    article,
     check_limits,
     check_writable,
-    cluster_of,
-    dimensions,
+    cluster_size,
+    flatten_arguments,
     is_early,
-    leaves,
+    parse_dimensions,
     register_limit,
     typed_arguments,
+    with_article,
 )
 from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.host import DeviceArray, allocation_of, blank_in
+from labkit.simulator.host import DeviceArray, allocation_address, blank_mask
 from labkit.simulator.launch import Launch
-from labkit.simulator.reading.source import argument_names, read_source, unwrap
+from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
-from labkit.simulator.signatures import declared
-from labkit.simulator.translator.declared import kinds_of
+from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.program import Program
 from labkit.trace import Trace
 
@@ -53,12 +52,12 @@ def simulate(
     sample: int | None = None,
     seed: int = 0,
 ) -> Trace:
-    """Runs one launch in the lockstep simulator and returns what it did.
+    """Run one launch in the lockstep simulator and return its trace.
 
     Parameters
     ----------
     kernel
-        What `cuda.jit` returned, or the Python function itself.
+        The result of `cuda.jit`, or the Python function itself.
     grid, block
         Blocks in the grid and threads in a block: a number, or one to three of them (x, y, z).
     *args
@@ -72,11 +71,11 @@ def simulate(
     inspect
         (block, thread): keep this thread's variables after every statement in `Trace.steps`.
     sample
-        For a grid too large to run whole: how many of its blocks to run at least. Counters are then estimated from
-        these, with their errors in `Counters.sample`; L2 and DRAM, which all blocks share, stay unknown (None), outputs
-        are left out, and findings are those of the blocks that ran. A smaller grid runs whole.
+        Least number of blocks to run, for a grid too large to run whole. Counters are then estimated from these, with
+        their errors in `Counters.sample`. L2 and DRAM, which all blocks share, stay unknown (None), outputs are left
+        out, and findings are those of the blocks that ran. A smaller grid runs whole.
     seed
-        Chooses the blocks of a sample.
+        Seed of the choice of the sample's blocks.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def simulate(
         For a grid, a block, shared memory or arguments that a GPU would refuse too; for a sample of blocks that
         depend on one another.
     KernelError
-        For code that the kernel language does not hold; it names the line.
+        For code outside the kernel language; it names the line.
     """
     prepared = prepare(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
 
@@ -104,7 +103,7 @@ def simulate(
 def simulate_disturbed(
     kernel: Callable, grid: Dimensions, block: Dimensions, *args: Any, disturbance: Disturbance, shared_bytes: int = 0
 ) -> Trace:
-    """`simulate`, where what the disturbance names goes otherwise."""
+    """Run as `simulate`, with a disturbance."""
 
     def disturb(launch):
         launch.record((), None)
@@ -114,11 +113,11 @@ def simulate_disturbed(
 
 
 def _run(launch_with, arguments, args, set_up):
-    """The trace of a launch that `set_up` gets before it runs, from as many runs as it takes."""
+    """Return the trace of a launch that `set_up` prepares, from as many runs as the forks of its warps need."""
     labels = _Labels()
 
-    def launched(undefined):
-        launch = launch_with(labels, undefined)
+    def run_once(undefined):
+        launch = launch_with(labels=labels, undefined=undefined)
         set_up(launch)
         with np.errstate(all="ignore"):
             launch.run()
@@ -126,76 +125,79 @@ def _run(launch_with, arguments, args, set_up):
 
     while True:
         try:
-            launch = launched(undefined=0)
+            launch = run_once(undefined=0)
         except Fork as fork:
-            labels.part(fork.classes)
+            labels.split(fork.classes)
             continue
-        if launch.log.read_undefined and not _depends(launched, launch):
+        if launch.log.read_undefined and not _depends_on_undefined(run_once, launch):
             launch.log.drop_undefined()
-        return report.trace(launch, arguments, args)
+        return report.make_trace(launch, arguments, args)
 
 
 def translated(kernel: Callable, *args: Any) -> Program:
-    """What a kernel becomes for such arguments: its Python, a line for all lanes, in `text`; its types in `variables`.
+    """Translate a kernel for arguments of these types; its Python is `text`, its types are `variables`.
 
-    Raises KernelError for code that the kernel language does not hold.
+    Raises KernelError for code outside the kernel language.
     """
-    function = unwrap(kernel) or kernel
-    kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared(kernel))
+    function = python_function(kernel) or kernel
+    kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared_signatures(kernel))
     return _program(function, kinds, watch=False)
 
 
 @global_compiler_lock
 def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
-    """Checks a launch; returns what makes a `Launch`, given the labels of its warps, and the arguments as NumPy values.
+    """Check a launch; return a function that makes a `Launch`, given the labels of its warps, and the NumPy arguments.
 
-    `translation` goes to `translate`. One thread at a time, since `ast.parse` of Python 3.11 fails now and then where
+    `translation` goes to `translate`. One thread runs at a time, since `ast.parse` of Python 3.11 sometimes fails where
     several threads call it at once.
     """
-    function = unwrap(kernel) or kernel
+    function = python_function(kernel) or kernel
     if type(function) is not FunctionType:
-        raise LaunchError(f"the kernel must be a function, not {article(kernel)}; put `@cuda.jit` above a `def`")
+        raise LaunchError(f"the kernel must be a function, not {with_article(kernel)}; put `@cuda.jit` above a `def`")
     try:
         device = named_gpu(gpu)
     except UnknownDevice as error:
         raise LaunchError(str(error)) from None
-    grid = dimensions(grid, "grid")
-    block = dimensions(block, "block")
+    grid = parse_dimensions(grid, "grid")
+    block = parse_dimensions(block, "block")
     check_limits(grid, block, shared_bytes, device)
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
-    kinds, arguments = typed_arguments(names, args, declared(kernel))
-    given = leaves(names, args)
-    blank = {name: marks for name, arg in given.items() if (marks := blank_in(arg)) is not None}
-    allocations = {name: allocation_of(arg) for name, arg in given.items() if isinstance(arg, DeviceArray)}
+    kinds, arguments = typed_arguments(names, args, declared_signatures(kernel))
+    arguments_by_name = flatten_arguments(names, args)
+    blank = {name: marks for name, arg in arguments_by_name.items() if (marks := blank_mask(arg)) is not None}
+    allocations = {
+        name: allocation_address(arg) for name, arg in arguments_by_name.items() if isinstance(arg, DeviceArray)
+    }
     program = _program(function, kinds, **translation)
-    check_writable(program.stored, given)
-    compiled_for = cluster_of(kernel, grid), register_limit(kernel), is_early(kernel)
+    check_writable(program.stored, arguments_by_name)
     launch_with = partial(
-        Launch, program, function, grid, block, *compiled_for, device, shared_bytes, arguments, blank, allocations
-    )
+        Launch, program, function, grid=grid, block=block, cluster=cluster_size(kernel, grid),
+        register_limit=register_limit(kernel), early=is_early(kernel), gpu=device, shared_bytes=shared_bytes,
+        arguments=arguments, blank=blank, allocations=allocations,
+    )  # fmt: skip
     return launch_with, arguments
 
 
 def compile_declared(kernel: Callable) -> None:
-    """Translates a kernel or device function for the types it was declared with, as numba compiles it at once.
+    """Translate a kernel or device function for its declared types, as numba compiles it at once.
 
-    Raises KernelError for code that the kernel language does not hold.
+    Raises KernelError for code outside the kernel language.
     """
-    function = unwrap(kernel)
-    for signature in declared(kernel):
+    function = python_function(kernel)
+    for signature in declared_signatures(kernel):
         if kernel.device:
-            translate.check_device_function(function, kinds_of(function, signature))
+            translate.check_device_function(function, translate.signature_types(function, signature))
         else:
             program_for(function, signature)
 
 
-def _depends(launched, launch):
-    """Does what a launch leaves behind depend on its undefined values? It runs again with others in their place."""
+def _depends_on_undefined(run_once, launch):
+    """Return whether the result depends on undefined values, by runs with others in their place."""
     for sign in (1, -1):
         try:
-            other = launched(undefined=sign)
+            other = run_once(undefined=sign)
         except (Fork, KernelError):
             return True
         if other.printed != launch.printed or other.memory() != launch.memory():
@@ -204,45 +206,48 @@ def _depends(launched, launch):
 
 
 def program_for(function: FunctionType, signature: tuple) -> Program:
-    """The kernel translated for the argument types of a signature; raises KernelError as `simulate` does."""
-    return _program(function, kinds_of(function, signature), watch=False)
+    """Translate a kernel for the argument types of a signature; raise KernelError as `simulate`."""
+    return _program(function, translate.signature_types(function, signature), watch=False)
 
 
 @global_compiler_lock
 def _program(function, kinds, **translation):
-    """The translated kernel, as of its first use: its globals are frozen then, as numba freezes them.
+    """Return the translated kernel, as of its first use: its globals are frozen then, as numba freezes them.
 
-    One thread translates at a time, and the others find what it has translated.
+    One thread translates at a time, and the others find the result.
     """
-    known = _programs.setdefault(function, {})
+    programs = _programs.setdefault(function, {})
     key = kinds, *translation.items()
-    if key not in known:
+    if key not in programs:
         try:
-            known[key] = translate.translate(function, kinds, **translation)
+            programs[key] = translate.translate(function, kinds, **translation)
         except RecursionError:
             raise KernelError(
                 "this expression is nested too deeply; split it over several lines", function.__code__.co_firstlineno
             ) from None
-    return known[key]
+    return programs[key]
 
 
 class _Labels:
-    """Which warps run together: a label a warp, longer with every fork; blocks not seen yet follow the first."""
+    """The label of each warp; warps of one label run together.
+
+    Each fork makes labels longer. Blocks without a label get those of the first block that has one.
+    """
 
     def __init__(self):
-        self.of: dict[tuple[int, int], tuple] = {}
+        self.labels: dict[tuple[int, int], tuple] = {}
         self.by_warp: dict[int, tuple] = {}
         self.forks = 0
 
     def __call__(self, block, warp):
         if self.forks > 8:
             return (block, warp)
-        return self.of.get((block, warp), self.by_warp.get(warp, ()))
+        return self.labels.get((block, warp), self.by_warp.get(warp, ()))
 
-    def part(self, classes):
+    def split(self, classes):
         self.forks += 1
         new = {key: (*self(*key), kind) for key, kind in classes.items()}
-        self.of |= new
+        self.labels |= new
         self.by_warp = {}
-        for (_, warp), label in sorted(self.of.items()):
+        for (_, warp), label in sorted(self.labels.items()):
             self.by_warp.setdefault(warp, label)

@@ -1,9 +1,8 @@
-"""Warp sets, barriers and spins: which warps run together, who waits for whom, and when nobody can go on.
+"""Warp sets, barriers and spins: which warps run together, which wait, and deadlocks.
 
-A chunk (some blocks, run in lockstep) starts as one warp set that holds all its warps. Where warps would
-part ways around a wait, `guard` raises `Fork`, and the launch starts again with those warps in sets of their
-own. A set that waits yields; a set that can go on is run; when none can, that is a deadlock, or a barrier that
-some threads never reach.
+A chunk (some blocks, run in lockstep) starts as one warp set that holds all its warps. Where warps would diverge around
+a wait, `guard` raises `Fork`, and the launch restarts with those warps in separate sets. A set that waits yields; any
+set that can continue runs. When none can, that is a deadlock, or a barrier that some threads never reach.
 """
 
 import math
@@ -21,10 +20,10 @@ from labkit.simulator.errors import KernelError
 from labkit.simulator.warps import SLOT, START, WarpSet
 from labkit.trace import WARP_LANES
 
-# What a thread does; from WAITING on, it waits at a barrier of its block or of the grid.
+# States of a thread; from WAITING on, it waits at a barrier of its block or of the grid.
 RUNNING, RETURNED, ENDED, WAITING, AT_GRID = range(5)
 
-# Rounds in which every live warp set only spins and no memory changes, before that is called a deadlock.
+# Rounds in which every live warp set only spins and no memory changes, before a deadlock is reported.
 IDLE_ROUNDS = 200
 
 
@@ -36,7 +35,7 @@ class Fork(Exception):
 
 
 class Deadlock(Exception):
-    """No warp set can go on; the finding is in the log."""
+    """No warp set can continue; the finding is in the log."""
 
 
 class Chunk:
@@ -49,10 +48,10 @@ class Chunk:
         self.sets: list[_Set] = []
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
-        self.kept = {}  # what instructions keep of these blocks, by its kind, from the first of them on
-        self.at_end = []  # what is to be checked when all warps have ended
-        self.said = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that said yes, and no
-        self.last_said = self.said.copy()
+        self.kept = {}  # state that instructions keep of these blocks, by its kind
+        self.at_end = []  # checks to run when all warps have ended
+        self.votes = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that vote yes, and no
+        self.last_votes = self.votes.copy()
         if launch.dynamic_dtypes:
             self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.epochs)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
@@ -77,7 +76,7 @@ class Chunk:
         return array
 
     def local(self, number, lanes):
-        """A thread-local array for each lane of a warp set: an element's lanes lie side by side."""
+        """Make a thread-local array for each lane of a warp set: the lanes of an element are adjacent."""
         allocation = list(self.launch.program.allocations.values())[number]
         data = np.zeros((int(np.prod(allocation.shape)), lanes), allocation.dtype)
         array = self._array(allocation, data, allocation.shape, 0, len(data))
@@ -86,13 +85,13 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
-        strides = c_strides(shape)
-        return Array(allocation.name, allocation.space, data, shape, strides, 0, first_byte, elements, allocation.line)
+        form = allocation.name, allocation.space, data, shape, c_strides(shape)
+        return Array(*form, elements=elements, address=first_byte, line=allocation.line)
 
     # --- running ---
 
     def tick(self, line, work):
-        """Counts one trip of a loop, or a call of a device function; a kernel that never ends stops here."""
+        """Count one iteration of a loop, or a call of a device function; stop a kernel that never ends."""
         self.trips += 1
         self.work += work
         if self.work > limits.MAX_CHUNK_WORK or self.launch.work + self.work > limits.MAX_WORK:
@@ -103,7 +102,7 @@ class Chunk:
             )
 
     def run(self):
-        """Runs every warp of the chunk to its end, or until none can go on."""
+        """Run every warp of the chunk to its end, or until none can continue."""
         launch = self.launch
         warps = [(slot, warp) for slot in range(len(self.blocks)) for warp in range(launch.warps_per_block)]
         groups = {}
@@ -126,41 +125,42 @@ class Chunk:
             array.shadow.forget()
 
     def _schedule(self):
+        """Run any set that can continue, until all have ended."""
         idle = 0
         while True:
             live = [s for s in self.sets if not s.done]
             if not live:
                 return
             version = self.launch.version
-            moved = False
+            progressed = False
             for s in live:
                 if s.barrier and not self._released(s):
                     continue
                 was_spinning, was_at = s.spinning, s.at
                 s.step()
-                moved |= not (s.spinning and was_spinning and _same(s.at, was_at))
+                progressed |= not (s.spinning and was_spinning and all_equal(s.at, was_at))
                 if s.done:
                     self._release()
-            moved |= version != self.launch.version
-            idle = 0 if moved else idle + 1
+            progressed |= version != self.launch.version
+            idle = 0 if progressed else idle + 1
             if idle > IDLE_ROUNDS or (idle and not any(s.spinning for s in live if not s.done)):
                 self._stuck([s for s in live if not s.done])
                 idle = 0
 
     def _stuck(self, live):
-        """Nobody can go on: name the deadlock, or the barrier that some threads never reach, and release it."""
+        """Report the deadlock, or the barrier that some threads never reach, and open that barrier."""
         log = self.launch.log
         spinning = [s for s in live if s.spinning]
         waiting = [s for s in live if s.barrier]
         for s in spinning:
-            s.part()
+            s.fork_waiting()
         if spinning:
             first = spinning[0]
             other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
             log.deadlock(
                 first.line,
-                first.someone(),
-                other.someone() if other else None,
+                first.waiting_thread(),
+                other.waiting_thread() if other else None,
                 other.line if other else None,
                 first.reason(),
                 other.reason() if other else "",
@@ -175,7 +175,7 @@ class Chunk:
     # --- barriers ---
 
     def barrier(self, w, mask, line) -> bool:
-        """`syncthreads` by the lanes of `mask`; true if the set must wait for warps of other sets."""
+        """Make a `syncthreads` by the lanes of `mask`; return whether the set must wait for warps of other sets."""
         if self.launch.disturbance.leaves_out(BARRIERS):
             return False
         self.launch.events.note(w, mask, "block", line)
@@ -185,16 +185,17 @@ class Chunk:
         return self._wait(w, mask, line, WAITING)
 
     def grid_barrier(self, w, mask, line) -> bool:
-        """The barrier of the whole grid by the lanes of `mask`; true if the set must wait for other sets."""
+        """Make a grid barrier by the lanes of `mask`; return whether the set must wait for other sets."""
         return self._wait(w, mask, line, AT_GRID)
 
     def _wait(self, w, mask, line, where):
+        """Let the lanes of `mask` wait; return whether the set must wait for other sets."""
         lanes = slice(None) if mask is None else mask
         slots, threads = w.slot[lanes], w.thread[lanes]
         self.state[slots, threads] = where
         self.wait_line[slots, threads] = line
         self.note_returned(w)
-        owner = self._owner(w)
+        owner = next(s for s in self.sets if s.w is w)
         owner.barrier = True
         owner.line = line
         owner.mask = mask
@@ -204,27 +205,27 @@ class Chunk:
             return False
         return True
 
-    def say(self, w, mask, condition):
-        """The lanes of `mask` bring the answer to a condition along to the barrier that they come to next."""
+    def count_votes(self, w, mask, condition):
+        """Count a condition in the lanes of `mask`, for the barrier that they come to next."""
         slots = w.slot if mask is None else w.slot[mask]
         yes = w.fill(condition) if mask is None else w.fill(condition)[mask]
-        np.add.at(self.said, (np.where(yes, 0, 1), slots), 1)
+        np.add.at(self.votes, (np.where(yes, 0, 1), slots), 1)
 
-    def heard(self, w, call):
-        """What the last barrier of each lane's block counted: threads that said yes, or whether all or any did."""
-        yes, no = self.last_said
+    def vote_result(self, w, call):
+        """Return the last barrier's count of each lane's block: threads that voted yes, or whether all or any did."""
+        yes, no = self.last_votes
         result = {"syncthreads_count": yes, "syncthreads_and": no == 0, "syncthreads_or": yes > 0}[call]
         return result.astype(np.int32)[w.slot]
 
     def _meet(self, w, mask, line):
-        """The set holds whole blocks, so all who can come are here."""
+        """Pass a barrier with a set of whole blocks, in which all threads that can come are here."""
         if mask is None:
             self._pass(w.slots, line)
             return
         active = w.active(mask)
-        live = w.everyone if w.exited is False else ~w.active(w.exited)
-        here = np.bincount(w.slot[active], minlength=len(self.blocks)) > 0
-        missing = live & ~active & here[w.slot]
+        live = w.all_lanes if w.exited is False else ~w.active(w.exited)
+        has_arrived = np.bincount(w.slot[active], minlength=len(self.blocks)) > 0
+        missing = live & ~active & has_arrived[w.slot]
         if missing.any():
             lane = int(np.argmax(missing))
             slot = w.slot[lane]
@@ -232,31 +233,32 @@ class Chunk:
             self.launch.log.barrier(
                 line, (int(w.block[waiting]), int(w.thread[waiting])), (int(w.block[lane]), int(w.thread[lane]))
             )
-        self._pass(np.flatnonzero(here), line)
+        self._pass(np.flatnonzero(has_arrived), line)
 
     def _pass(self, slots, line):
-        """The blocks in these slots pass a barrier: what came before it is known to all of their warps."""
+        """Pass a barrier in the blocks of these slots: all of their warps know what came before it."""
         self.epochs[slots] += 1
-        self.last_said[:, slots] = self.said[:, slots]
-        self.said[:, slots] = 0
+        self.last_votes[:, slots] = self.votes[:, slots]
+        self.votes[:, slots] = 0
         self.launch.barriers += len(slots)
         if self.launch.program.keeps_clocks:
             self.launch.clocks.share([self.blocks[slot] for slot in slots])
         self._sample_barrier(line, slots)
 
     def note_returned(self, w):
-        """Keeps which threads of a set have left the kernel."""
+        """Note the threads of a set that have returned from the kernel."""
         if w.exited is not False:
             lanes = slice(None) if w.exited is None else w.exited
             self.state[w.slot[lanes], w.thread[lanes]] = RETURNED
 
     def _release(self):
-        """Opens every barrier that waits for nobody any more."""
+        """Open every barrier for which no thread is missing any more."""
         self._release_blocks()
-        self._release_grid()
+        if (self.state == AT_GRID).any() and not np.isin(self.state, (RUNNING, WAITING)).any():
+            self._open_grid()
 
     def _release_blocks(self):
-        """Opens the barrier of every block whose threads have all come, or are gone."""
+        """Open the barrier of every block whose threads have all come, or have ended."""
         waiting = (self.state == WAITING).any(axis=1)
         for slot in np.flatnonzero(waiting & ~(self.state == RUNNING).any(axis=1)):
             if np.isin(self.state[slot], (ENDED, AT_GRID)).any():
@@ -266,28 +268,24 @@ class Chunk:
                 self._mismatch(slot)
             self._open(slot)
 
-    def _release_grid(self):
-        """Opens the barrier of the grid when every thread has come, or is gone."""
-        if (self.state == AT_GRID).any() and not np.isin(self.state, (RUNNING, WAITING)).any():
-            self._open_grid()
-
     def _open_grid(self):
-        here = self.state == AT_GRID
-        empty = ~here.any(axis=1, keepdims=True)  # a block that has left altogether cannot count itself in
-        missing = ~here & (self.state != RETURNED) | empty
+        arrived = self.state == AT_GRID
+        empty = ~arrived.any(axis=1, keepdims=True)  # a block that has ended altogether cannot arrive
+        missing = ~arrived & (self.state != RETURNED) | empty
         if missing.any():
-            (slot, thread), (other_slot, other) = np.argwhere(here)[0], np.argwhere(missing)[0]
+            (slot, thread), (other_slot, other) = np.argwhere(arrived)[0], np.argwhere(missing)[0]
             self.launch.log.grid_barrier(
                 int(self.wait_line[slot, thread]),
                 (self.blocks[slot], int(thread)),
                 (self.blocks[other_slot], int(other)),
             )
-        self.state[here] = RUNNING
+        self.state[arrived] = RUNNING
         self.epochs[:] = self.epochs.max() + 1
         self.grid_epoch = int(self.epochs[0])
-        self._sample_barrier(int(self.wait_line[here][0]), np.arange(len(self.blocks)))
+        self._sample_barrier(int(self.wait_line[arrived][0]), np.arange(len(self.blocks)))
 
     def _mismatch(self, slot):
+        """Report the barrier of a block that some of its threads do not reach."""
         state, lines = self.state[slot], self.wait_line[slot]
         waiting = np.flatnonzero(state == WAITING)
         first = int(waiting[0])
@@ -303,53 +301,52 @@ class Chunk:
             self.launch.log.barrier(line, (block, first), (block, int(missing[0])))
 
     def _open(self, slot):
+        """Open the barrier of a block."""
         waiting = self.state[slot] == WAITING
         line = int(self.wait_line[slot][waiting][0])
         self.state[slot][waiting] = RUNNING
         self._pass([slot], line)
 
     def _released(self, s) -> bool:
+        """Return whether a set's barrier has opened."""
         lanes = slice(None) if s.mask is None else s.mask
         return not (self.state[s.w.slot[lanes], s.w.thread[lanes]] >= WAITING).any()
 
-    def _owner(self, w):
-        return next(s for s in self.sets if s.w is w)
-
     # --- forks ---
 
-    def guard(self, w, taken, outer, spins):
-        """Raises Fork where some warps of the set enter a region that waits and others do not."""
-        if taken is outer or taken is False or len(w.members) == 1:
+    def guard(self, w, entering, outer, spins):
+        """Raise Fork where some warps of the set enter a region that waits and others do not."""
+        if entering is outer or entering is False or len(w.members) == 1:
             return
         starts = w.warps[:, START]
-        inside = np.add.reduceat(w.active(taken).astype(np.int64), starts)
-        there = np.add.reduceat(w.active(outer).astype(np.int64), starts)
-        kind = np.where(inside == 0, 0, np.where(inside == there, 1, 2))
-        concerned = there > 0
+        inside = np.add.reduceat(w.active(entering).astype(np.int64), starts)
+        in_outer = np.add.reduceat(w.active(outer).astype(np.int64), starts)
+        kinds = np.where(inside == 0, 0, np.where(inside == in_outer, 1, 2))
+        concerned = in_outer > 0
         if spins or self.launch.cluster > 1:
-            parted = len(set(kind[concerned])) > 1
+            parted = len(set(kinds[concerned])) > 1
         else:
             slots = w.warps[:, SLOT]
             low = np.full(len(self.blocks), 3)
             high = np.full(len(self.blocks), -1)
-            np.minimum.at(low, slots[concerned], kind[concerned])
-            np.maximum.at(high, slots[concerned], kind[concerned])
+            np.minimum.at(low, slots[concerned], kinds[concerned])
+            np.maximum.at(high, slots[concerned], kinds[concerned])
             parted = bool((high > low).any() and (low < 3).any() and (high[low < 3] > low[low < 3]).any())
         if parted:
-            raise Fork({(self.blocks[slot], warp): int(k) for (slot, warp), k in zip(w.members, kind)})
+            raise Fork({(self.blocks[slot], warp): int(k) for (slot, warp), k in zip(w.members, kinds)})
 
     # --- samples ---
 
     def sample(self, w, site, array, mask, flat):
-        """Keeps the raw accesses of the recorded blocks."""
+        """Keep the raw accesses of the recorded blocks."""
         if self.launch.sampled_lanes > limits.MAX_SAMPLED_LANES:
             return
         for slot, block, first, last in w.sampled:
             lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
             threads = w.thread[lanes]
             if threads.size:
-                place = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
-                self.launch.sampled.append((block, site, threads, array.c_order(place)))
+                offsets = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
+                self.launch.sampled.append((block, site, threads, array.c_order(offsets)))
                 self.launch.sampled_lanes += WARP_LANES * -(-threads.size // WARP_LANES)
 
     def _sample_barrier(self, line, slots):
@@ -358,7 +355,8 @@ class Chunk:
                 self.launch.sampled.append((block, -1, line, None))
 
 
-def _same(values, before):
+def all_equal(values, before) -> bool:
+    """Return whether two sequences of numbers or arrays are equal."""
     return len(values) == len(before) and all(map(np.array_equal, values, before))
 
 
@@ -371,7 +369,7 @@ class _Set:
         self.done = self.barrier = self.spinning = False
         self.line = 0
         self.mask = None
-        self.at = ()  # what the condition of the loop in which it spins depends on
+        self.at = ()  # the values that the condition of its spinning loop depends on
         self.generator = None
 
     def start(self):
@@ -379,7 +377,7 @@ class _Set:
         self.generator = launch.program.kernel(self.w, None, *launch.arguments)
 
     def step(self):
-        """Runs to the next wait."""
+        """Run to the next wait."""
         self.barrier = self.spinning = False
         w, events = self.w, self.chunk.launch.events
         events.resume()
@@ -401,18 +399,18 @@ class _Set:
         state[w.slot, w.thread] = ENDED
         self.chunk.note_returned(w)
 
-    def part(self):
-        """Raises Fork where some warps of the set wait, and others with them that could go on."""
+    def fork_waiting(self):
+        """Raise Fork where some warps of the set wait, and others with them could continue."""
         waits = np.add.reduceat(self.w.active(self.mask).astype(np.int64), self.w.warps[:, START]) > 0
         if not waits.all():
             blocks = self.chunk.blocks
             raise Fork({(blocks[slot], warp): int(k) for (slot, warp), k in zip(self.w.members, waits)})
 
-    def someone(self):
-        """(block, thread) of a lane that waits."""
+    def waiting_thread(self):
+        """Return (block, thread) of a lane that waits."""
         lane = int(np.argmax(self.w.active(self.mask)))
         return int(self.w.block[lane]), int(self.w.thread[lane])
 
     def reason(self):
-        """What that lane waits for, where it is known."""
+        """Return what that lane waits for, where it is known."""
         return self.w.waits_for.reason(int(np.argmax(self.w.active(self.mask)))) if self.w.waits_for else ""

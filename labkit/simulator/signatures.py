@@ -1,4 +1,4 @@
-"""The types that `cuda.jit("void(float32[:], int32)")` declares, and arguments that fit them."""
+"""Types that `cuda.jit("void(float32[:], int32)")` declares, and the conversion of arguments to them."""
 
 import numpy as np
 from numba import types
@@ -9,46 +9,47 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 
 
-def parsed(given) -> tuple[tuple, ...]:
-    """The argument types of one signature, or of a list of them, as `cuda.jit` takes it."""
-    if given is None:
+def parse_signatures(declared) -> tuple[tuple, ...]:
+    """Return the argument types of one signature, or of a list of them, as `cuda.jit` takes it."""
+    if declared is None:
         return ()
-    several = given if isinstance(given, list) else [given]
+    several = declared if isinstance(declared, list) else [declared]
     return tuple(sigutils.normalize_signature(signature)[0] for signature in several)
 
 
-def declared(kernel) -> tuple[tuple, ...]:
-    """The argument types that a kernel, ours or numba's, was declared with; none if it takes any."""
-    if hasattr(kernel, "_can_compile"):  # numba's, whose signatures are also those that it has compiled for by itself
+def declared_signatures(kernel) -> tuple[tuple, ...]:
+    """Return the argument types that a kernel, ours or numba's, was declared with; none if it takes any."""
+    if hasattr(kernel, "_can_compile"):  # numba's, which also lists the signatures that it has compiled for by itself
         return () if kernel._can_compile else tuple(kernel.overloads)
     return getattr(kernel, "signatures", ())
 
 
-def converted(names, args, signatures) -> list:
-    """The arguments as the first signature that fits takes them; raises LaunchError if none does."""
+def convert_arguments(names, args, signatures) -> list:
+    """Convert the arguments to the first signature that fits; raise LaunchError if none does."""
     problem = None
     for signature in signatures:
         try:
-            return _as_declared(names, args, signature)
+            return _convert_all(names, args, signature)
         except LaunchError as error:
             problem = problem or error
     raise problem
 
 
-def _as_declared(names, args, signature):
+def _convert_all(names, args, signature):
     if len(args) != len(signature):
         raise LaunchError(f"the kernel's signature has {len(signature)} arguments, but {len(args)} were given")
-    return [_one(name, value, kind) for name, value, kind in zip(names, args, signature)]
+    return [_convert(name, value, kind) for name, value, kind in zip(names, args, signature)]
 
 
-def _one(name, value, kind):
+def _convert(name, value, kind):
+    """Convert one argument to its declared type."""
     if isinstance(kind, types.Array):
-        given = _array_type(value)
-        if given is not None and given.ndim == kind.ndim and _same_bits(given.dtype, kind.dtype):
+        array_type = _array_type(value)
+        if array_type is not None and array_type.ndim == kind.ndim and _same_bits(array_type.dtype, kind.dtype):
             return value.view(numba_types.dtype_of(kind.dtype))
-        if given is None or (given.dtype, given.ndim) != (kind.dtype, kind.ndim):
+        if array_type is None or (array_type.dtype, array_type.ndim) != (kind.dtype, kind.ndim):
             raise LaunchError(
-                f"the kernel's signature has {kind} for `{name}`, but {given or type(value).__name__} was given; "
+                f"the kernel's signature has {kind} for `{name}`, but {array_type or type(value).__name__} was given; "
                 "convert it, or leave the signature out of `@cuda.jit`"
             )
         return value
@@ -62,9 +63,9 @@ def _one(name, value, kind):
     return value
 
 
-def _same_bits(given, kind):
-    """Are both integers of one size? A GPU takes the one for the other."""
-    return isinstance(given, types.Integer) and isinstance(kind, types.Integer) and given.bitwidth == kind.bitwidth
+def _same_bits(first, second):
+    """Return whether both are integers of one size, which a GPU does not distinguish."""
+    return isinstance(first, types.Integer) and isinstance(second, types.Integer) and first.bitwidth == second.bitwidth
 
 
 def _array_type(value):

@@ -1,4 +1,4 @@
-"""Parts of arrays that a kernel names: slices and rows, and variables that hold one array here, another there."""
+"""Parts of arrays that a kernel names: slices, rows, and variables that hold different arrays in different lanes."""
 
 import math
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.errors import KernelError
-from labkit.simulator.lanes import both, minus, select, union
+from labkit.simulator.lanes import intersect, minus, select, union
 
 
 class Slice(NamedTuple):
@@ -37,8 +37,8 @@ class View(Array):
     def root(self):
         return self._root
 
-    def c_order(self, place):
-        return self.root.c_order(place)
+    def c_order(self, flat):
+        return self.root.c_order(flat)
 
     def position(self, flat):
         return self.root.position(flat)
@@ -48,16 +48,16 @@ class View(Array):
 
 
 def view(array, *parts) -> View:
-    """`array[parts]`: a number takes one element along its axis, a Slice some, and the axes left over stay whole.
+    """Return `array[parts]`: a number selects one element along its axis, a Slice some; further axes stay whole.
 
-    A number outside its axis leaves nothing to read, so that the access which follows is found.
+    A number outside its axis leaves nothing to read, so that the access which follows is reported.
     """
     if isinstance(array, Either):
         return array.each(lambda a: view(a, *parts))
     shape, strides, offset, inside = [], [], array.offset, True
     for part, size, stride in zip(parts, array.shape, array.strides):
         if isinstance(part, Slice):
-            start, step, length = _resolved(part, size)
+            start, step, length = _resolve_slice(part, size)
             offset = offset + start * stride
             shape.append(length)
             strides.append(stride * step)
@@ -72,43 +72,43 @@ def view(array, *parts) -> View:
     return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), _plain(offset))
 
 
-def transposed(array) -> View:
-    """`array.T`: the same elements, with their indices in the opposite order."""
+def transpose(array) -> View:
+    """Return `array.T`: the same elements, with their indices in the opposite order."""
     if isinstance(array, Either):
-        return array.each(transposed)
+        return array.each(transpose)
     return View(array, array.shape[::-1], array.strides[::-1], array.offset)
 
 
-def reshaped(w, mask, line, array, *shape) -> View:
-    """`array.reshape(shape)`: the same elements, in C order, under other indices; -1 stands for the size that fits."""
+def reshape(w, mask, line, array, *shape) -> View:
+    """Return `array.reshape(shape)`: the elements in C order under other indices; -1 is the size that fits."""
     if isinstance(array, Either):
-        return array.each(lambda a: reshaped(w, mask, line, a, *shape))
+        return array.each(lambda a: reshape(w, mask, line, a, *shape))
     lanes, step = w.active(mask), 1
     for size, stride in zip(array.shape[::-1], array.strides[::-1]):
         if np.any(lanes & (size > 1) & (stride != step)):
             raise KernelError("only an array whose elements lie one after another in C order is reshaped", line)
         step = step * size
-    known = math.prod(size for size in shape if not np.array_equal(size, -1))
-    shape = [step // np.maximum(known, 1) if np.array_equal(size, -1) else size for size in shape]
+    known_size = math.prod(size for size in shape if not np.array_equal(size, -1))
+    shape = [step // np.maximum(known_size, 1) if np.array_equal(size, -1) else size for size in shape]
     strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     if np.any(lanes & (math.prod(shape) != step)) or any(np.any(lanes & (size < 0)) for size in shape):
         raise KernelError(f"{array.name} has {step} elements, and the shape that it is to take has others", line)
     return View(array, tuple(map(_plain, shape)), tuple(map(_plain, strides)), array.offset)
 
 
-def _resolved(part, size):
-    """(first index, step, length) of a slice of `size` elements, as `slice.indices` has it."""
+def _resolve_slice(part, size):
+    """Return (first index, step, length) of a slice of `size` elements, as `slice.indices`."""
     part = Slice(*(None if n is None else np.int64(n) for n in part))
     step = np.int64(1) if part.step is None else part.step
     forward = step > 0
     low, high = np.where(forward, 0, -1), np.where(forward, size, size - 1)
-    start = np.where(forward, low, high) if part.start is None else _clipped(part.start, size, low, high)
-    stop = np.where(forward, high, low) if part.stop is None else _clipped(part.stop, size, low, high)
+    start = np.where(forward, low, high) if part.start is None else _clip(part.start, size, low, high)
+    stop = np.where(forward, high, low) if part.stop is None else _clip(part.stop, size, low, high)
     length = np.maximum(np.where(forward, -((start - stop) // step), (stop - start + step + 1) // step), 0)
     return np.where(length > 0, start, 0)[()], step, length[()]
 
 
-def _clipped(index, size, low, high):
+def _clip(index, size, low, high):
     return np.clip(np.where(index < 0, index + size, index), low, high)
 
 
@@ -117,17 +117,19 @@ def _plain(number):
 
 
 class Either:
-    """What a variable holds to which lanes assigned different arrays: (array, its lanes) pairs."""
+    """A variable to which lanes assigned different arrays: (array, its lanes) pairs."""
 
     def __init__(self, parts):
         self.parts = parts
 
     def each(self, change) -> "Either":
-        """The same choice between changed arrays."""
+        """Return the same choice between changed arrays."""
         return Either([(change(array), lanes) for array, lanes in self.parts])
 
-    def _blended(self, of):
-        return [self._blend([of(array)[axis] for array, _ in self.parts]) for axis in range(len(of(self.parts[0][0])))]
+    def _blended(self, get):
+        return [
+            self._blend([get(array)[axis] for array, _ in self.parts]) for axis in range(len(get(self.parts[0][0])))
+        ]
 
     def _blend(self, values):
         result = values[0]
@@ -141,23 +143,23 @@ class Either:
 
 
 def select_array(mask, new, old):
-    """`new` in the lanes of `mask`, `old` in the others; where both are one array, that."""
+    """Return `new` in the lanes of `mask`, `old` in the others; one array where both are the same."""
     if mask is None or old is None or new is old:
         return new
-    kept = []
-    for array, lanes in [*parts_of(old), *[(array, _both(mask, lanes)) for array, lanes in parts_of(new)]]:
-        kept = [(other, minus(theirs, lanes)) for other, theirs in kept]
-        same = next((i for i, (a, _) in enumerate(kept) if a is array), None)
+    parts = []
+    for array, lanes in [*parts_of(old), *[(array, _intersect_masks(mask, lanes)) for array, lanes in parts_of(new)]]:
+        parts = [(other, minus(other_lanes, lanes)) for other, other_lanes in parts]
+        same = next((i for i, (a, _) in enumerate(parts) if a is array), None)
         if same is None:
-            kept.append((array, lanes))
+            parts.append((array, lanes))
         else:
-            kept[same] = (array, union(kept[same][1], lanes))
-    kept = [(array, lanes) for array, lanes in kept if lanes is not False]
-    return kept[0][0] if len(kept) == 1 else Either(kept)
+            parts[same] = (array, union(parts[same][1], lanes))
+    parts = [(array, lanes) for array, lanes in parts if lanes is not False]
+    return parts[0][0] if len(parts) == 1 else Either(parts)
 
 
 def select_parts(mask, new, old):
-    """`new` in the lanes of `mask`, `old` in the others: numbers, arrays, or tuples of these."""
+    """Return `new` in the lanes of `mask`, `old` in the others: numbers, arrays, or tuples of these."""
     if mask is None or old is None:
         return new
     if isinstance(new, tuple):
@@ -165,24 +167,24 @@ def select_parts(mask, new, old):
     return (select_array if isinstance(new, Array | Either) else select)(mask, new, old)
 
 
-def entry(mask, values, index):
-    """The value of a tuple that each lane's index names, counted from the end where it is below zero."""
+def select_entry(mask, values, index):
+    """Return the value of a tuple at each lane's index; a negative one counts from the end."""
     if not isinstance(index, np.ndarray):
         return values[index]
     chosen = None
     for number, value in enumerate(values):
-        lanes = both(mask, (index == number) | (index == number - len(values)))
+        lanes = intersect(mask, (index == number) | (index == number - len(values)))
         if lanes is not False:
             chosen = select_parts(lanes, value, chosen)
     return chosen
 
 
 def parts_of(array):
-    """The (array, lanes) pairs of what a variable holds."""
+    """Return the (array, lanes) pairs of a variable."""
     return array.parts if isinstance(array, Either) else [(array, None)]
 
 
-def _both(mask, lanes):
+def _intersect_masks(mask, lanes):
     if lanes is None or mask is False:
         return mask
     if mask is None or lanes is False:

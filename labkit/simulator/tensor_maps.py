@@ -1,26 +1,26 @@
-"""An array and the box of it that one copy moves, as an argument of a kernel."""
+"""An array and the box of it that one TMA copy moves, as an argument of a kernel."""
 
 from copy import copy
 from numbers import Integral
 
-ROW_BYTES = 32, 64, 128  # that a box may have along the last axis
-PIXEL_BYTES = 128  # that a copy brings of a pixel
+ROW_BYTES = 32, 64, 128  # sizes of a box along the last axis
+PIXEL_BYTES = 128  # copied per pixel
 ALIGNMENT_BYTES = 16
-MOST_AXES = 5
+MAX_AXES = 5
 ELEMENT_BYTES = (1, 2, 4)
 
 
 class BoxedArray:
-    """A global array, and how many elements a box has along each of its axes; 32, 64 or 128 bytes along the last.
+    """A global array, and the elements of a box along each of its axes; 32, 64 or 128 bytes along the last.
 
     `to_tf32`: its float32 are rounded to TF32 as they are loaded.
 
     Raises
     ------
     TypeError
-        The array is none, or holds what the copy engine does not move, or the box is no tuple of whole numbers.
+        The array is not one, or has a dtype that TMA does not move, or the box is not a tuple of whole numbers.
     ValueError
-        The array or the box is none that the copy engine takes.
+        TMA does not support the array or the box.
     """
 
     def __init__(self, array, box: tuple[int, ...], to_tf32: bool = False):
@@ -28,7 +28,11 @@ class BoxedArray:
         if not isinstance(box, tuple) or not all(isinstance(n, Integral) for n in box):
             raise TypeError(f"a box is a tuple of whole numbers, one for each axis of the array, not {box!r}")
         _check_numbers(array)
-        if len(box) != len(array.shape) or box[-1] * array.dtype.itemsize not in ROW_BYTES or not _all_in(box, 1, 256):
+        if (
+            len(box) != len(array.shape)
+            or box[-1] * array.dtype.itemsize not in ROW_BYTES
+            or not _all_between(box, 1, 256)
+        ):
             raise ValueError(
                 "a box has at most 256 elements along each axis and 32, 64 or 128 bytes along the last, so that "
                 f"{tuple(box)} of {array.dtype} is none for an array of {len(array.shape)} axes"
@@ -38,35 +42,35 @@ class BoxedArray:
 
     @property
     def row_bytes(self) -> int:
-        """Of a row of a box."""
+        """Bytes per row of a box."""
         return self.box[-1] * self.array.dtype.itemsize
 
     def of(self, array) -> "BoxedArray":
-        """Boxes of the same size, of this array in their array's place."""
+        """Return boxes of the same size, of another array."""
         boxed = copy(self)
         boxed.array = array
         return boxed
 
 
 class WindowedImages(BoxedArray):
-    """Images N x H x W x C under the windows of a convolution; a box is a pixel of each of so many windows.
+    """Images N x H x W x C under the windows of a convolution; a box has one pixel of each of several windows.
 
     Attributes
     ----------
     box
-        (pixels, channels): how many rows a tile has, and how many elements a row.
+        (pixels, channels): rows of a tile, and elements per row.
     first, steps, windows
-        Down and across: where the first window of an image begins, how far it is to the next, and how many there are.
+        Down and across: beginning of the first window of an image, distance to the next, and their number.
     corners
-        Where the windows' corners lie, as the copy engine is told: the first from the image's beginning, and the end of
-        the last from the image's end.
+        Corners of the windows as TMA takes them: the first from the image's beginning, the end of the last from its
+        end.
 
     Raises
     ------
     TypeError
-        The images are no array, or hold what the copy engine does not move, or a size is no whole number.
+        The images are not an array, or have a dtype that TMA does not move, or a size is not a whole number.
     ValueError
-        The images or the windows are none that the copy engine takes.
+        TMA does not support the images or the windows.
     """
 
     def __init__(self, images, pixels, channels, padding, filters, steps, dilation, to_tf32=False):
@@ -87,14 +91,16 @@ class WindowedImages(BoxedArray):
         top, left, bottom, right = map(int, padding)
         reach = [(n - 1) * d for n, d in zip(filters, dilation, strict=True)]
         first, end = (-top, -left), (bottom - reach[0], right - reach[1])
-        if not (_all_in(steps, 1, 8) and _all_in((*filters, *dilation), 1, 256) and _all_in(reach, 0, 255)):
+        if not (
+            _all_between(steps, 1, 8) and _all_between((*filters, *dilation), 1, 256) and _all_between(reach, 0, 255)
+        ):
             raise ValueError(
-                "windows that the copy engine takes are 1 to 8 pixels apart, and their first and last pixel at most "
+                "windows that TMA takes are 1 to 8 pixels apart, and their first and last pixel at most "
                 f"255, not a filter of {tuple(filters)} with strides {tuple(steps)} and dilations {tuple(dilation)}"
             )
-        if not _all_in((*first, *end), -128, 127):
+        if not _all_between((*first, *end), -128, 127):
             raise ValueError(
-                "corners of windows lie -128 to 127 pixels from those of the image for the copy engine, not "
+                "corners of windows lie -128 to 127 pixels from those of the image for TMA, not "
                 f"{first} and {end}: use less padding or a smaller filter"
             )
         span = [size + e - f for size, f, e in zip(images.shape[1:3], first, end, strict=True)]
@@ -105,7 +111,7 @@ class WindowedImages(BoxedArray):
         self.windows = tuple(-(-n // step) for n, step in zip(span, self.steps, strict=True))
 
 
-def _all_in(numbers, least, most):
+def _all_between(numbers, least, most):
     return least <= min(numbers) and max(numbers) <= most
 
 
@@ -118,10 +124,10 @@ def _check_kind(array):
 
 def _check_numbers(array):
     if array.dtype.kind not in "iuf" or array.dtype.itemsize not in ELEMENT_BYTES:
-        raise TypeError(f"the copy engine moves numbers of 1, 2 or 4 bytes here, and the array holds {array.dtype}")
-    if 0 in array.shape or not 1 <= len(array.shape) <= MOST_AXES:
+        raise TypeError(f"TMA moves numbers of 1, 2 or 4 bytes here, and the array holds {array.dtype}")
+    if 0 in array.shape or not 1 <= len(array.shape) <= MAX_AXES:
         raise ValueError(
-            f"an array under a tensor map has 1 to {MOST_AXES} axes and no empty one, not the shape {array.shape}"
+            f"an array under a tensor map has 1 to {MAX_AXES} axes and no empty one, not the shape {array.shape}"
         )
 
 

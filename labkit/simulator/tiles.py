@@ -1,10 +1,8 @@
-"""Tiles in shared memory whose rows are 128 bytes, swizzled as the copy engine and the tensor cores have them.
+"""Tiles in shared memory with rows of 128 bytes, swizzled as TMA and the tensor cores expect.
 
-The 16-byte piece of a tile that lies at an address has its place swapped with others of its row: bits 4 to 6 of the
-address are combined with bits 7 to 9 by an exclusive or (PTX ISA, "Shared Memory Swizzling Modes", 128 bytes).
+A 16-byte vector of a tile is swapped with others of its row: bits 4 to 6 of its address are combined with bits 7 to 9
+by an exclusive or (PTX ISA, "Shared Memory Swizzling Modes", 128 bytes).
 """
-
-from functools import cached_property
 
 import numpy as np
 
@@ -16,22 +14,32 @@ ROW_BYTES = 128
 
 
 def swizzled(address):
-    """Where a byte lies, which has this address in a tile that is not swizzled."""
+    """Return the address of a byte in a swizzled tile, from its address in one that is not swizzled."""
     return address ^ (address >> 3 & 0x70)
 
 
-class Spread:
-    """A warp set as an access sees it by which some of its lanes each touch many elements: a lane for each of them."""
+class ExpandedLanes:
+    """A warp set for an access in which some lanes each touch many elements: it has a lane per element."""
 
-    def __init__(self, w, lanes: np.ndarray, each: int, threads: np.ndarray | None = None):
-        """`lanes`: numbers of lanes in the set; each touches `each` elements, in the name of `threads` if given."""
+    def __init__(self, w, lanes: np.ndarray, per_lane: int, threads: np.ndarray | None = None):
+        """Make a lane for each element that a lane touches.
+
+        Parameters
+        ----------
+        lanes
+            Numbers of the lanes in the set.
+        per_lane
+            Number of elements per lane.
+        threads
+            Threads that count as making the access; the lanes' own by default.
+        """
         self.whole = w
         self.chunk = w.chunk
-        self.lanes = len(lanes) * each
-        self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, each)
-        self.block, self.slot = (np.repeat(v[lanes], each) for v in (w.block, w.slot))
-        self.thread = np.repeat(w.thread[lanes] if threads is None else threads, each)
-        self.everyone = np.ones(self.lanes, np.bool_)
+        self.lanes = len(lanes) * per_lane
+        self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, per_lane)
+        self.block, self.slot = (np.repeat(v[lanes], per_lane) for v in (w.block, w.slot))
+        self.thread = np.repeat(w.thread[lanes] if threads is None else threads, per_lane)
+        self.all_lanes = np.ones(self.lanes, np.bool_)
         self.warps = np.empty((self.lanes, 6), np.int64)
         self.warps[:, START] = np.arange(self.lanes)
         self.warps[:, STOP] = self.warps[:, START] + 1
@@ -46,64 +54,60 @@ class Spread:
     def lane_epochs(self):
         return self.whole.lane_epochs[self.rows] if self.whole.lane_epochs.size else self.whole.lane_epochs
 
-    @cached_property
-    def nobody(self):
-        return ~self.everyone
-
     def active(self, mask):
-        return self.everyone if mask is None else mask
+        return self.all_lanes if mask is None else mask
 
     def count(self, mask):
         return self.lanes if mask is None else int(np.count_nonzero(mask))
 
 
-def spread(w, lanes, each, threads=None) -> Spread:
-    """The warp set with a lane for each of the elements that some of its lanes touch."""
-    key = lanes.tobytes(), each, threads is None
+def expand_lanes(w, lanes, per_lane, threads=None) -> ExpandedLanes:
+    """Return the warp set with a lane for each of the `per_lane` elements that some of its lanes touch."""
+    key = lanes.tobytes(), per_lane, threads is None
     if key not in w.spreads:
-        w.spreads[key] = Spread(w, lanes, each, threads)
+        w.spreads[key] = ExpandedLanes(w, lanes, per_lane, threads)
     return w.spreads[key]
 
 
-def elements(first, each) -> np.ndarray:
-    """The places of the `each` elements from each of `first` on."""
-    return (first[:, None] + np.arange(each)).reshape(-1)
+def elements(first, count) -> np.ndarray:
+    """Return the offsets of the `count` elements from each of `first` on."""
+    return (first[:, None] + np.arange(count)).reshape(-1)
 
 
 def end(array) -> int:
-    """Where a shared array ends within a block's copy of its memory, in elements."""
+    """Return the end of a shared array within a block's copy of its memory, in elements."""
     return array.root.offset + int(array.root.size_value)
 
 
 def note_early(w, site, array, lanes, flat):
-    """Checks that what is to be written to the elements `flat`, as many for each of these lanes, is there."""
-    wide = spread(w, lanes, flat.size // len(lanes))
-    array.in_flight.too_early(wide, site, array, flat, wide.everyone)
+    """Check that what is to be written to the elements `flat`, an equal share per lane, has arrived."""
+    wide = expand_lanes(w, lanes, flat.size // len(lanes))
+    array.in_flight.find_early_accesses(wide, site, array, flat, wide.all_lanes)
 
 
 def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
-    """Checks that these lanes may read the elements `flat`, as many each, now; of them those that are `inside`.
+    """Check that these lanes may read the elements `flat`, an equal share each, where `inside`.
 
-    `threads`: in whose name they read, if not in their own; always the same for the same lanes.
+    `threads` count as reading, in place of the lanes' own; always the same for the same lanes.
     """
     if array.shadow is not None:
-        memory.watch_read(spread(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
+        memory.watch_read(expand_lanes(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
 
 
 def note_atomics(w, site, array, lanes, flat):
-    """Checks that these lanes may change the elements `flat`, as many each, by atomics now."""
+    """Check that these lanes may change the elements `flat`, an equal share each, by atomics."""
     if array.shadow is not None:
-        wide = spread(w, lanes, flat.size // len(lanes))
-        memory.watch_atomic(wide, site, array, flat, wide.everyone)
+        wide = expand_lanes(w, lanes, flat.size // len(lanes))
+        memory.watch_atomic(wide, site, array, flat, wide.all_lanes)
 
 
 def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
-    """Checks that these lanes may write the elements `flat`, as many each, now; of them those that are `inside`.
+    """Check that these lanes may write the elements `flat`, an equal share each, where `inside`.
 
-    `unchanged` and `landed` are as in `races.watch_stores`; without them the values are taken for new, and to be there.
+    `unchanged` and `landed` are as in `races.watch_stores`; by default the values are new, and are there afterwards.
     """
     if array.shadow is not None:
-        wide = spread(w, lanes, flat.size // len(lanes))
-        unchanged = wide.nobody if unchanged is None else unchanged
-        landed = wide.everyone if landed is None else landed
+        wide = expand_lanes(w, lanes, flat.size // len(lanes))
+        unchanged = ~wide.all_lanes if unchanged is None else unchanged
+        landed = wide.all_lanes if landed is None else landed
         memory.watch_write(wide, site, array, inside, flat, unchanged, landed)

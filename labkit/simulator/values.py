@@ -1,4 +1,4 @@
-"""What an expression is to the translator: the code that yields it, and its type."""
+"""Expressions in the translator: the code that computes each, and its type."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -11,11 +11,17 @@ MISSING = object()
 
 @dataclass(frozen=True)
 class Array:
-    """The type of an array: its elements, its rank, the memory it lives in, and which array it is.
+    """The type of an array: its elements, its rank, its memory space, and which array it is.
 
-    `name` is that of the kernel's argument or of the allocation, whatever a function calls it: counters and
-    races are told of arrays, not of names. `others` are those that a variable may hold instead, after other paths.
-    `offset_bytes` is where the field begins in its record, if the elements are a field of an array's records.
+    Attributes
+    ----------
+    name
+        Name of the kernel's argument or of the allocation, whatever a device function calls it: counters and races name
+        it.
+    others
+        Arrays that a variable may hold instead, after other paths.
+    offset_bytes
+        Offset of the field in its record, if the elements are a field of an array's records.
     """
 
     dtype: types.Type
@@ -26,11 +32,11 @@ class Array:
     offset_bytes: int = 0
 
     def same_form(self, other) -> bool:
-        """Can a variable hold either of the two?"""
+        """Return whether a variable can hold either of the two."""
         return (self.dtype, self.ndim) == (other.dtype, other.ndim)
 
     def joined(self, other):
-        """The type of what may be either of two arrays of one form."""
+        """Return the type of a value that is either of two arrays of one form."""
         arrays = tuple(dict.fromkeys([*self.each, *other.each]))
         return replace(arrays[0], others=arrays[1:])
 
@@ -42,7 +48,7 @@ class Array:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """The type of a tensor map: the array that it describes, its box, and which kind of `labkit.ptx` it is."""
+    """The type of a tensor map: the array that it describes, its box, and its class in `labkit.ptx`."""
 
     array: Array
     box: tuple[int, ...]
@@ -56,7 +62,7 @@ class Tuple:
     items: tuple
 
     def may_be(self, other) -> bool:
-        """Can a variable hold either of the two, if it can hold either of each pair of values?"""
+        """Return whether a variable can hold either of the two, if it can hold either of each pair of values."""
         return type(self) is type(other) and len(self.items) == len(other.items)
 
 
@@ -97,14 +103,14 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class Conflict:
-    """The type of a variable after paths that gave it types which do not go together: it can only be set anew."""
+    """The type of a variable after paths whose types do not unify: it can only be assigned again."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The type of what the compiler knows and lanes never hold: a function, a dtype, a number that must be a literal.
+    """The type of a value that the compiler knows and lanes never hold: a function, a dtype, a literal.
 
     `path` is its name in the kernel language, such as "cuda.atomic.add", where it has one.
     """
@@ -118,7 +124,7 @@ GRID_GROUP = Fixed(None, "cuda.cg.this_grid()")
 
 @dataclass(frozen=True)
 class Value:
-    """An expression: the code that yields it, its type, and its Python value where that is fixed."""
+    """An expression: the code that computes it, its type, and its Python value where that is fixed."""
 
     code: str
     type: Any
@@ -126,58 +132,58 @@ class Value:
 
 
 def items_of(value) -> list:
-    """The values of a tuple."""
+    """Return the values of a tuple."""
     statics = value.static if value.static is not MISSING else [MISSING] * len(value.type.items)
     return [
         Value(f"{value.code}[{i}]", kind, static) for i, (kind, static) in enumerate(zip(value.type.items, statics))
     ]
 
 
-def is_whole(literal) -> bool:
-    """Is all of a literal known?"""
-    return all(map(is_whole, literal)) if isinstance(literal, tuple) else literal is not MISSING
+def is_known(literal) -> bool:
+    """Return whether all of a literal is known."""
+    return all(map(is_known, literal)) if isinstance(literal, tuple) else literal is not MISSING
 
 
 def is_tuple(kind) -> bool:
-    """Is it what Python calls a tuple?"""
+    """Return whether it is the type of a Python tuple."""
     return type(kind) in (Tuple, NamedTuple)
 
 
 def form_of(kind):
-    """What one variable of the translated code can hold in some lanes while others hold a value of this type."""
+    """Return the form of a type: one variable of the translated code holds values of one form."""
     if isinstance(kind, Tuple):
         return tuple(form_of(item) for item in kind.items)
     return Array if isinstance(kind, Array) else types.Type
 
 
-def one_type(kinds):
-    """The type that values of these types have in common, as numba sees it, or None: arrays of one form are alike."""
-    return reduce(_alike, kinds) if kinds else None
+def common_type(kinds):
+    """Return the type that values of these types have in common for numba, or None; arrays of one form share one."""
+    return reduce(_common, kinds) if kinds else None
 
 
-def _alike(first, second):
+def _common(first, second):
     if first == second:
         return first
     if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
         return first.joined(second)
     if isinstance(first, Tuple) and first.may_be(second):
-        items = tuple(map(_alike, first.items, second.items))
+        items = tuple(map(_common, first.items, second.items))
         return None if None in items else replace(first, items=items)
     return None
 
 
-def entries_of(kind) -> int:
-    """How many values a tuple holds, those of the tuples in it counted; 1 for anything else."""
-    return sum(entries_of(item) for item in kind.items) if isinstance(kind, Tuple) else 1
+def count_entries(kind) -> int:
+    """Return the number of values in a tuple, including those of nested tuples; 1 for anything else."""
+    return sum(count_entries(item) for item in kind.items) if isinstance(kind, Tuple) else 1
 
 
-def element_of(name, array) -> str:
-    """How to write one element of the array."""
+def example_element(name, array) -> str:
+    """Return how to write one element of the array."""
     return f"{name}[{('()', 'i', 'row, col', 'z, row, col')[array.ndim] if array.ndim < 4 else '...'}]"
 
 
 def describe(kind) -> str:
-    """A type in a learner's words."""
+    """Return a type in a learner's words."""
     if isinstance(kind, Array):
         return f"an array of {kind.dtype}"
     if isinstance(kind, TensorMap):

@@ -1,4 +1,4 @@
-"""A warp set: the same warps of some blocks, run in lockstep, and where each of their lanes stands."""
+"""A warp set: the same warps of some blocks, run in lockstep, and the position of each of their lanes."""
 
 from functools import cached_property
 
@@ -9,16 +9,16 @@ from labkit.simulator.lanes import union
 from labkit.simulator.limits import WORK_LANES
 from labkit.trace import WARP_LANES
 
-# Columns of `WarpSet.warps`, a row a warp: its lanes, its block (linear), its first thread, its block's
-# place in the chunk, and the SM it runs on.
+# Columns of `WarpSet.warps`, with a row per warp: its lanes, its block (linear), its first thread, its block's slot in
+# the chunk, and its SM.
 START, STOP, BLOCK, THREAD, SLOT, SM = range(6)
 
-WARPGROUP_WARPS = 4  # that ask the tensor cores for products together
+WARPGROUP_WARPS = 4  # that issue a tensor core product together
 MAX_TERMS = 8
 
 
 class WarpSet:
-    """The same warps of some blocks of a chunk, run in lockstep: where each lane stands in the grid."""
+    """The same warps of some blocks of a chunk, run in lockstep, and the position of each lane in the grid."""
 
     def __init__(self, chunk, members):
         """`members`: (slot, warp in block) pairs, in slot order."""
@@ -43,17 +43,17 @@ class WarpSet:
         self.slot = np.repeat(self.warps[:, SLOT], sizes)
         self.block = np.repeat(self.warps[:, BLOCK], sizes)
         self.sampled = [(slot, block, *np.searchsorted(self.slot, (slot, slot + 1))) for slot, block in chunk.sampled]
-        self.everyone = np.ones(start, np.bool_)
+        self.all_lanes = np.ones(start, np.bool_)
         self.warp_epochs = np.zeros(len(rows), np.int64)
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
-        self.work = 0.0, 0.0  # what a lane did on CUDA cores up to now: operations, and powers of two
-        self.waits_for = None  # what an instruction waits for, which can tell the reason
-        self.groups = {}  # of asynchronous operations, by their kind
-        self.spreads = {}  # for accesses of many elements by some lanes
+        self.work = 0.0, 0.0  # work of a lane on CUDA cores so far: operations, and exp2
+        self.waits_for = None  # what an instruction waits for; its method `reason` says so
+        self.groups = {}  # groups of asynchronous operations, by kind
+        self.spreads = {}  # `ExpandedLanes` for accesses of many elements by some lanes
         self._instances = {}
-        self._terms = {}  # with the index itself, whose id stays its own
+        self._terms = {}  # holds each index too, so that its id is not reused
         self._local = {}
         self.slots = np.unique(self.warps[:, SLOT])
         self.whole_blocks = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
@@ -63,7 +63,7 @@ class WarpSet:
         self.gridDim = tuple(np.int32(n) for n in launch.grid)
 
     def allocated(self, number):
-        """The array of the kernel's `number`-th allocation: the blocks' shared one, or this set's local one."""
+        """Return the array of the kernel's `number`-th allocation: the blocks' shared one, or this set's local one."""
         shared = self.chunk.shared[number]
         if shared is not None:
             return shared
@@ -72,19 +72,19 @@ class WarpSet:
         return self._local[number]
 
     def local_arrays(self):
-        """The threads' own arrays, as far as they have been made."""
+        """Return the threads' own arrays that have been made."""
         return self._local.values()
 
     def active(self, mask) -> np.ndarray:
-        """The mask as a boolean array."""
-        return self.everyone if mask is None else mask
+        """Return the mask as a boolean array."""
+        return self.all_lanes if mask is None else mask
 
     def count(self, mask) -> int:
-        """How many lanes the mask holds."""
+        """Return the number of lanes in the mask."""
         return self.lanes if mask is None else int(np.count_nonzero(mask))
 
     def tally(self, mask):
-        """How many lanes the mask holds; in a sample, how many in each block of the chunk."""
+        """Return the number of lanes in the mask; in a sample, the number in each block of the chunk."""
         if not self.launch.plan:
             return self.count(mask)
         return self._lanes_of_blocks if mask is None else np.bincount(self.slot[mask], minlength=len(self.chunk.blocks))
@@ -94,35 +94,35 @@ class WarpSet:
         return np.bincount(self.slot, minlength=len(self.chunk.blocks))
 
     def instance_base(self, array):
-        """Where each lane's block keeps its copy of a shared array, in elements."""
+        """Return the offset, in elements, of the copy of a shared array in each lane's block."""
         base = self._instances.get(array)
         if base is None:
             base = self.slot * array.elements
             self._instances[array] = base
         return base
 
-    def known_term(self, index, size, stride):
-        """`index * stride`, where the same index has been found to lie inside an axis of that size."""
-        kept = self._terms.get((id(index), size, stride))
-        return None if kept is None else kept[1]
+    def cached_term(self, index, size, stride):
+        """Return `index * stride`, if the same index was inside an axis of that size before; else None."""
+        entry = self._terms.get((id(index), size, stride))
+        return None if entry is None else entry[1]
 
-    def keep_term(self, index, size, stride, term):
-        """Keeps `index * stride`: threadIdx and the like come again and again."""
+    def cache_term(self, index, size, stride, term):
+        """Keep `index * stride`: threadIdx and similar indices recur."""
         if len(self._terms) == MAX_TERMS:
             del self._terms[next(iter(self._terms))]
         self._terms[id(index), size, stride] = index, term
 
     def tick(self, line, work):
-        """Counts one trip of a loop by this set's lanes."""
+        """Count one iteration of a loop by this set's lanes."""
         self.chunk.tick(line, work * self.weight)
 
     def check_step(self, mask, step, line):
-        """Stops a `range` that would never move on."""
+        """Raise KernelError for a `range` whose step is 0."""
         if np.any(self.active(mask) & (step == 0)):
             raise KernelError("the step of this `range` is 0 here, so it would never end; use another step", line)
 
     def check_entry(self, mask, index, count, name, line):
-        """Stops where a tuple has no value of that number."""
+        """Raise KernelError where a tuple has no value of that number."""
         outside = self.active(mask) & ((index < -count) | (index >= count))
         if outside.any():
             number = self.fill(index)[outside][0]
@@ -131,17 +131,17 @@ class WarpSet:
             )
 
     def leave(self, mask):
-        """The lanes of `mask` returned from the kernel."""
+        """Note that the lanes of `mask` returned from the kernel."""
         self.exited = union(self.exited, mask)
 
     def fill(self, value):
-        """A value for every lane, as an array."""
+        """Return a value for every lane, as an array."""
         return value if isinstance(value, np.ndarray) else np.full(self.lanes, value)
 
     # positions, as the kernel reads them
 
     def grid1(self):
-        """`cuda.grid(1)`: the thread's place in the whole grid, along x."""
+        """Return `cuda.grid(1)`: the thread's position in the whole grid, along x."""
         return self._position(0)
 
     def _position(self, axis):
@@ -161,22 +161,22 @@ class WarpSet:
 
     @cached_property
     def lane_bit(self):
-        """The bit that stands for each lane in a mask of its warp."""
+        """Each lane's bit in a mask of its warp."""
         return np.uint32(1) << self.lane.astype(np.uint32)
 
     @cached_property
     def row(self):
-        """Which of the set's warps each lane is in."""
+        """The number of each lane's warp in this set."""
         return np.repeat(np.arange(len(self.warps)), self.warps[:, STOP] - self.warps[:, START])
 
     @cached_property
     def first_lane(self):
-        """Where the warp of each lane begins in this set."""
+        """The first lane, in this set, of each lane's warp."""
         return self.warps[:, START].take(self.row)
 
 
 def _coordinates(linear, shape):
-    """(x, y, z) of linear indices, an axis of length 1 as a scalar."""
+    """Return (x, y, z) of linear indices; an axis of length 1 is a scalar."""
     x, y, _z = shape
     axes = (linear % x, linear // x % y, linear // (x * y))
     return tuple(np.int32(0) if n == 1 else axis.astype(np.int32) for n, axis in zip(shape, axes))

@@ -8,7 +8,7 @@ from jaxtyping import Int64
 
 from labkit.loops import LoopTrace
 from labkit.machine.gpus import CacheLevel, gpu
-from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, set_of, touch
+from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, set_index, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 
 
@@ -138,7 +138,7 @@ def _moves(pieces, cache: Cache, copies):
 def _leaving(cache, copy, piece):
     """The pieces of the line that makes room if `piece`'s line is not in the cache."""
     line = piece // cache.sectors_per_line
-    ways = cache.lines[copy, set_of(cache, line)]
+    ways = cache.lines[copy, set_index(cache, line)]
     if line in ways:
         return range(0)
     first = int(ways[-1]) * cache.sectors_per_line

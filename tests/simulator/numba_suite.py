@@ -38,7 +38,7 @@ _texts = count(1)
 
 
 def folder() -> Path | None:
-    """Where the wheel keeps its tests; None where numba-cuda is not installed."""
+    """Return the folder of the wheel's tests; None where numba-cuda is not installed."""
     found = importlib.util.find_spec("numba_cuda")
     return Path(found.origin).parent / "numba" / "cuda" / "tests" if found else None
 

@@ -184,7 +184,7 @@ def _decorator(function):
 
 
 def _axes(kernel, name):
-    """How many axes the argument seems to have, from how the kernel indexes it; 0 for a number."""
+    """Guess the number of axes of the argument from how the kernel indexes it; 0 for a number."""
     axes = 0
     for node in ast.walk(kernel):
         match node:
@@ -266,7 +266,7 @@ def _parsed(text):
 
 
 def _expressions(kernel):
-    """Where an expression stands: (its parent, the field, its place in a list or None)."""
+    """Yield the position of each expression: (its parent, the field, its index in a list or None)."""
     for parent in ast.walk(kernel):
         if isinstance(parent, ast.arguments):
             continue

@@ -10,7 +10,7 @@ from labkit.simulator.caches import dirty_sectors, make_cache, touch
 
 
 class PlainCache:
-    """What `touch` promises, in dictionaries: the order of a set's keys is the order of use."""
+    """The contract of `touch`, in dictionaries: the order of a set's keys is the order of use."""
 
     def __init__(self, sets, ways, sectors_per_line):
         self.sets = [{} for _ in range(sets)]

@@ -35,7 +35,7 @@ SCALARS = {name: getattr(types, name) for name in "int8 int16 uint32 uint64".spl
 
 
 def outcome(expression, x, block=32, out=np.int64, blocks=1):
-    """What `expression` is in each thread, where `x` is the thread's element and `t` its number in the block."""
+    """Return `expression` in each thread, where `x` is the thread's element and `t` its number in the block."""
     kernel = kernel_in(
         f"""
         @cuda.jit
@@ -392,7 +392,7 @@ def bits_of(lanes):
 
 
 def in_words_of_ptx(call, roles, masks, values, operands):
-    """What each lane of a warp that calls gets, by the pseudo-code of the PTX ISA; None where that is undefined."""
+    """Return each lane's result by the pseudo-code of the PTX ISA; None where that is undefined."""
     results = [None] * 32
     for lane in np.flatnonzero(roles == HERE):
         group = [k for k in range(32) if roles[k] == HERE and masks[lane] >> k & 1]

@@ -1,4 +1,4 @@
-"""What Python's compiler and numba know of a kernel before it runs: constant expressions, literals, dead branches.
+"""Constants known before a kernel runs: constant expressions, literals, dead branches.
 
 numba is the oracle: of the types, and of what compiles.
 """
@@ -47,7 +47,7 @@ def simulated(body, threads=1):
 
 
 def value_of(body):
-    """What a kernel stores of the variable v."""
+    """Return the value of the variable v that a kernel stores."""
     return simulated(f"{body}\nout[0] = v").outputs[1][0]
 
 

@@ -1,4 +1,4 @@
-"""What warps ask for, tell one another and wait for: events of the recorded blocks, each warp's in its own order."""
+"""Events of the recorded blocks: requests, messages and waits, each warp's in its own order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What numba-cuda's own tests ask of kernels, the simulator answers, or refuses in a sentence.
+"""numba-cuda's own tests: the simulator runs their kernels, or refuses them in a sentence.
 
 `pytest -s tests/simulator/test_numba_suite.py` prints how many of each module run.
 """

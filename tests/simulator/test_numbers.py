@@ -20,7 +20,7 @@ from labkit.simulator.values import Array
 
 NAMES = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
     bfloat16""".split()
-SCALARS = {name: numba_types.named(name) for name in NAMES}
+SCALARS = {name: numba_types.type_named(name) for name in NAMES}
 CASTS = {name: kind for name, kind in SCALARS.items() if name != "bfloat16"}
 
 

@@ -145,7 +145,7 @@ def test_what_has_a_type_and_no_code_does_not_compile():
 
 
 def test_every_pair_of_the_language_ran():
-    """What no kernel of the tests above came to; all parts must have been tried, in this process."""
+    """The tests above, all in this process, together run every pair of the language."""
     if len(DONE) < PARTS:
         pytest.skip("the kernels were not all run here")
     print(summary())

@@ -128,7 +128,7 @@ def test_a_race_in_the_blocks_that_run_is_found():
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (2, 1, 1), (40, 30, 1), (7, 5, 3), (1000, 1, 2)], ids=str)
 def test_every_place_of_a_grid_is_in_the_plan(grid):
-    plan = Plan(grid, sms=4, resident=2, least=1)
+    plan = Plan(grid, sms=4, resident=2, min_blocks=1)
     blocks = np.prod(grid)
     assert sum(stratum.size for stratum in plan.strata) == blocks
     counted = np.concatenate([c for stratum in plan.strata for c in stratum.clusters.values()])
@@ -143,7 +143,7 @@ def test_estimates_are_right_on_average_and_so_are_their_errors():
     """Over many samples: unbiased, and off by twice the stated error about as seldom as that promises."""
     rng = np.random.default_rng(3)
     work = rng.gamma(2.0, 100, 3000).astype(np.int64)
-    plans = [Plan((60, 50, 1), sms=10, resident=4, least=400, seed=seed) for seed in range(120)]
+    plans = [Plan((60, 50, 1), sms=10, resident=4, min_blocks=400, seed=seed) for seed in range(120)]
     told = [plan.estimate({b: work[b : b + 1] for g in plan.groups for b in g.tolist()}) for plan in plans]
     totals, errors = np.array(told)[..., 0].T
     assert totals.mean() == pytest.approx(work.sum(), rel=0.01)

@@ -9,13 +9,13 @@ from cells import kernel_in
 import labkit
 from labkit import cuda
 from labkit.simulator.errors import KernelError
-from labkit.simulator.slices import Slice, _resolved
+from labkit.simulator.slices import Slice, _resolve_slice
 
 THREADS = 32
 
 
 def by_thread(text, *arrays):
-    """What the body does when each thread runs it as plain Python, one after another, on copies."""
+    """Return the results of the body when each thread runs it as plain Python, one after another, on copies."""
     copies = [a.copy() for a in arrays]
     names = "xyz"[: len(arrays)]
     scope = {"np": np}
@@ -68,7 +68,7 @@ def test_slices_are_resolved_as_python_does():
     bounds = [None, *range(-8, 9)]
     given = lambda n: None if n is None else np.int64(n)  # noqa: E731
     for size, start, stop, step in product(range(6), bounds, bounds, (None, 1, 2, -1, -3)):
-        first, stride, length = _resolved(Slice(given(start), given(stop), given(step)), size)
+        first, stride, length = _resolve_slice(Slice(given(start), given(stop), given(step)), size)
         expected = range(*slice(start, stop, step).indices(size))
         assert length == len(expected)
         assert not expected or (first, stride) == (expected[0], expected.step)

@@ -9,7 +9,7 @@ import labkit
 from labkit import cuda
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
 from labkit.machine.gpus import GPUS, CacheLevel
-from labkit.simulator.caches import make_l1, set_of
+from labkit.simulator.caches import make_l1, set_index
 from labkit.trace import ArrayInfo, Site
 from labkit.views.replay import replay_launch, replay_loop
 from tests.views.made import trace
@@ -34,7 +34,7 @@ def test_a_full_cache_pushes_out_the_whole_oldest_line():
     """Seventeen lines of one set meet 16 ways."""
     shared_bytes, line = 228 * 1024, 32  # floats
     l1 = make_l1(GPUS["H100 SXM"], 32, shared_bytes, 1)
-    lines = [number for number in range(1000) if set_of(l1, number) == set_of(l1, 0)][:17]
+    lines = [number for number in range(1000) if set_index(l1, number) == set_index(l1, 0)][:17]
     walk = [(1, "A", [0, 8]), *((1, "A", [number * line]) for number in lines[1:]), (1, "A", [8])]
     run = replay_launch(trace(walk, {"A": ((1000, line), 0)}, shared_bytes=shared_bytes))
     assert run.moves[:2].tolist() == [[0, 0, 1], [0, 1, 1]]

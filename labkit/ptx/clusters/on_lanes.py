@@ -12,7 +12,7 @@ from labkit.ptx.clusters import findings
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_count, element, from_the_start, waiting_line, whole_number
+from labkit.simulator.operands import check_count, element, nonnegative_lanes, waiting_line, whole_number
 from labkit.simulator.scheduler import ENDED, RETURNED
 from labkit.simulator.values import Value, describe
 from labkit.simulator.warps import SLOT, START, THREAD
@@ -78,7 +78,7 @@ class Reached:
         for slot, number, warp in places.T.tolist():
             other = self.chunk.blocks[slot]
             block = other - other % launch.cluster + number
-            if not launch.clocks.has_heard(block, warp, other):
+            if not launch.clocks.knows_block_began(block, warp, other):
                 findings.may_not_have_begun(launch, site, block, warp, other)
 
     def check(self):
@@ -186,7 +186,7 @@ def _there(w, site, array, mask, index, line, cta, is_load):
 
     Counted as an access to the block's own memory; over the network between SMs it takes longer.
     """
-    mask = from_the_start(w, site, array, mask, index)
+    mask = nonnegative_lanes(w, site, array, mask, index)
     flat, mask = memory.flatten(w, site, array, mask, index) if mask is not False else (None, False)
     if mask is False:
         return flat, mask

@@ -11,17 +11,17 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import memory, numba_types
-from labkit.simulator.checks.in_flight import Operation, Reading
+from labkit.simulator.checks.in_flight import Operation, PendingRead
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
-from labkit.simulator.lanes import both
+from labkit.simulator.lanes import intersect
 from labkit.simulator.operands import (
     check_count,
     element,
-    first_elements,
     fixed_number,
-    from_the_start,
+    locate_vectors,
+    nonnegative_lanes,
     site_numbers,
     whole_number,
 )
@@ -101,7 +101,7 @@ class _Begun:
     array: object
     flat: np.ndarray
     values: list[np.ndarray]
-    source: Reading | None
+    source: PendingRead | None
 
 
 def begin(w, mask, width_bytes, valid, to, source):
@@ -122,17 +122,17 @@ def _places(w, mask, place):
     """The place in each array that it may be in, and the lanes whose place that is."""
     site, array, index = place
     for one, lanes in parts_of(array):
-        own = mask if lanes is None else both(mask, lanes)
+        own = mask if lanes is None else intersect(mask, lanes)
         if own is not False:
             yield (site[one.name] if isinstance(site, dict) else site, one, index), own
 
 
 def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, source_index):
     elements = width_bytes // tile.itemsize
-    mask = from_the_start(w, site, tile, mask, index)
+    mask = nonnegative_lanes(w, site, tile, mask, index)
     if mask is False:
         return
-    flat, mask = first_elements(w, site, tile, mask, width_bytes, index)
+    flat, mask = locate_vectors(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return
     values, read = _bytes_of(w, source_site, source, mask, width_bytes, source_index, valid)
@@ -141,7 +141,9 @@ def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, 
     lanes = w.active(mask)
     last = _last_at(tile, flat, lanes)
     for i in range(elements):
-        memory.watch_write(w, site, tile, mask, flat + i, ~w.everyone, memory.same(values[i].take(last), values[i]))
+        memory.watch_write(
+            w, site, tile, mask, flat + i, ~w.all_lanes, memory.equal_with_nan(values[i].take(last), values[i])
+        )
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
     number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, w, np.flatnonzero(lanes))
     _groups(w).begin(_Begun(site, number, tile, flat, values, read), lanes)
@@ -160,15 +162,15 @@ def _bytes_of(w, site, source, mask, width_bytes, index, valid):
     """
     elements = width_bytes // source.itemsize
     values = np.zeros((w.lanes, elements), source.dtype)
-    reading, used = both(mask, valid > 0), -(-valid // source.itemsize)
+    reading, used = intersect(mask, valid > 0), -(-valid // source.itemsize)
     if reading is not False:
-        flat, reading = first_elements(w, site, source, reading, width_bytes, index, used)
+        flat, reading = locate_vectors(w, site, source, reading, width_bytes, index, used)
     if reading is False:
         return list(values.T), None
     memory.count_accesses(w, site, source, flat, reading, True, elements)
     w.chunk.sample(w, site, source, reading, flat)
     for i in range(elements):
-        some = both(reading, used > i)
+        some = intersect(reading, used > i)
         if some is not False:
             lanes = w.active(some)
             values[lanes, i] = memory.read(w, site, source, some, np.where(lanes, flat + i, 0))[lanes]
@@ -178,7 +180,7 @@ def _bytes_of(w, site, source, mask, width_bytes, index, valid):
         lanes, i = np.nonzero((np.arange(elements) < used[:, None]) & w.active(reading)[:, None])
         operation = Operation(site, "the copy", CURE, reads=True)
         number = source.in_flight.begin(operation, flat[lanes] + i, w, lanes)
-        read = Reading(source.in_flight, number, lanes, flat[lanes] + i)
+        read = PendingRead(source.in_flight, number, lanes, flat[lanes] + i)
     return list(np.where(kept, values.view(np.uint8), 0).astype(np.uint8).view(source.dtype).T), read
 
 

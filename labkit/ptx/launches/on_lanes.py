@@ -15,7 +15,7 @@ class Wait:
 
     def translate(self, translator, node):
         check_count(translator, node, 0)
-        translator.emit(f"{translator.constant(early.wait)}(w, {translator.mask})")
+        translator.emit(f"{translator.constant(early.note_wait)}(w, {translator.mask})")
         return Value("None", types.none)
 
 

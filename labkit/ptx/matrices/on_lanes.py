@@ -15,8 +15,8 @@ from labkit.ptx.formats.on_lanes import Format, format_of
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.counters import count_shared
 from labkit.simulator.disturbance import PRODUCTS
-from labkit.simulator.lanes import both
-from labkit.simulator.operands import check_count, element, first_elements, from_the_start, local_elements
+from labkit.simulator.lanes import intersect
+from labkit.simulator.operands import check_count, element, locate_local_elements, locate_vectors, nonnegative_lanes
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, Value, describe, items_of
 from labkit.simulator.warps import START
@@ -150,7 +150,7 @@ def load(w, site, array, mask, call, count, transposed, *index):
     """A register of each of `count` matrices, whose rows the lanes name eight by eight."""
     if isinstance(array, Either):
         asked = call, count, transposed, *index
-        return memory.of_each(w, array, mask, lambda a, own: load(w, site[a.name], a, own, *asked))
+        return memory.access_each(w, array, mask, lambda a, own: load(w, site[a.name], a, own, *asked))
     flat, mask = _named_rows(w, site, array, mask, call, count, index)
     if mask is False:
         return (np.uint32(0),) * count
@@ -168,7 +168,9 @@ def load(w, site, array, mask, call, count, transposed, *index):
 def store(w, site, array, mask, call, values, transposed, *index):
     """Writes a register of each matrix to the rows that the lanes name."""
     if isinstance(array, Either):
-        memory.of_each(w, array, mask, lambda a, own: store(w, site[a.name], a, own, call, values, transposed, *index))
+        memory.access_each(
+            w, array, mask, lambda a, own: store(w, site[a.name], a, own, call, values, transposed, *index)
+        )
         return
     flat, mask = _named_rows(w, site, array, mask, call, len(values), index)
     if mask is False:
@@ -186,15 +188,15 @@ def _named_rows(w, site, array, mask, call, count, index):
     A pass through the banks serves eight rows.
     """
     mask = collectives.whole_warps(w, mask, call)
-    named = both(mask, w.lane < ROWS * count)
-    reached = from_the_start(w, site, array, named, index) if named is not False else False
+    named = intersect(mask, w.lane < ROWS * count)
+    reached = nonnegative_lanes(w, site, array, named, index) if named is not False else False
     if reached is False:
         return None, False
-    flat, reached = first_elements(w, site, array, reached, ROW_BYTES, index)
+    flat, reached = locate_vectors(w, site, array, reached, ROW_BYTES, index)
     if reached is not named:
         lost = w.active(named) & ~(np.zeros(w.lanes, np.bool_) if reached is False else w.active(reached))
-        mask = both(mask, ~np.logical_or.reduceat(lost, w.warps[:, START]).take(w.row))
-        named = False if mask is False else both(named, mask)
+        mask = intersect(mask, ~np.logical_or.reduceat(lost, w.warps[:, START]).take(w.row))
+        named = False if mask is False else intersect(named, mask)
         if named is False:
             return None, False
     elements, totals = ROW_BYTES // array.itemsize, w.chunk.launch.counts[site]
@@ -209,7 +211,7 @@ def multiply(w, site, array, mask, call, a, b, form, *index):
     mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
-    flat, mask = local_elements(w, site, array, mask, 4, index)
+    flat, mask = locate_local_elements(w, site, array, mask, 4, index)
     if mask is False:
         return
     w.chunk.launch.flops[form.flops] += 2 * M * N * 8 * form.each // WARP_LANES * w.tally(mask)

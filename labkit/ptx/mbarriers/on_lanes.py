@@ -30,8 +30,8 @@ class Mbarriers:
         self.expected = np.zeros(size, np.int64)  # bytes
         self.came = np.zeros(size, np.int64)  # bytes
         self.phase = np.zeros(size, np.int64)  # the one that is not complete
-        self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what all who have come know
-        self.complete = chunk.launch.clocks.at_barriers(chunk, size)  # what those know who came in a complete phase
+        self.arriving = chunk.launch.clocks.barrier_clocks(chunk, size)  # what all who have come know
+        self.complete = chunk.launch.clocks.barrier_clocks(chunk, size)  # what those know who came in a complete phase
         self.copies: dict[int, list] = {}  # (copy, which of its boxes), not landed yet
 
     def places(self, flat):

@@ -80,7 +80,7 @@ def check_groups(barriers, slots, warps, numbers, call):
     clocks, log, blocks = chunk.launch.clocks, chunk.launch.log, np.array(chunk.blocks)[slots[strangers]]
     others = (waited[strangers] > 0).argmax(axis=1)  # of those who waited together each knows of all
     since = waited[strangers, others]
-    unaware = ~clocks.know(clocks.of(blocks, warps[strangers]), clocks.of(blocks, others), since)
+    unaware = ~clocks.know_times(clocks.of(blocks, warps[strangers]), clocks.of(blocks, others), since)
     key = ("barrier", line, column, "groups")
     if not unaware.any() or log.known(key, int(unaware.sum())):
         return

@@ -32,8 +32,8 @@ class NamedBarriers:
         self.number = np.full(shape, NONE, np.int8)  # of the barrier at which a warp waits
         self.threads = np.zeros((NUMBERS.stop, *shape), np.int64)  # that a warp has come for; 0: it has not come
         size = NUMBERS.stop * shape[0]
-        self.arriving = chunk.launch.clocks.at_barriers(chunk, size)  # what those know who came and went on
-        self.opened = chunk.launch.clocks.at_barriers(chunk, size)  # what they knew when the barrier opened
+        self.arriving = chunk.launch.clocks.barrier_clocks(chunk, size)  # what those know who came and went on
+        self.opened = chunk.launch.clocks.barrier_clocks(chunk, size)  # what they knew when the barrier opened
         self.has_arrivals = False  # without a wait
         self.waited = np.zeros((NUMBERS.stop, *shape), np.int32)  # who did when it last opened: their times then, or 0
         self.epochs = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that time

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.checks import early
-from labkit.simulator.counters import ACCESSES, MOST_WARPS, REQUESTS, SECTORS
+from labkit.simulator.counters import ACCESSES, MAX_WARPS, REQUESTS, SECTORS
 from labkit.simulator.errors import KernelError
 from labkit.simulator.tensor_maps import WindowedImages
 from labkit.simulator.warps import BLOCK, SM, START, THREAD
@@ -68,7 +68,7 @@ def count_rows(w, lanes, site, array, first, used, is_load):
     """
     launch = w.chunk.launch
     if launch.early:
-        early.check(w, site, array, np.isin(np.arange(w.lanes), lanes))
+        early.check_accesses(w, site, array, np.isin(np.arange(w.lanes), lanes))
     row = np.searchsorted(w.warps[:, START], lanes, side="right") - 1
     slots = w.slot[lanes] if len(launch.counts[site]) > 1 else np.zeros(len(lanes), np.int64)
     low = array.address + first * array.itemsize
@@ -80,7 +80,7 @@ def count_rows(w, lanes, site, array, first, used, is_load):
     np.add.at(totals, (slots, SECTORS), sectors.sum(axis=1))
     to_l2 = launch.l2.rows(int(sectors.sum()))
     warps = w.warps[row]
-    number = warps[:, BLOCK] * MOST_WARPS + warps[:, THREAD] // WARP_LANES
+    number = warps[:, BLOCK] * MAX_WARPS + warps[:, THREAD] // WARP_LANES
     rows = _list_sectors(low // SECTOR_BYTES, sectors, w.warp_clock[row], number, warps[:, SM], to_l2)
     np.add.at(w.warp_clock, row, 1)
     if rows:

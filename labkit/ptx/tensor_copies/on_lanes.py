@@ -17,11 +17,11 @@ from labkit.ptx.tensor_copies import findings
 from labkit.ptx.tensor_copies.boxes import UNIT_BYTES, boxes_at, count_rows
 from labkit.ptx.tile_findings import too_short
 from labkit.simulator import memory, tiles
-from labkit.simulator.checks.in_flight import Operation, Reading
+from labkit.simulator.checks.in_flight import Operation, PendingRead
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
-from labkit.simulator.operands import check_count, element, first_elements, fixed_number, whole_number
+from labkit.simulator.operands import check_count, element, fixed_number, locate_vectors, whole_number
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
 
 BANKS_BYTES = 128  # of a word in each of the 32 banks
@@ -68,7 +68,7 @@ class Load:
     array: object
     first: np.ndarray
     rows: np.ndarray
-    source: Reading | None
+    source: PendingRead | None
 
     @property
     def box_bytes(self) -> int:
@@ -129,7 +129,7 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
             mbarriers.begin_copy(w, barrier_site, barriers, at, mine, copy)
 
 
-def _reading(w, site, boxes, lanes, mine) -> Reading | None:
+def _reading(w, site, boxes, lanes, mine) -> PendingRead | None:
     """What a load reads for those of `lanes` that `mine` says, a box each, if the kernel writes there as well."""
     in_flight = boxes.array.in_flight
     if in_flight is None:
@@ -138,7 +138,7 @@ def _reading(w, site, boxes, lanes, mine) -> Reading | None:
     box, _ = np.nonzero(inside)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD, reads=True)
     number = in_flight.begin(operation, places[inside], w, lanes[mine][box])
-    return Reading(in_flight, number, box, places[inside])
+    return PendingRead(in_flight, number, box, places[inside])
 
 
 def _send(w, site, tile, lanes, flat, rows, source) -> Load:
@@ -201,10 +201,10 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
 def add(w, mask, site, array, index, tile_site, tile, tile_index, count):
     """Each lane of `mask` begins to add `count` elements of a tile to those of an array."""
     size_bytes = count * array.itemsize
-    flat, mask = first_elements(w, site, array, mask, size_bytes, index, alignment=UNIT_BYTES)
+    flat, mask = locate_vectors(w, site, array, mask, size_bytes, index, alignment=UNIT_BYTES)
     if mask is False:
         return
-    first, mask = first_elements(w, tile_site, tile, mask, size_bytes, tile_index, alignment=UNIT_BYTES)
+    first, mask = locate_vectors(w, tile_site, tile, mask, size_bytes, tile_index, alignment=UNIT_BYTES)
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numba import types
 
 from labkit.simulator import memory, numba_types
-from labkit.simulator.operands import check_count, element, first_elements
+from labkit.simulator.operands import check_count, element, locate_vectors
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, Value, describe
 
@@ -64,9 +64,9 @@ def _place(translator, node, access, count):
 def load(w, site, array, mask, elements, *index):
     """The neighbours that the lanes of `mask` read, a tuple of `elements` values; 0 where the access is wrong."""
     if isinstance(array, Either):
-        return memory.of_each(w, array, mask, lambda a, own: load(w, site, a, own, elements, *index))
+        return memory.access_each(w, array, mask, lambda a, own: load(w, site, a, own, elements, *index))
     site = site[array.name] if isinstance(site, dict) else site
-    flat, mask = first_elements(w, site, array, mask, elements * array.itemsize, index)
+    flat, mask = locate_vectors(w, site, array, mask, elements * array.itemsize, index)
     if mask is False:
         return (array.dtype.type(0),) * elements
     memory.count_accesses(w, site, array, flat, mask, True, elements)
@@ -77,10 +77,10 @@ def load(w, site, array, mask, elements, *index):
 def store(w, site, array, mask, values, *index):
     """Writes a tuple of values to neighbouring elements."""
     if isinstance(array, Either):
-        memory.of_each(w, array, mask, lambda a, own: store(w, site, a, own, values, *index))
+        memory.access_each(w, array, mask, lambda a, own: store(w, site, a, own, values, *index))
         return
     site = site[array.name] if isinstance(site, dict) else site
-    flat, mask = first_elements(w, site, array, mask, len(values) * array.itemsize, index)
+    flat, mask = locate_vectors(w, site, array, mask, len(values) * array.itemsize, index)
     if mask is False:
         return
     memory.count_accesses(w, site, array, flat, mask, False, len(values))

@@ -26,12 +26,12 @@ from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
-from labkit.simulator.lanes import both
+from labkit.simulator.lanes import intersect
 from labkit.simulator.operands import (
     check_count,
     element,
     fixed_number,
-    local_elements,
+    locate_local_elements,
     waiting_line,
 )  # fmt: skip
 from labkit.simulator.values import Value, describe
@@ -88,7 +88,7 @@ def together(w, mask, call):
     if not wrong.any():
         return mask
     findings.apart(w, call, wrong)
-    return both(mask, ~wrong.take(w.row))
+    return intersect(mask, ~wrong.take(w.row))
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def _operand(w, site, array, mask, index, rows, major):
         too_short(w, site, array, outside, index, int((end - byte).max()) // array.itemsize)
     if wrong.any() or array.alignment < tiles.ALIGNMENT_BYTES:
         findings.misaligned(w, site, array, wrong if wrong.any() else lanes, index, byte, major.beginning)
-    return first, both(mask, ~outside & ~wrong)
+    return first, intersect(mask, ~outside & ~wrong)
 
 
 def _read(w, caller, site, array, flat, rows, major) -> tuple[Operand, np.ndarray]:
@@ -322,7 +322,7 @@ def _begin(w, mask, caller, call, acc_site, acc, index, form, scale, left, right
     """Adds the product of the rows in these registers, and keeps it under way."""
     n = right.shape[1]
     keeps = _agreed(w, mask, caller, call, scale.keeps)
-    flat, mask = local_elements(w, acc_site, acc, mask, n // 2, index, is_read=keeps)
+    flat, mask = locate_local_elements(w, acc_site, acc, mask, n // 2, index, is_read=keeps)
     if mask is False:
         return
     lanes = w.active(mask)

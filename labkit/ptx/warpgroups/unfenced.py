@@ -7,7 +7,7 @@ if it did: nobody is accused who may be right. What an earlier round of a loop w
 
 import ast
 
-from labkit.simulator.translator.control_flow import called, callees
+from labkit.simulator.translator.control_flow import called_names, callees
 
 
 def written_since_fence(function: ast.FunctionDef, product: ast.Call, fragment: ast.expr, names) -> int:
@@ -17,7 +17,7 @@ def written_since_fence(function: ast.FunctionDef, product: ast.Call, fragment: 
     """
     variables = {node.id for node in ast.walk(fragment) if isinstance(node, ast.Name)}
     for before in reversed(_statements_before(function.body, product)):
-        if "wgmma_fence" in called([before], names) or callees([before], names):
+        if "wgmma_fence" in called_names([before], names) or callees([before], names):
             return 0
         lines = [node.lineno for node in ast.walk(before) if variables & _assigned(node)]
         if lines:

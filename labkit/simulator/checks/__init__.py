@@ -1,1 +1,1 @@
-"""What the simulator says of a launch: races and other errors, advice, and the cures."""
+"""Checks of a launch: races and other errors, advice, and suggested fixes."""

@@ -1,6 +1,7 @@
-"""A cell of the shadow: the parties to an access of its element, by which races are found.
+"""Cells of the shadow memory: the accesses to one element that race detection keeps.
 
-Of all who touched an element a cell keeps those few that stand for the others where barriers alone order accesses.
+An access is kept as its party: the thread and the time. Where barriers alone order accesses, the few parties of a cell
+stand for all accesses to the element.
 """
 
 import numpy as np
@@ -8,14 +9,14 @@ from numba import njit
 
 from labkit.trace import WARP_LANES
 
-NOBODY = -1  # no thread wrote it yet
-HOST = -2  # it came filled from outside the kernel
+NO_THREAD = -1  # not written yet
+HOST = -2  # filled by the host
 
-# What a cell of the shadow holds. The parties to an access: the last plain write; one before it, by another thread, of
-# the same value; the atomics since then, and the reads, each by the lowest and the highest thread of the last epoch's,
-# and one of another block before. Each is a thread, its count of warp barriers (its stamp), and its warp's time in
-# `clocks`; what the parties of a kind share follows. A party of another block needs no stamp: its epoch stands there.
-# Atomics and reads for which there is no room, and that must not be forgotten, stand in a list of `crowd`.
+# Fields of a cell. W is the last plain write; V an earlier write of the same value by another thread. A are the atomics
+# since then and R the reads: the lowest and the highest thread of the latest epoch, and one thread of another block
+# before. A party has three fields: its thread, its count of warp barriers (the stamp), and its warp's time in `clocks`.
+# Block, epoch and site, which the parties of a kind share, follow. A party of another block has its epoch in place of
+# the stamp. Atomics and reads that find no room in the cell are kept in a list of `overflow`.
 (
     W_THREAD, W_STAMP, W_TIME,
     V_THREAD, V_STAMP, V_TIME,
@@ -29,24 +30,24 @@ HOST = -2  # it came filled from outside the kernel
     V_BLOCK, V_EPOCH, V_SITE,
     A_BLOCK, A_EPOCH, A_SITE, A_OTHER_BLOCK,
     R_BLOCK, R_EPOCH, R_SITE, R_OTHER_BLOCK,
-    W_INSTRUCTION, CROWD,
+    W_INSTRUCTION, OVERFLOW,
 ) = range(40)  # fmt: skip
 FIELDS = 40
-SHADOW_BYTES = 4 * FIELDS  # of an element
-PARTY = 3  # fields
+SHADOW_BYTES = 4 * FIELDS  # per element
+PARTY = 3  # fields per party
 OTHERS = (A_OTHER, R_OTHER)
 
 
 def clear(cells: np.ndarray, filled: bool) -> None:
-    """Makes cells those of elements that nobody (or, when `filled`, the host alone) has written."""
+    """Reset cells to elements that nothing has written, or only the host if `filled`."""
     cells[:] = -1
     if filled:
         cells[:, W_THREAD] = HOST
 
 
 @njit(cache=True)
-def shared_by(party):
-    """Where the block of a party's kind stands; its epoch and site follow."""
+def block_field(party):
+    """Return the field that holds the block of a party's kind; epoch and site follow it."""
     if party < A_LOW:
         return W_BLOCK if party == W_THREAD else V_BLOCK
     return A_BLOCK if party < R_LOW else R_BLOCK
@@ -54,7 +55,8 @@ def shared_by(party):
 
 @njit(cache=True)
 def block_and_epoch(cell, party):
-    shared = shared_by(party)
+    """Return a party's block and epoch."""
+    shared = block_field(party)
     if party in OTHERS:
         return cell[shared + 3], cell[party + 1]
     return cell[shared], cell[shared + 1]
@@ -62,9 +64,10 @@ def block_and_epoch(cell, party):
 
 @njit(cache=True)
 def _note_extreme(cell, party, is_beyond, is_between, thread, stamp, time):
-    """Keeps a thread of the present epoch; of one warp's the latest stand for all: what is after them is after all.
+    """Keep a thread of the current epoch as the lowest or highest.
 
-    Who stays keeps his own time; one between the two extremes, whom neither keeps, is kept where he is later.
+    Of one warp, the thread with the latest stamp stands for all: what follows it follows all. A kept thread keeps its
+    own time; a thread between the two extremes replaces one only if it is later.
     """
     if cell[party] // WARP_LANES == thread // WARP_LANES:
         if stamp < cell[party + 1]:
@@ -83,7 +86,7 @@ def _note_extreme(cell, party, is_beyond, is_between, thread, stamp, time):
 
 @njit(cache=True)
 def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
-    """Keeps an atomic or a read: the kind whose parties begin at `low`, and what they share at `shared`."""
+    """Keep an atomic or a read: `low` is the first party of its kind, `shared` its first shared field."""
     high, other = low + PARTY, low + 2 * PARTY
     if cell[shared] == block and cell[shared + 1] == epoch:
         is_low, is_high = thread <= cell[low], thread >= cell[high]
@@ -106,13 +109,14 @@ def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
 
 @njit(cache=True)
 def note_write(cell, block, epoch, thread, stamp, time, site):
+    """Keep a plain write."""
     cell[W_THREAD], cell[W_STAMP], cell[W_TIME] = thread, stamp, time
     cell[W_BLOCK], cell[W_EPOCH], cell[W_SITE] = block, epoch, site
 
 
 @njit(cache=True)
-def note_agreed(cell, grid_epoch, block):
-    """Keeps the last writer, as another thread writes the same: of two rather the one of another block."""
+def note_same_value(cell, grid_epoch, block):
+    """Keep the last writer, as another thread writes the same value; prefer one of another block."""
     if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:
         return
     cell[V_THREAD : V_THREAD + PARTY] = cell[W_THREAD : W_THREAD + PARTY]

@@ -1,14 +1,13 @@
-"""What warps have learned of one another through atomics: a vector clock a warp, in bounded memory.
+"""Vector clocks of the warps: what each has learned of the others through atomics, in bounded memory.
 
-A clock holds a time for each warp of the launch: what that warp did before then has happened before the clock's own
-warp goes on. The lanes of one warp know no more of one another than warps do: what an atomic of one lane
-tells comes back to the others by an atomic or a barrier of their own (`Clocks.heard`). And a lane passes on what it did
-itself, of the other lanes' doings only what lies before a collective of theirs: which lanes each of a warp's latest
-times is of is kept beside the clocks (`Clocks.passed`).
+A clock holds a time for each warp of the launch: what that warp did before this time happened before the clock's own
+warp continues. Two lanes of one warp learn of each other by an atomic or a barrier of their own, as warps do
+(`Clocks.synced_until`). A lane passes on its own accesses, and those that other lanes made before a collective
+with it. `Clocks.passed_on` keeps which lanes each of a warp's latest times belongs to.
 
-Most blocks of a large grid learn nearly the same, so a clock is a tree whose branches are shared with the clocks that
-agree there; trees are never changed, but made anew along one path (Driscoll and others, Making data structures
-persistent, 1989). The nodes that nobody uses any more are collected when space runs out.
+Most blocks of a large grid learn nearly the same. So a clock is a tree that shares branches with the clocks that agree
+there. Trees are never changed; a change copies one path (Driscoll and others, Making data structures persistent,
+1989). Unused nodes are collected when space runs out.
 """
 
 import numpy as np
@@ -17,21 +16,21 @@ from numba import njit
 from labkit.simulator.warps import BLOCK, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
-WIDTH = 32  # children of a node, times of a leaf
+WIDTH = 32  # children per node, times per leaf
 MAX_NODES = 2**19  # 64 MB
-EMPTY = 0  # the tree that knows of nobody
-MOMENTS = 64  # of a warp that are kept in `passed`: who knows of a later one counts as knowing all before these
+EMPTY = 0  # the tree that knows of no warp
+MOMENTS = 64  # times per warp in `passed_on`; a warp that knows a later time counts as knowing all earlier ones
 ALL_LANES = np.uint32(2**WARP_LANES - 1)
 NO_LANES = np.uint32(0)
 
-# The clocks of a warp, and of what the last atomic on an element left behind: all that it knows, and what of it a
-# `threadfence` has made visible to other blocks.
+# Each warp, and each element with atomics, has two clocks: all that it knows, and the part that a `threadfence` has
+# made visible to other blocks.
 KNOWN, PUBLISHED = range(2)
 
 
 @njit(cache=True)
 def time_of(nodes, levels, tree, warp):
-    """The time that a clock holds for a warp."""
+    """Return the time that a clock holds for a warp."""
     for level in range(levels, 0, -1):
         tree = nodes[tree, warp // WIDTH**level % WIDTH]
     return nodes[tree, warp % WIDTH]
@@ -39,80 +38,82 @@ def time_of(nodes, levels, tree, warp):
 
 @njit(cache=True)
 def _with_time(nodes, used, level, tree, warp, time):
-    """A clock that differs from `tree` in the time of one warp."""
-    made = used[0]
+    """Return a clock that differs from `tree` in the time of one warp."""
+    node = used[0]
     used[0] += 1
-    nodes[made] = nodes[tree]
+    nodes[node] = nodes[tree]
     if level == 0:
-        nodes[made, warp % WIDTH] = time
-        return made
+        nodes[node, warp % WIDTH] = time
+        return node
     child = warp // WIDTH**level % WIDTH
-    nodes[made, child] = _with_time(nodes, used, level - 1, np.int64(nodes[tree, child]), warp, time)
-    return made
+    nodes[node, child] = _with_time(nodes, used, level - 1, np.int64(nodes[tree, child]), warp, time)
+    return node
 
 
 @njit(cache=True)
-def _joined(nodes, used, level, first, second):
-    """The clock that knows what either knows; one of the two where it knows it all."""
+def _join(nodes, used, level, first, second):
+    """Return the clock that knows what either clock knows; one of the two if it knows all."""
     if first == second or second == EMPTY:
         return first
     if first == EMPTY:
         return second
-    made = used[0]
+    node = used[0]
     used[0] += 1
     is_first, is_second = True, True
     for child in range(WIDTH):
         a, b = np.int64(nodes[first, child]), np.int64(nodes[second, child])
-        both = max(a, b) if level == 0 else _joined(nodes, used, level - 1, a, b)
-        nodes[made, child] = both
+        both = max(a, b) if level == 0 else _join(nodes, used, level - 1, a, b)
+        nodes[node, child] = both
         is_first &= both == a
         is_second &= both == b
     if is_first or is_second:
-        used[0] = made
+        used[0] = node
         return first if is_first else second
-    return made
+    return node
 
 
 @njit(cache=True)
-def _part(nodes, used, level, tree, first, last):
-    """A clock that knows of the warps from `first` to `last` alone."""
+def _restrict(nodes, used, level, tree, first, last):
+    """Return a clock that knows only of the warps from `first` to `last`."""
     if tree == EMPTY:
         return EMPTY
-    made = used[0]
+    node = used[0]
     used[0] += 1
-    nodes[made] = 0
+    nodes[node] = 0
     step = WIDTH**level
     for child in range(max(0, first // step), min(WIDTH - 1, last // step) + 1):
         value = np.int64(nodes[tree, child])
         begin = child * step
-        nodes[made, child] = value if level == 0 else _part(nodes, used, level - 1, value, first - begin, last - begin)
-    return made
+        if level:
+            value = _restrict(nodes, used, level - 1, value, first - begin, last - begin)
+        nodes[node, child] = value
+    return node
 
 
 @njit(cache=True)
-def is_passed(times, passed, warp, lane, time, known):
-    """Did this lane pass on what it did at `time`, or meet others of its warp, before another knew that until `known`?
+def was_passed_on(times, passed_on, warp, lane, time, known):
+    """Return whether a lane passed on what it did at `time`, or met others of its warp, before time `known`.
 
-    Whom it met is not looked at.
+    `known` is the time until which another warp knows this one. Which lanes it met is not checked.
     """
-    if known > times[warp] or time < times[warp] - MOMENTS:  # one who trusts everyone; what is not kept any more
+    if known > times[warp] or time < times[warp] - MOMENTS:  # clocks given up; a time that is no longer kept
         return True
-    while time < known and not passed[warp, time % MOMENTS] >> np.uint32(lane) & np.uint32(1):
+    while time < known and not passed_on[warp, time % MOMENTS] >> np.uint32(lane) & np.uint32(1):
         time += 1
     return time < known
 
 
 @njit(cache=True)
-def _advance(nodes, used, levels, times, passed, clocks, warp, lanes):
-    """A warp's next moment; in the one that ends, these lanes pass on what they did."""
-    passed[warp, times[warp] % MOMENTS] = lanes
+def _advance(nodes, used, levels, times, passed_on, clocks, warp, lanes):
+    """Start a warp's next time; in the one that ends, these lanes pass on what they did."""
+    passed_on[warp, times[warp] % MOMENTS] = lanes
     times[warp] += 1
     clocks[KNOWN, warp] = _with_time(nodes, used, levels, np.int64(clocks[KNOWN, warp]), warp, times[warp])
 
 
 @njit(cache=True)
 def _changers(flat, lanes, changed, lane, start, stop):
-    """Which of a warp's lanes, from `lane` on, touch the element there, a bit each; none if nobody changes it."""
+    """Return a bit for each lane from `lane` on that accesses its element; none if no lane changes it."""
     bits, is_changed = np.uint32(0), False
     for other in range(lane, stop):
         if lanes[other] and flat[other] == flat[lane]:
@@ -123,10 +124,10 @@ def _changers(flat, lanes, changed, lane, start, stop):
 
 @njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare, times, passed, heard, clocks, left, flat, lanes, changed, learns, warps, per_block,
-    begin,
+    nodes, used, levels, spare, times, passed_on, synced_until, clocks, element_clocks, flat, lanes, changed,
+    result_used, warps, per_block, begin,
 ):  # fmt: skip
-    """The warps' atomics, from lane `begin` on; returns the lane at which space ran out, or -1."""
+    """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1."""
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
         warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
@@ -137,25 +138,29 @@ def _exchange(
             if used[0] + spare > nodes.shape[0]:
                 return lane
             element = flat[lane]
-            if learns:
-                heard[warp] = max(heard[warp], time_of(nodes, levels, np.int64(left[KNOWN, element]), warp))
+            if result_used:
+                synced_until[warp] = max(
+                    synced_until[warp], time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
+                )
                 for which in range(2):
-                    mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
-                    clocks[which, warp] = _joined(nodes, used, levels, mine, there)
+                    own_clock, element_clock = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
+                    clocks[which, warp] = _join(nodes, used, levels, own_clock, element_clock)
             changers = _changers(flat, lanes, changed, lane, start, stop)
-            _advance(nodes, used, levels, times, passed, clocks, warp, changers)
+            _advance(nodes, used, levels, times, passed_on, clocks, warp, changers)
             if changers:
                 for which in range(2):
-                    mine, there = np.int64(clocks[which, warp]), np.int64(left[which, element])
-                    left[which, element] = mine if learns else _joined(nodes, used, levels, mine, there)
+                    own_clock, element_clock = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
+                    element_clocks[which, element] = (
+                        own_clock if result_used else _join(nodes, used, levels, own_clock, element_clock)
+                    )
     return -1
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, passed, heard, clocks, groups, begin):
-    """The warps of each group learn all that any of them knows, in the first one's clock; returns as `_exchange`."""
+def _share(nodes, used, levels, spare, times, passed_on, synced_until, clocks, groups, begin):
+    """Let the warps of each group learn all that any of them knows, in the first one's clock; return as `_exchange`."""
     count = groups.shape[1]
-    steps = 3 * count  # each warp counts on, then brings what it knows, then what it has published
+    steps = 3 * count  # each warp advances, then adds what it knows, then what it has published
     for step in range(begin, len(groups) * steps):
         if used[0] + spare > nodes.shape[0]:
             return step
@@ -163,53 +168,53 @@ def _share(nodes, used, levels, spare, times, passed, heard, clocks, groups, beg
         group = groups[step // steps]
         first, warp = group[0], group[number]
         if turn == 0:
-            _advance(nodes, used, levels, times, passed, clocks, warp, ALL_LANES)
+            _advance(nodes, used, levels, times, passed_on, clocks, warp, ALL_LANES)
             continue
         which = turn - 1
         so_far, more = np.int64(clocks[which, first]), np.int64(clocks[which, warp])
-        clocks[which, first] = _joined(nodes, used, levels, so_far, more)
+        clocks[which, first] = _join(nodes, used, levels, so_far, more)
         if number == count - 1:
             for member in group:
                 clocks[which, member] = clocks[which, first]
-                heard[member] = times[member]
+                synced_until[member] = times[member]
     return -1
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, passed, heard, clocks, lanes, warps, per_block, begin):
-    """The warps with a lane in `lanes` make visible what they know of their block; returns where space ran out, or -1.
+def _publish(nodes, used, levels, spare, times, passed_on, synced_until, clocks, lanes, warps, per_block, begin):
+    """Let the warps with a lane in `lanes` publish what they know of their block; return as `_exchange`.
 
-    What they know of others, and those have not made visible, a fence of their own comes too late for.
+    What they know of other blocks, which these have not published, needs a fence of those blocks.
     """
     for row in range(begin, warps.shape[0]):
         if used[0] + spare > nodes.shape[0]:
             return row
         if lanes[warps[row, START] : warps[row, STOP]].any():
             warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
-            _advance(nodes, used, levels, times, passed, clocks, warp, NO_LANES)
+            _advance(nodes, used, levels, times, passed_on, clocks, warp, NO_LANES)
             first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
-            own = _part(nodes, used, levels, known, first, first + per_block - 1)
-            clocks[PUBLISHED, warp] = _joined(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own)
+            own_block = _restrict(nodes, used, levels, known, first, first + per_block - 1)
+            clocks[PUBLISHED, warp] = _join(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own_block)
     return -1
 
 
 @njit(cache=True)
-def _tell(nodes, used, levels, spare, times, passed, heard, clocks, warps, cores, begin):
-    """Each of `cores` learns all that a warp knows; returns as `_exchange`."""
+def _pass_to_cores(nodes, used, levels, spare, times, passed_on, synced_until, clocks, warps, cores, begin):
+    """Let each of `cores` learn all that a warp knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
             return i
-        _advance(nodes, used, levels, times, passed, clocks, warps[i], ALL_LANES)
+        _advance(nodes, used, levels, times, passed_on, clocks, warps[i], ALL_LANES)
         for which in range(2):
-            mine, there = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
-            clocks[which, cores[i]] = _joined(nodes, used, levels, there, mine)
+            own_clock, core_clock = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
+            clocks[which, cores[i]] = _join(nodes, used, levels, core_clock, own_clock)
     return -1
 
 
 @njit(cache=True)
-def _hear(nodes, used, levels, spare, times, passed, heard, clocks, warps, others, ahead, begin):
-    """Each warp learns how far another is, and nothing of what that knows; returns as `_exchange`."""
+def _learn_times(nodes, used, levels, spare, times, passed_on, synced_until, clocks, warps, others, ahead, begin):
+    """Let each warp learn how far another is, and nothing of what that one knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare > nodes.shape[0]:
             return i
@@ -220,45 +225,46 @@ def _hear(nodes, used, levels, spare, times, passed, heard, clocks, warps, other
 
 
 @njit(cache=True)
-def _gather(times, passed, active, warps, per_block):
+def _note_collective(times, passed_on, active, warps, per_block):
+    """Advance the warps of a collective; all of its lanes pass on what they did."""
     for row in range(warps.shape[0]):
         start, lanes = warps[row, START], np.uint32(0)
         for lane in range(start, warps[row, STOP]):
             lanes |= np.uint32(active[lane]) << np.uint32(lane - start)
         if lanes:
             warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
-            passed[warp, times[warp] % MOMENTS] = lanes
+            passed_on[warp, times[warp] % MOMENTS] = lanes
             times[warp] += 1
 
 
 @njit(cache=True)
-def _moved(old, new, used, level, tree, places):
-    """Copies a tree to `new`, unless it is there; returns its place."""
-    if tree == EMPTY or places[tree]:
-        return np.int64(places[tree])
-    made = used[0]
+def _move(old, new, used, level, tree, numbers):
+    """Copy a tree to `new`, unless it is there; return its number."""
+    if tree == EMPTY or numbers[tree]:
+        return np.int64(numbers[tree])
+    node = used[0]
     used[0] += 1
-    places[tree] = made
+    numbers[tree] = node
     for child in range(WIDTH):
         value = np.int64(old[tree, child])
-        new[made, child] = value if level == 0 else _moved(old, new, used, level - 1, value, places)
-    return made
+        new[node, child] = value if level == 0 else _move(old, new, used, level - 1, value, numbers)
+    return node
 
 
 @njit(cache=True)
-def _move_all(old, new, used, levels, trees, places):
+def _move_all(old, new, used, levels, trees, numbers):
+    """Copy trees to `new`, in place of their old numbers."""
     for i in range(trees.size):
-        trees[i] = _moved(old, new, used, levels, np.int64(trees[i]), places)
+        trees[i] = _move(old, new, used, levels, np.int64(trees[i]), numbers)
 
 
 class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
-    Others who work beside the warps of a block have clocks too, behind those: the tensor cores of each warpgroup, whose
-    time is how many products are done; and the launch before, whose time is 1 when it has ended.
+    Units that work with the warps of a block have clocks too, behind the warps': the tensor cores of each warpgroup,
+    whose time is the number of finished products, and the previous launch, whose time is 1 when it has ended.
 
-    Where even MAX_NODES do not hold them, every warp counts as knowing all others: no race is reported that might
-    not be one.
+    Where even MAX_NODES do not suffice, every warp counts as knowing all others, so that no false race is reported.
     """
 
     def __init__(self, blocks: int, warps_per_block: int, others_per_block: int = 0):
@@ -269,44 +275,48 @@ class Clocks:
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
         tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
-        self.spare = 2 * (tree + self.levels + 1)  # what one step may take
+        self.spare = 2 * (tree + self.levels + 1)  # nodes that one step may use
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
-        self.passed = np.full((warps, MOMENTS), ALL_LANES)  # the lanes that passed on what they did, at a time: a ring
-        self.heard = np.zeros(warps, np.int32)  # until when a warp's lanes know what others of its lanes did
+        # a ring: the lanes that passed on what they did at a time
+        self.passed_on = np.full((warps, MOMENTS), ALL_LANES)
+        self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
         self.clocks = np.zeros((2, warps), np.int32)
-        self.left: dict[int, tuple] = {}
+        self.element_clocks: dict[int, tuple] = {}
         if len(self.nodes) > MAX_NODES:
             self._give_up()
 
-    def exchange(self, w, array, flat, lanes, changed, learns):
-        """An atomic that changes an element passes on what its warp knows; one whose result is used learns what the
-        warps before it passed on there. What one who changes nothing knows, nobody can learn of.
+    def exchange(self, w, array, flat, lanes, changed, result_used):
+        """Note an atomic: pass on what its warp knows if it changes an element, and learn if its result is used.
+
+        Nothing can be learned from an atomic that changes nothing.
         """
         if not self.times.size:
             return
-        _, left = self.left.setdefault(id(array.data), (array.data, np.zeros((2, array.data.size), np.int32)))
-        self._run(_exchange, left, flat, lanes, changed, learns, w.warps, self.per_block)
+        _, element_clocks = self.element_clocks.setdefault(
+            id(array.data), (array.data, np.zeros((2, array.data.size), np.int32))
+        )
+        self._run(_exchange, element_clocks, flat, lanes, changed, result_used, w.warps, self.per_block)
 
-    def at_barriers(self, owner, count) -> np.ndarray:
-        """Clocks of so many barriers, for `pass_on` and `learn`; `forget_barriers` of the same owner ends them."""
+    def barrier_clocks(self, owner, count) -> np.ndarray:
+        """Return `count` clocks of barriers, for `pass_on` and `learn`, until `forget_barriers(owner)`."""
         clocks = np.zeros((2, count), np.int32)
-        self.left[id(clocks)] = owner, clocks
+        self.element_clocks[id(clocks)] = owner, clocks
         return clocks
 
     def pass_on(self, w, clocks, flat, lanes):
-        """What the warps of these lanes know is known at the barriers `flat`."""
+        """Pass what the warps of these lanes know to the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, w.everyone, False, w.warps, self.per_block)
+            self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
-        """The warps of these lanes learn what is known at the barriers `flat`."""
+        """Let the warps of these lanes learn what is known at the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, ~w.everyone, True, w.warps, self.per_block)
+            self._run(_exchange, clocks, flat, lanes, ~w.all_lanes, True, w.warps, self.per_block)
 
-    def told(self, block, thread, other_block, other_thread) -> bool:
-        """Has this thread's warp heard, by an atomic, from a warp of the other's block that is not the other's?"""
+    def heard_from_other_warp(self, block, thread, other_block, other_thread) -> bool:
+        """Return whether the thread's warp heard, by an atomic, from the other block, but not from the other's warp."""
         if not self.times.size:
             return False
         known = np.int64(self.clocks[KNOWN, block * self.per_block + thread // WARP_LANES])
@@ -315,86 +325,97 @@ class Clocks:
         return any(time_of(self.nodes, self.levels, known, first + warp) > 0 for warp in others)
 
     def block_knows(self, block, other_block, warp, time) -> bool:
-        """Has some warp of the block learned what a warp of the other block did before this time?"""
+        """Return whether some warp of the block knows what a warp of another block did before a time."""
         known = self.clocks[KNOWN, self.of(block, np.arange(self.warps_per_block))]
         other = self.of(other_block, warp)
         return any(time_of(self.nodes, self.levels, np.int64(tree), other) >= time for tree in known)
 
-    def has_heard(self, block, warp, other_block) -> bool:
-        """Has a warp heard anything of another block, so that this has begun?"""
+    def knows_block_began(self, block, warp, other_block) -> bool:
+        """Return whether a warp has heard anything of another block, so that this has begun."""
         known, first = np.int64(self.clocks[KNOWN, self.of(block, warp)]), self.of(other_block, 0)
         others = range(first, first + self.warps_per_block)
         return any(time_of(self.nodes, self.levels, known, other) > 0 for other in others)
 
     def of(self, block, number):
-        """The clock of a warp of a block, by the numbers of both; behind its warps stand the others with clocks."""
+        """Return the clock of a warp of a block, or of a unit behind the block's warps."""
         return block * self.per_block + number
 
     def tell(self, warps, cores):
-        """These tensor cores begin what a warp each has asked for: they know what it knows."""
+        """Pass what each warp knows to the tensor cores that begin its products."""
         if self.times.size:
-            self._run(_tell, warps, cores)
+            self._run(_pass_to_cores, warps, cores)
 
     def note_done(self, cores, done):
-        """These tensor cores are done with so many products."""
+        """Set how many products these tensor cores have finished."""
         if self.times.size:
             self.times[cores] = done
 
     def hear(self, warps, others, times):
-        """These warps learn how far some that work beside them are."""
+        """Let these warps learn how far other units are."""
         if self.times.size:
-            self._run(_hear, warps, others, times)
+            self._run(_learn_times, warps, others, times)
 
-    def know(self, warps, others, time) -> np.ndarray:
-        """Whether each of these warps has learned that another is as far as this time, or a time each."""
+    def know_times(self, warps, others, time) -> np.ndarray:
+        """Return for each of these warps whether it knows that another is as far as `time`."""
         trees = self.clocks[KNOWN, warps].astype(np.int64)
         return np.array([time_of(self.nodes, self.levels, *pair) for pair in zip(trees, others)]) >= time
 
     def forget(self, array):
-        """The array is gone, and what atomics left at its elements."""
-        self.left.pop(id(array.data), None)
+        """Drop the clocks of an array's elements."""
+        self.element_clocks.pop(id(array.data), None)
 
     def forget_barriers(self, owner):
-        """The barriers of this owner are gone."""
-        self.left = {key: (of, clocks) for key, (of, clocks) in self.left.items() if of is not owner}
+        """Drop the clocks of this owner's barriers."""
+        kept = {key: entry for key, entry in self.element_clocks.items() if entry[0] is not owner}
+        self.element_clocks = kept
 
     def share(self, blocks):
-        """The warps of each of these blocks learn, at a barrier, all that any of them knows."""
+        """Let the warps of each of these blocks learn, at a barrier, all that any of them knows."""
         self.meet(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
 
     def meet(self, groups):
-        """The warps of each row of `groups`, by their clocks, learn all that any of them knows."""
+        """Let the warps of each row of `groups` (clock numbers) learn all that any of them knows."""
         if self.times.size:
             self._run(_share, groups)
 
-    def gather(self, w, active):
-        """The lanes of `active` meet in a collective: what they did before, any of their warp passes on.
+    def note_collective(self, w, active):
+        """Note that the lanes of `active` meet in a collective: any of the warp passes on what they did before.
 
-        Only a `syncwarp` orders what they do for one another. But all have come this far, and an arrival behind that is
-        a later instruction of the warp: so a thread may give back a tile that `mma` has taken from all lanes.
+        Only a `syncwarp` orders their accesses for one another. But all have come this far, and an arrival after it is
+        a later instruction of the warp: so a thread may release a tile that `mma` has read in all lanes.
         """
         if self.times.size:
-            _gather(self.times, self.passed, active, w.warps, self.per_block)
+            _note_collective(self.times, self.passed_on, active, w.warps, self.per_block)
 
     def publish(self, w, mask):
-        """`threadfence`: what a warp knows, it may pass on to other blocks."""
+        """Note a `threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
             self._run(_publish, w.active(mask), w.warps, self.per_block)
 
     def _run(self, step, *arguments):
+        """Run a compiled step, collecting nodes as often as space runs out."""
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
-            state = (self.nodes, self.used, self.levels, self.spare, self.times, self.passed, self.heard, self.clocks)
+            state = (
+                self.nodes,
+                self.used,
+                self.levels,
+                self.spare,
+                self.times,
+                self.passed_on,
+                self.synced_until,
+                self.clocks,
+            )
             begin = step(*state, *arguments, begin)
             if begin >= 0:
                 self._collect()
 
     def _collect(self):
-        """Keeps the trees that are in use, in twice the space if they fill half of it."""
+        """Keep only the trees in use, in twice the space if they fill half of it."""
         old, self.used = self.nodes, np.ones(1, np.int64)
-        new, places = np.zeros_like(old), np.zeros(len(old), np.int32)
-        for trees in (self.clocks, *(left for _, left in self.left.values())):
-            _move_all(old, new, self.used, self.levels, trees.reshape(-1), places)
+        new, numbers = np.zeros_like(old), np.zeros(len(old), np.int32)
+        for trees in (self.clocks, *(clocks for _, clocks in self.element_clocks.values())):
+            _move_all(old, new, self.used, self.levels, trees.reshape(-1), numbers)
         if self.used[0] + self.spare > len(new) // 2:
             if 2 * len(new) > MAX_NODES:
                 self._give_up()
@@ -403,7 +424,8 @@ class Clocks:
         self.nodes = new
 
     def _give_up(self):
+        """Let every warp count as knowing all others."""
         self.levels = 0
         self.nodes = np.full((1, WIDTH), np.iinfo(np.int32).max, np.int32)
-        self.heard[:] = np.iinfo(np.int32).max
+        self.synced_until[:] = np.iinfo(np.int32).max
         self.clocks[:] = EMPTY

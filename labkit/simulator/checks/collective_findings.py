@@ -1,63 +1,49 @@
-"""What goes wrong in a warp collective, in a learner's words: masks that do not fit, lanes that take no part."""
+"""Errors in warp collectives, in a learner's words: wrong masks, and lanes that do not take part."""
 
 import numpy as np
 
 
-def unnamed(w, place, call, lane, named):
-    """The lane makes a collective call with a mask that does not name it."""
-    log, (line, column) = w.chunk.launch.log, place
-    key = ("mask", *place, "unnamed")
+def report_unnamed_lane(w, position, call, lane, named):
+    """Report a lane that makes a collective call with a mask that does not name it."""
+    log, (line, column) = w.chunk.launch.log, position
+    key = ("mask", *position, "unnamed")
     if log.known(key):
         return
-    who, number = log.lane(w, lane), int(w.lane[lane])
+    thread, number = log.lane(w, lane), int(w.lane[lane])
     cure = f"Every thread that makes the call must be in its own mask: set bit {number}, or keep it out by an `if`."
-    log.add(
-        key,
-        kind="mask",
-        message=(
-            f"Line {line}: {log.name(who)} is lane {number} of its warp and calls `cuda.{call}` with the mask "
-            f"{named:#x}, in which bit {number} is not set. What the call does then is undefined. {cure}"
-        ),
-        remedy=cure,
-        line=line,
-        column=column,
-        threads=(who,),
+    message = (
+        f"Line {line}: {log.name(thread)} is lane {number} of its warp and calls `cuda.{call}` with the mask "
+        f"{named:#x}, in which bit {number} is not set. What the call does then is undefined. {cure}"
     )
+    log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(thread,))
 
 
-def absent(w, place, call, lane, other):
-    """The lane's mask names `other`, a lane of its warp that does not make the call with the same mask."""
-    log, (line, column) = w.chunk.launch.log, place
-    key = ("mask", *place, "absent")
+def report_absent_lane(w, position, call, lane, other):
+    """Report a mask that names `other`, a lane of the warp that does not make the call with this mask."""
+    log, (line, column) = w.chunk.launch.log, position
+    key = ("mask", *position, "absent")
     if log.known(key):
         return
-    who, away = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
+    thread, absent = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
     cure = (
         "Make the call where all named lanes come, before the `if` or loop that parts them, or name only those "
         "that come: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`."
     )
-    log.add(
-        key,
-        kind="mask",
-        message=(
-            f"Line {line}: the mask that {log.name(who)} gives to `cuda.{call}` names lane {other} of its warp, "
-            f"but {log.name(away)}, which is that lane, does not come there with the same mask. On a GPU the "
-            f"result is undefined, or the warp waits for ever. {cure}"
-        ),
-        remedy=cure,
-        line=line,
-        column=column,
-        threads=(who, away),
+    message = (
+        f"Line {line}: the mask that {log.name(thread)} gives to `cuda.{call}` names lane {other} of its warp, "
+        f"but {log.name(absent)}, which is that lane, does not come there with the same mask. On a GPU the "
+        f"result is undefined, or the warp waits for ever. {cure}"
     )
+    log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(thread, absent))
 
 
-def deaf(w, place, mask, call, lane, source, count):
-    """The lane reads the value of lane `source` of its warp, which takes no part in the shuffle."""
-    log, (line, column) = w.chunk.launch.log, place
-    key = ("shuffle", *place)
+def report_silent_source(w, position, mask, call, lane, source, count):
+    """Report a lane that reads the value of lane `source` of its warp, which does not take part in the shuffle."""
+    log, (line, column) = w.chunk.launch.log, position
+    key = ("shuffle", *position)
     if log.known(key, count):
         return
-    who, number = log.lane(w, lane), int(w.lane[lane])
+    thread, number = log.lane(w, lane), int(w.lane[lane])
     other = int(w.first_lane[lane]) + source
     if other >= w.lanes or w.first_lane[other] != w.first_lane[lane]:
         lanes = int(np.sum(w.first_lane == w.first_lane[lane]))
@@ -72,46 +58,32 @@ def deaf(w, place, mask, call, lane, source, count):
             why = "which is not in its mask"
         else:
             why = "which does not make this call"
-    log.add(
-        key,
-        count,
-        kind="shuffle",
-        message=(
-            f"Line {line}: {log.name(who)}, lane {number} of its warp, reads by `cuda.{call}` the value of lane "
-            f"{source}, {why}. What it gets is undefined, and the result of the kernel depends on it. {cure}"
-        ),
-        remedy=cure,
-        line=line,
-        column=column,
-        threads=(who,),
+    message = (
+        f"Line {line}: {log.name(thread)}, lane {number} of its warp, reads by `cuda.{call}` the value of lane "
+        f"{source}, {why}. What it gets is undefined, and the result of the kernel depends on it. {cure}"
     )
+    log.add(key, count, "shuffle", message, remedy=cure, line=line, column=column, threads=(thread,))
 
 
-def partial(w, call, active, partial_warps):
-    """Some warps do not make a call with all of their lanes; `call` is its line, its column and its name."""
+def report_partial_warps(w, call, active, partial_warps):
+    """Report warps that make a call with some of their lanes; `call` is its line, column and name."""
     log, (line, column, name) = w.chunk.launch.log, call
     key = ("mask", line, column, "partial")
     if log.known(key, int(partial_warps.sum())):
         return
     row = int(np.argmax(partial_warps))
     lanes = np.flatnonzero(w.row == row)
-    here, away = lanes[active[lanes]], lanes[~active[lanes]]
-    who = [log.lane(w, int(here[0]))]
+    present, absent = lanes[active[lanes]], lanes[~active[lanes]]
+    threads = [log.lane(w, int(present[0]))]
     missing, cure = f"its warp has only {len(lanes)} threads", "Make the number of threads in a block a multiple of 32."
-    if len(away):
-        who.append(log.lane(w, int(away[0])))
-        missing = f"{log.name(who[1])}, of the same warp, does not"
+    if len(absent):
+        threads.append(log.lane(w, int(absent[0])))
+        missing = f"{log.name(threads[1])}, of the same warp, does not"
         cure = "Move the call out of the `if` or the loop that parts the warp."
+    message = (
+        f"Line {line}: {log.name(threads[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
+        f"together, or what happens is undefined. {cure}"
+    )
     log.add(
-        key,
-        int(partial_warps.sum()),
-        kind="mask",
-        message=(
-            f"Line {line}: {log.name(who[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
-            f"together, or what happens is undefined. {cure}"
-        ),
-        remedy=cure,
-        line=line,
-        column=column,
-        threads=tuple(who),
+        key, int(partial_warps.sum()), "mask", message, remedy=cure, line=line, column=column, threads=tuple(threads)
     )

@@ -1,9 +1,9 @@
-"""A kernel that begins early touches no global memory before it has waited for the launch before it.
+"""Early launches: no access to global memory before the wait for the previous launch.
 
-That launch may still read and write there, and which launch it will be nobody can tell from the kernel. So every
-access counts, also to an array that no other kernel of the program writes: what a kernel may do before the wait is to
-set up shared memory and barriers, and to have tensor maps fetched. One thread may wait for others, who meet it behind
-that. (CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
+The previous launch may still read and write there, and the kernel does not say which launch that is. So every access
+counts, also to an array that no other kernel of the program writes. Before the wait a kernel may set up shared memory
+and barriers, and prefetch tensor maps. One thread may wait for others, which then meet it at a barrier. (CUDA C++
+Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
 """
 
 import numpy as np
@@ -14,89 +14,91 @@ from labkit.trace import WARP_LANES
 CURE = "Call `ptx.launch_wait()` in every thread before the first access to global memory."
 
 
-class Waited:
-    """The lanes of a warp set that know that the launch before has ended."""
+class WaitState:
+    """The lanes of a warp set that know that the previous launch has ended."""
 
     def __init__(self, w):
-        self.lanes = ~w.everyone
+        self.lanes = ~w.all_lanes
         self.clocks = w.launch.clocks.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
-        self.stamps = np.full((len(w.warps), WARP_LANES), np.iinfo(np.int64).max)  # each lane's own, when it waited
-        self.since = np.full(len(w.warps), -1)  # how often a warp had heard of its block when some lanes had waited
+        self.stamps = np.full((len(w.warps), WARP_LANES), np.iinfo(np.int64).max)  # of each lane, when it waited
+        self.since = np.full(len(w.warps), -1)  # `_count_meetings` of each warp, when some of its lanes waited
 
 
-def _of(w) -> Waited:
-    return w.groups.get("launch before") or w.groups.setdefault("launch before", Waited(w))
+def _waited(w) -> WaitState:
+    return w.groups.get("launch before") or w.groups.setdefault("launch before", WaitState(w))
 
 
-def _heard(w, waited):
-    """A number for each warp that grows whenever its block meets, or all of its lanes hear of what some of them did."""
-    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.heard[waited.clocks]
+def _count_meetings(w, waited):
+    """Return a number per warp that grows with each barrier of its block or of all of its lanes."""
+    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.synced_until[waited.clocks]
 
 
 def _warp_barriers(w):
-    """For each lane of each warp, how many barriers of the warp it knows each other lane to have passed."""
+    """Return for each lane of each warp how many warp barriers it knows each other lane to have passed."""
     whole = np.broadcast_to(w.warp_epochs[:, None, None], (len(w.warps), WARP_LANES, WARP_LANES))
     return w.lane_epochs if w.lane_epochs.size else whole
 
 
-def wait(w, mask):
-    """`launch_wait` by the lanes of `mask`."""
+def note_wait(w, mask):
+    """Note a `launch_wait` by the lanes of `mask`."""
     if not w.launch.early:
         return
-    waited, lanes = _of(w), w.active(mask)
-    _hear(w)  # before the warp's counts begin anew
+    waited, lanes = _waited(w), w.active(mask)
+    _update(w)  # before the warp's counts begin anew
     rows = np.flatnonzero(np.logical_or.reduceat(lanes, w.warps[:, START]))
-    waited.since[rows] = _heard(w, waited)[rows]
-    here = w.row[lanes], w.lane[lanes]
-    waited.stamps[here] = _warp_barriers(w)[*here, here[1]]
+    waited.since[rows] = _count_meetings(w, waited)[rows]
+    waiting = w.row[lanes], w.lane[lanes]
+    waited.stamps[waiting] = _warp_barriers(w)[*waiting, waiting[1]]
     waited.lanes |= lanes
     before = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
     w.launch.clocks.hear(waited.clocks[rows], before, np.ones(len(rows), np.int64))
 
 
-def check(w, site_number, array, lanes, flat=None):
-    """These lanes touch a global array: the elements `flat`, or boxes of it."""
-    waited = _of(w)
+def check_accesses(w, site_number, array, lanes, flat=None):
+    """Check that these lanes may access a global array: the elements `flat`, or boxes of it."""
+    waited = _waited(w)
     if (lanes & ~waited.lanes).any():
-        _hear(w)
+        _update(w)
     missing = lanes & ~waited.lanes
     if missing.any():
         _note(w, site_number, array, missing, flat)
 
 
-def _hear(w):
-    """Notes the warps that know of another's wait, and the lanes that have met some of theirs which waited."""
-    waited, clocks = _of(w), w.launch.clocks
+def _update(w):
+    """Add the lanes that have learned of a wait by others."""
+    waited, clocks = _waited(w), w.launch.clocks
     if clocks.times.size:
         before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        told = clocks.know(waited.clocks, before, 1) & (waited.since < _heard(w, waited))
+        is_told = clocks.know_times(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
         met = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
-        waited.lanes |= told.take(w.row) | met[w.row, w.lane]
+        waited.lanes |= is_told.take(w.row) | met[w.row, w.lane]
 
 
 def _note(w, site_number, array, missing, flat):
+    """Note a finding: the lanes of `missing` access the array too early."""
     log = w.launch.log
     site = log.launch.sites[site_number]
     key = ("early", site.line, site.column, site.kind)
     if log.known(key, int(missing.sum())):
         return
     lane = int(np.argmax(missing))
-    who, what, index = log.lane(w, lane), f"a box of {array.name}", None
+    thread, what, index = log.lane(w, lane), f"a box of {array.name}", None
     if flat is not None:
         index = array.position(array.c_order(int(flat[lane])))
         what = f"{array.name}[{', '.join(map(str, index))}]"
     does = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
+    message = (
+        f"Line {site.line}: {log.name(thread)} {does} {what} while the launch before this one may still be at work "
+        f"there, for the kernel begins early. {CURE}"
+    )
     log.add(
         key,
         int(missing.sum()),
-        kind="early",
-        message=(
-            f"Line {site.line}: {log.name(who)} {does} {what} while the launch before this one may still be at work "
-            f"there, for the kernel begins early. {CURE}"
-        ),
+        "early",
+        message,
         remedy=CURE,
         site=site,
         array=array.name,
         index=index,
-        threads=(who,),
+        threads=(thread,),
     )

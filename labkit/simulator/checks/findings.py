@@ -1,10 +1,11 @@
-"""What goes wrong during a run, in a learner's words: a sentence each."""
+"""Errors of a run, in a learner's words: one sentence each."""
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from labkit.simulator.checks import bounds_cures, races
+from labkit.simulator.checks import races
+from labkit.simulator.checks.bounds_cures import cure_outside, name_in_kernel
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.race_cures import Race
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
@@ -13,32 +14,38 @@ from labkit.trace import WARP_LANES, Finding, ThreadId
 
 @dataclass
 class Log:
-    """Findings of a run, by kind and place; the first of each is told, the others counted."""
+    """Findings of a run, by kind and place: the first of each is reported, the others are counted.
+
+    Each method named after an error notes that error. `site_number` is the access at fault; `mask` has the lanes that
+    make it.
+    """
 
     launch: object
     found: dict[tuple, dict] = field(default_factory=dict)
-    warps_race: bool = False  # two warps of one block, somewhere
+    warps_race: bool = False  # whether two warps of one block race anywhere
 
-    def add(self, key, count=1, severity="error", site=None, **finding):
-        """Notes a finding, at the line and column of `site` if given, unless its key is known; and counts it."""
+    def add(self, key, count=1, kind="", message="", *, severity="error", site=None, **finding):
+        """Note a finding, at the line and column of `site` if given; one whose key is known is only counted."""
         if not self.known(key, count):
-            place = {"line": site.line, "column": site.column} if site else {}
-            self.found[key] = {"severity": severity, **place, **finding, "count": count}
+            position = {"line": site.line, "column": site.column} if site else {}
+            fields = {"kind": kind, "severity": severity, "message": message, "count": count}
+            self.found[key] = {**fields, **position, **finding}
 
     def known(self, key, count=1) -> bool:
-        """Counts a finding that has been told already."""
+        """Return whether this key has been noted; if so, count the finding again."""
         if key in self.found:
             self.found[key]["count"] += count
             return True
         return False
 
     def finished(self) -> list[Finding]:
+        """Return the findings of the run."""
         findings = [Finding(**finding) for finding in self.found.values()]
         return findings if self.warps_race else [self._with_barrier_of_warp(f) for f in findings]
 
     def _with_barrier_of_warp(self, finding):
-        """The finding; a race in a launch where lanes of one warp alone race takes the barrier of a warp."""
-        if finding.kind != "race" or len({who.block for who in finding.threads}) > 1:
+        """Return the finding; a race among lanes of one warp, where no warps race, gets a warp barrier as its fix."""
+        if finding.kind != "race" or len({thread.block for thread in finding.threads}) > 1:
             return finding
         barrier = "`cuda.syncwarp()`"
         if self.launch.warps_per_block == 1:
@@ -47,83 +54,74 @@ class Log:
         return replace(finding, remedy=cure, message=f"{finding.fact} {cure}")
 
     def thread(self, block: int, thread: int) -> ThreadId:
-        """The thread with these linear numbers; the first of its warpgroup stands for its tensor cores."""
+        """Return the thread with these linear numbers; a tensor core counts as the first thread of its warpgroup."""
         beyond = thread // WARP_LANES - self.launch.warps_per_block
         thread = thread if beyond < 0 else beyond * WARPGROUP_WARPS * WARP_LANES
         return ThreadId(_index(block, self.launch.grid), _index(thread, self.launch.block))
 
     def lane(self, w: WarpSet, lane: int) -> ThreadId:
+        """Return the thread in a lane."""
         return self.thread(int(w.block[lane]), int(w.thread[lane]))
 
-    def name(self, who: ThreadId) -> str:
-        return who.named(self.launch.grid, self.launch.block)
+    def name(self, thread: ThreadId) -> str:
+        """Return a thread's name in this launch."""
+        return thread.named(self.launch.grid, self.launch.block)
 
     # --- accesses ---
 
-    def _place(self, w, array, mask, index):
+    def _add_access(self, key, count, message, site, array, position, threads, **fields):
+        """Note a finding about an element; its key begins with its kind."""
+        self.add(key, count, key[0], message, site=site, array=array.name, index=position, threads=threads, **fields)
+
+    def _place(self, w, mask, index):
+        """Return the first lane of a mask, and its index."""
         lane = int(np.argmax(w.active(mask)))
         return lane, tuple(int(i[lane]) if isinstance(i, np.ndarray) else int(i) for i in index)
 
     def outside(self, w, site_number, array, mask, index):
+        """Note an index outside the array."""
         site = self.launch.sites[site_number]
         key = ("bounds", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, array, mask, index)
+        lane, position = self._place(w, mask, index)
         shape = array.shape_in(lane)
-        axis = next(a for a, (i, n) in enumerate(zip(place, shape)) if not -n <= i < n)
-        who = self.lane(w, lane)
-        element = f"{array.name}{_brackets(place)}"
+        axis = next(a for a, (i, n) in enumerate(zip(position, shape)) if not -n <= i < n)
+        thread = self.lane(w, lane)
+        element = f"{array.name}{_brackets(position)}"
         if array.root is not array:
-            element = f"element {_brackets(place)} of a slice of {array.name}"
-        cure = bounds_cures.cure_outside(self.launch, site, array, shape, axis, place, index, w.active(mask))
-        self.add(
-            key,
-            w.count(mask),
-            kind="bounds",
-            message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {element}, but "
-                f"{bounds_cures.called(site, array)} has {_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
-            ),
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(who,),
+            element = f"element {_brackets(position)} of a slice of {array.name}"
+        cure = cure_outside(self.launch, site, array, shape, axis, position, index, w.active(mask))
+        message = (
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {element}, but {name_in_kernel(site, array)} has "
+            f"{_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
         )
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,))
 
     def below(self, w, site_number, array, mask, index, axis):
-        """An index below zero in an instruction that does not count it from the end."""
+        """Note a negative index in an instruction that does not count it from the end."""
         site = self.launch.sites[site_number]
         key = ("bounds", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, array, mask, index)
-        who = self.lane(w, lane)
-        cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + place[axis]}."
-        self.add(
-            key,
-            w.count(mask),
-            kind="bounds",
-            message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. This instruction "
-                "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
-                f"a GPU it {_effect_outside(site)}. {cure}"
-            ),
-            remedy=cure,
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(who,),
+        lane, position = self._place(w, mask, index)
+        thread = self.lane(w, lane)
+        cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + position[axis]}."
+        message = (
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_brackets(position)}. This instruction "
+            "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
+            f"a GPU it {_effect_outside(site)}. {cure}"
         )
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
     def misaligned(self, w, site_number, array, mask, index, byte, width_bytes):
-        """`byte` is where each lane's vector of `width_bytes` begins."""
+        """Note a vector access of `width_bytes` whose first byte, `byte` in each lane, is not aligned."""
         site = self.launch.sites[site_number]
         key = ("misaligned", site.line, site.column, site.kind)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, array, mask, index)
-        who = self.lane(w, lane)
+        lane, position = self._place(w, mask, index)
+        thread = self.lane(w, lane)
         elements = width_bytes // array.itemsize
         where = f"which is byte {byte[lane]} of {array.space} memory"
         cure = f"Let each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
@@ -132,33 +130,24 @@ class Log:
             cure = f"Ask for `alignment={width_bytes}` where {array.name} is made."
         elif array.address % width_bytes:
             cure = f"Slice the device array that {array.name} is taken from at a multiple of {elements} elements."
-        self.add(
-            key,
-            w.count(mask),
-            kind="misaligned",
-            message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {elements} elements at once from "
-                f"{array.name}{_brackets(place)} on, {where}, but an access of {width_bytes} bytes must begin at a "
-                f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
-            ),
-            remedy=cure,
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(who,),
+        message = (
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {elements} elements at once from "
+            f"{array.name}{_brackets(position)} on, {where}, but an access of {width_bytes} bytes must begin at a "
+            f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
         )
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
     def in_flight(self, w, site_number, array, flat, mask, operation, beginner):
-        """The lanes of `mask` touch what `operation` is still at work on; `beginner`: the block and thread it is of."""
+        """Note an access to what an asynchronous `operation`, begun by (block, thread) `beginner`, still works on."""
         site, begun = self.launch.sites[site_number], self.launch.sites[operation.site]
         key = ("in-flight", site.line, site.column, site.kind, begun.line)
         if self.known(key, w.count(mask)):
             return
         lane = int(np.argmax(mask))
-        who, other = self.lane(w, lane), self.thread(*beginner)
+        thread, other = self.lane(w, lane), self.thread(*beginner)
         within = int(flat[lane]) % array.elements if array.space == "shared" else int(flat[lane])
-        place = array.position(array.c_order(within))
-        element, earlier = f"{array.name}{_brackets(place)}", f"{operation.name} that {self.name(other)} began"
+        position = array.position(array.c_order(within))
+        element, earlier = f"{array.name}{_brackets(position)}", f"{operation.name} that {self.name(other)} began"
         if operation.site == site_number and array.space == "shared":
             cure = CURE_OF_A_RING
             what = f"begins a copy to {element} before {earlier} there in an earlier round of this line has arrived"
@@ -168,103 +157,68 @@ class Log:
                 f"{_verb(site)} {element} before {earlier} in line {begun.line} "
                 f"{'has read it' if operation.reads else 'has arrived there'}"
             )
-        self.add(
-            key,
-            w.count(mask),
-            kind="in-flight",
-            message=f"Line {site.line}: {self.name(who)} {what}, so {_effect_too_early(site, operation)}. {cure}",
-            remedy=cure,
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(who, other),
-            other_line=begun.line,
+        message = f"Line {site.line}: {self.name(thread)} {what}, so {_effect_too_early(site, operation)}. {cure}"
+        self._add_access(
+            key, w.count(mask), message, site, array, position, (thread, other), remedy=cure, other_line=begun.line
         )
 
     def negative(self, w, site_number, array, mask, index, axis):
+        """Advise against a negative index, which counts from the end."""
         site = self.launch.sites[site_number]
         key = ("negative-index", site.line, site.column)
         if self.known(key, w.count(mask)):
             return
-        lane, place = self._place(w, array, mask, index)
-        who = self.lane(w, lane)
-        self.add(
-            key,
-            w.count(mask),
-            kind="negative-index",
-            severity="advice",
-            message=(
-                f"Line {site.line}: {self.name(who)} {_verb(site)} {array.name}{_brackets(place)}. numba counts a "
-                f"negative index from the end, as Python does, so this is element {place[axis] + array.shape[axis]} "
-                "and raises no error; guard it unless you mean that."
-            ),
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(who,),
+        lane, position = self._place(w, mask, index)
+        thread = self.lane(w, lane)
+        message = (
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_brackets(position)}. numba counts a "
+            f"negative index from the end, as Python does, so this is element {position[axis] + array.shape[axis]} "
+            "and raises no error; guard it unless you mean that."
         )
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), severity="advice")
 
     def uninitialised(self, w, site_number, array, flat, lane, count):
+        """Note a read of an element that nothing has written."""
         site = self.launch.sites[site_number]
         key = ("uninitialised", site.line, site.column)
         if self.known(key, count):
             return
-        who = self.lane(w, int(lane))
-        place = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
-        self.add(
-            key,
-            count,
-            kind="uninitialised",
-            message=(
-                f"Line {site.line}: {self.name(who)} reads {array.name}{_brackets(place)}, which nothing has written. "
-                f"{array.space.capitalize()} memory starts with whatever was there before, so the result can change "
-                "from run to run; fill it first."
-            ),
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(who,),
+        thread = self.lane(w, int(lane))
+        position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
+        message = (
+            f"Line {site.line}: {self.name(thread)} reads {array.name}{_brackets(position)}, which nothing has "
+            f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can "
+            "change from run to run; fill it first."
         )
+        self._add_access(key, count, message, site, array, position, (thread,))
 
     def unassigned(self, w, mask, name, line, column):
+        """Note a read of a variable that the thread has not assigned."""
         key = ("unassigned", name, line)
         if self.known(key, w.count(mask)):
             return
-        who = self.lane(w, int(np.argmax(w.active(mask))))
-        self.add(
-            key,
-            w.count(mask),
-            kind="uninitialised",
-            message=(
-                f"Line {line}: {self.name(who)} reads `{name}`, but nothing was assigned to it on the way this thread "
-                f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
-            ),
-            line=line,
-            column=column,
-            threads=(who,),
+        thread = self.lane(w, int(np.argmax(w.active(mask))))
+        message = (
+            f"Line {line}: {self.name(thread)} reads `{name}`, but nothing was assigned to it on the way this thread "
+            f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
         )
+        self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(thread,))
 
     def zero_division(self, w, mask, sign, line, column, is_complex):
+        """Note a division by zero."""
         key = ("zero-division", line, column)
         if self.known(key, w.count(mask)):
             return
-        who = self.lane(w, int(np.argmax(mask)))
+        thread = self.lane(w, int(np.argmax(mask)))
         what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
-        self.add(
-            key,
-            w.count(mask),
-            kind="zero-division",
-            message=(
-                f"Line {line}: {self.name(who)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
-                "division with an `if`."
-            ),
-            line=line,
-            column=column,
-            threads=(who,),
+        message = (
+            f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
+            "division with an `if`."
         )
+        self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(thread,))
 
     def race(self, w, site_number, array, found):
-        """`found` races of one instruction, of which the launch noted one."""
+        """Note `found` races of one instruction, of which the launch has kept one."""
         sites = self.launch.sites
         cell, block, thread, other_block, other_thread, other_site, missing = map(int, self.launch.noted_race)
         element = array.shadow.element(cell)
@@ -272,9 +226,11 @@ class Log:
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
-        told = missing == races.WARP or self.launch.clocks.told(block, thread, other_block, other_thread)
+        is_told = missing == races.WARP or self.launch.clocks.heard_from_other_warp(
+            block, thread, other_block, other_thread
+        )
         copied = self.launch.program.is_copy(other_site)
-        how_far = across, told and across, missing, copied
+        how_far = across, is_told and across, missing, copied
         race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
@@ -282,105 +238,100 @@ class Log:
         key = ("race", array.name, *lines, *kinds, across, missing)
         if self.known(key, found):
             return
-        mine, theirs = self.thread(block, thread), self.thread(other_block, other_thread)
-        place = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
-        name = f"{array.name}{_brackets(place)}"
+        thread_id, other_id = self.thread(block, thread), self.thread(other_block, other_thread)
+        position = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
+        name = f"{array.name}{_brackets(position)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
-        again = " in the next round of the loop" * race.comes_round
+        again = " in the next round of the loop" * race.in_next_iteration
         cure = race.cure()
-        self.add(
-            key,
-            found,
-            kind="race",
-            message=(
-                f"Race on {name}: {self.name(mine)} {_verb(site)} it at line {site.line}{again}, and "
-                f"{self.name(theirs)} {_verb(other)} {it} at line {other.line}, {race.how}, so "
-                f"{_effect_of_race(site, other)}. {cure}"
-            ),
-            remedy=cure,
-            site=site,
-            array=array.name,
-            index=place,
-            threads=(mine, theirs),
-            other_line=other.line,
+        message = (
+            f"Race on {name}: {self.name(thread_id)} {_verb(site)} it at line {site.line}{again}, and "
+            f"{self.name(other_id)} {_verb(other)} {it} at line {other.line}, {race.how}, so "
+            f"{_effect_of_race(site, other)}. {cure}"
+        )
+        self._add_access(
+            key, found, message, site, array, position, (thread_id, other_id), remedy=cure, other_line=other.line
         )
 
     @property
     def read_undefined(self) -> bool:
-        """Did a lane get an undefined value from a shuffle?"""
+        """True if a lane got an undefined value from a shuffle."""
         return any(finding["kind"] == "shuffle" for finding in self.found.values())
 
     def drop_undefined(self):
-        """Takes back the findings of undefined values, on which nothing depends."""
+        """Remove the findings of undefined values, after a check that nothing depends on them."""
         self.found = {key: finding for key, finding in self.found.items() if finding["kind"] != "shuffle"}
 
     # --- waiting ---
 
     def barrier(self, line, waiting, missing, other_line=None):
-        """`waiting` and `missing` are (block, thread) pairs of one block."""
+        """Note a barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
         key = ("barrier", line, other_line)
         if self.known(key):
             return
-        here, there = self.thread(*waiting), self.thread(*missing)
-        whom = self.name(there)
+        waiter, absent = self.thread(*waiting), self.thread(*missing)
+        whom = self.name(absent)
         if other_line:
             what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
             what = f"waits at the barrier in line {line}, but {whom} never comes there"
+        message = (
+            f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or go on before its data are "
+            "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
+            "the loop that only some threads run."
+        )
         self.add(
             key,
             kind="barrier",
-            message=(
-                f"Line {line}: {self.name(here)} {what}. On a GPU the block can hang, or go on before its data are "
-                "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
-                "the loop that only some threads run."
-            ),
+            message=message,
             line=line,
             column=self.launch.program.wait_columns[line],
-            threads=(here, there),
+            threads=(waiter, absent),
             other_line=other_line,
         )
 
     def grid_barrier(self, line, waiting, missing):
-        """`waiting` and `missing` are (block, thread) pairs of the grid."""
+        """Note a grid barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
         key = ("barrier", line)
         if self.known(key):
             return
-        here, there = self.thread(*waiting), self.thread(*missing)
+        waiter, absent = self.thread(*waiting), self.thread(*missing)
         cure = "Every thread of the grid must reach the same `sync()`: move it out of the `if` that only some take."
+        message = (
+            f"Line {line}: {self.name(waiter)} waits for the whole grid in line {line}, but {self.name(absent)} never "
+            f"comes there. On a GPU this launch would hang. {cure}"
+        )
         self.add(
             key,
             kind="barrier",
-            message=(
-                f"Line {line}: {self.name(here)} waits for the whole grid in line {line}, but {self.name(there)} never "
-                f"comes there. On a GPU this launch would hang. {cure}"
-            ),
+            message=message,
             remedy=cure,
             line=line,
             column=self.launch.program.wait_columns[line],
-            threads=(here, there),
+            threads=(waiter, absent),
         )
 
     def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
-        """`stuck` waits in vain at `line`, for what `reason` says; `other`, if any, waits at `other_line`."""
+        """Note that `stuck` waits at `line` forever, for `reason`, and `other`, if any, at `other_line`."""
         key = ("deadlock", line)
         if self.known(key):
             return
-        here = self.thread(*stuck)
-        also, threads = "", (here,)
-        cure = "whoever could end it has ended, or waits there too: let it act before"
+        waiter = self.thread(*stuck)
+        also, threads = "", (waiter,)
+        cure = "every thread that could end it has ended, or waits there too: let it act before"
         if other is not None:
             cure = "let the thread that is waited for act before it waits itself"
-            there = self.thread(*other)
-            also = f", and {self.name(there)} waits at line {other_line}{other_reason}"
-            threads = (here, there)
+            other_waiter = self.thread(*other)
+            also = f", and {self.name(other_waiter)} waits at line {other_line}{other_reason}"
+            threads = (waiter, other_waiter)
+        message = (
+            f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}, and no thread that still runs can "
+            f"end the wait. On a GPU this launch would hang; {cure}."
+        )
         self.add(
             key,
             kind="deadlock",
-            message=(
-                f"Deadlock: {self.name(here)} waits at line {line}{reason}{also}, and no thread that still runs can "
-                f"end the wait. On a GPU this launch would hang; {cure}."
-            ),
+            message=message,
             line=line,
             column=self.launch.program.wait_columns[line],
             threads=threads,
@@ -389,6 +340,7 @@ class Log:
 
 
 def _index(linear, shape):
+    """Return the (x, y, z) index of a linear number."""
     x, y, _ = shape
     return (linear % x, linear // x % y, linear // (x * y))
 
@@ -416,8 +368,8 @@ def _verb(site):
     return {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
 
 
-def _brackets(place):
-    return f"[{', '.join(map(str, place))}]"
+def _brackets(position):
+    return f"[{', '.join(map(str, position))}]"
 
 
 def _shape(shape):

@@ -1,9 +1,8 @@
-"""Memory that an asynchronous operation is still writing or reading: nobody may touch, or overwrite, it until then.
+"""Memory that an asynchronous operation still writes or reads, and that no other access may touch until then.
 
-The simulator delivers as late as it may, when somebody waits for the operation. From its beginning until then each
-element that it writes or reads has the operation's number, and an access that comes upon one is a finding. An array
-has this state only in a kernel that uses such instructions (`Program.is_asynchronous`), and an argument only where the
-kernel writes to it.
+The simulator delivers as late as it may: when a thread waits for the operation. Until then each element that it writes
+or reads has the operation's number, and an access to such an element is a finding. An array has this state only in a
+kernel that uses such instructions (`Program.is_asynchronous`), an argument only where the kernel writes to it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -19,10 +18,14 @@ CURE_OF_A_RING = (
 
 @dataclass(frozen=True)
 class Operation:
-    """What is under way: the site that began it, what it is called, and how to wait for it.
+    """An asynchronous operation: the site that began it, its name, and how to wait for it.
 
-    reads: it only reads the memory, so that others may do that as well.
-    is_atomic: it changes each element at once, so that atomics may do that as well.
+    Attributes
+    ----------
+    reads
+        It only reads the memory, so that others may read it too.
+    is_atomic
+        It changes each element at once, so that atomics may change it too.
     """
 
     site: int
@@ -34,73 +37,72 @@ class Operation:
 
 @dataclass
 class _Cells:
-    """A unit of memory a cell: the operation at work on it, NONE for none, and the block and thread that began it."""
+    """A cell per unit of memory: the operation at work on it, or NONE, and the block and thread that began it."""
 
     operation: np.ndarray
     block: np.ndarray
     thread: np.ndarray
-    busy: int = 0  # elements on the way, each for every thread that began its operation
+    busy: int = 0  # elements in flight, once for each thread that began their operation
     operations: list[Operation | None] = field(default_factory=lambda: [None])
 
 
 class InFlight:
-    """What is under way to a shared array, whose elements are `each` units of memory."""
+    """Operations in flight to a shared array, whose elements are several units of memory each."""
 
     def __init__(self, units: int):
         self._cells = _Cells(*(np.zeros(units, np.int32) for _ in range(3)))
-        self._each = 1
+        self._units_per_element = 1
 
-    def seen_by(self, each: int) -> "InFlight":
-        """The same memory, as an array sees it whose elements are `each` units."""
-        seen = InFlight(0)
-        seen._cells, seen._each = self._cells, each
-        return seen
+    def of_elements(self, units_per_element: int) -> "InFlight":
+        """Return the same memory, for an array whose elements are `units_per_element` units."""
+        same = InFlight(0)
+        same._cells, same._units_per_element = self._cells, units_per_element
+        return same
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way."""
+        """True while any operation is in flight."""
         return self._cells.busy > 0
 
     def begin(self, operation: Operation, flat: np.ndarray, w, lanes: np.ndarray) -> int:
-        """Marks the elements `flat`, for as many of which each of `lanes` (numbers in the set) began the operation.
-
-        Returns the number by which `end` knows it.
-        """
+        """Mark the elements `flat`, an equal share for each of the lane numbers `lanes`; return a number for `end`."""
         if not len(lanes):
             return NONE
-        each = len(flat) // len(lanes)
+        per_lane = len(flat) // len(lanes)
         cells = self._cells
-        if self._overtakes(operation, flat):
+        if self._overtakes_copy(operation, flat):
             operation = replace(operation, cure=CURE_OF_A_RING)
         cells.operations.append(operation)
         number = len(cells.operations) - 1
         cells.busy += len(flat)
-        for place in self._units(flat):
-            cells.operation[place] = number
-            cells.block[place] = np.repeat(w.block[lanes], each)
-            cells.thread[place] = np.repeat(w.thread[lanes], each)
+        for unit in self._units(flat):
+            cells.operation[unit] = number
+            cells.block[unit] = np.repeat(w.block[lanes], per_lane)
+            cells.thread[unit] = np.repeat(w.thread[lanes], per_lane)
         return number
 
-    def _overtakes(self, operation, flat):
-        """Whether an earlier copy of the same line is still on its way to these elements."""
+    def _overtakes_copy(self, operation, flat):
+        """Return whether an earlier copy of the same line is still in flight to these elements."""
         cells = self._cells
         if not cells.busy or operation.reads:
             return False
-        before = np.unique(np.concatenate([cells.operation[place] for place in self._units(flat)]))
+        before = np.unique(np.concatenate([cells.operation[unit] for unit in self._units(flat)]))
         return any(cells.operations[number].site == operation.site for number in before if number != NONE)
 
     def end(self, number: int, flat: np.ndarray):
-        """The elements `flat` of an operation have arrived."""
+        """Mark the elements `flat` of an operation as arrived."""
         cells = self._cells
         cells.busy -= len(flat)
-        for place in self._units(flat):
-            arrived = place[cells.operation[place] == number]
+        for unit in self._units(flat):
+            arrived = unit[cells.operation[unit] == number]
             cells.operation[arrived] = NONE
 
-    def too_early(self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None, is_atomic=False):
-        """The lanes whose element is still being written, or read where they write it, which is noted; or None.
+    def find_early_accesses(
+        self, w, site: int, array, flat: np.ndarray, lanes: np.ndarray, unchanged=None, is_atomic=False
+    ):
+        """Note and return the lanes whose access comes too early; None if there are none.
 
-        `unchanged`, of a write, says where it leaves what is there; None of a read.
+        `unchanged` has the lanes whose write leaves the value as it is; None for a read.
         """
         cells, writes = self._cells, unchanged is not None
         if not cells.busy:
@@ -108,52 +110,55 @@ class InFlight:
         if writes:
             lanes = self._writers(lanes, unchanged)
         early = None
-        for place in self._units(flat):
-            found = lanes & (cells.operation.take(place) != NONE)
+        for unit in self._units(flat):
+            found = lanes & (cells.operation.take(unit) != NONE)
             if found.any():
-                found &= self._concerns(w, place)
+                found &= self._concerns(w, unit)
             if not writes and found.any():
-                harmless = [one is not None and (one.is_atomic if is_atomic else one.reads) for one in cells.operations]
-                found &= ~np.array(harmless)[cells.operation.take(place)]
+                harmless = [
+                    begun is not None and (begun.is_atomic if is_atomic else begun.reads) for begun in cells.operations
+                ]
+                found &= ~np.array(harmless)[cells.operation.take(unit)]
             if found.any():
                 early = found if early is None else early | found
                 lane = int(np.argmax(found))
-                operation = cells.operations[cells.operation[place[lane]]]
-                who = int(cells.block[place[lane]]), int(cells.thread[place[lane]])
-                w.chunk.launch.log.in_flight(w, site, array, flat, found, operation, who)
+                operation = cells.operations[cells.operation[unit[lane]]]
+                beginner = int(cells.block[unit[lane]]), int(cells.thread[unit[lane]])
+                w.chunk.launch.log.in_flight(w, site, array, flat, found, operation, beginner)
         return early
 
     def _writers(self, lanes, unchanged):
-        """The lanes whose write matters: here all, for what is on its way may be another value."""
+        """Return the lanes whose write matters: here all, since the value in flight may be another."""
         return lanes
 
-    def _concerns(self, w, place):
-        """Which lanes what is under way at these places concerns: those of whichever block."""
+    def _concerns(self, w, unit):
+        """Return the lanes that an operation in flight at these units concerns: here those of any block."""
         return True
 
     def _units(self, flat):
-        return [flat * self._each + i for i in range(self._each)]
+        """Return the units of the elements, one array per unit of an element."""
+        return [flat * self._units_per_element + i for i in range(self._units_per_element)]
 
 
 class GlobalInFlight(InFlight):
-    """What is under way in the memory of an argument.
+    """Operations in flight in the memory of an argument.
 
-    It concerns the block that began it alone: for the others the operation is an access as any other, which may race.
+    They concern only the block that began them. For others the operation is an access like any other, which may race.
     """
 
-    def _overtakes(self, operation, flat):
+    def _overtakes_copy(self, operation, flat):
         return False
 
     def _writers(self, lanes, unchanged):
         return lanes & ~unchanged
 
-    def _concerns(self, w, place):
-        return self._cells.block.take(place) == w.block
+    def _concerns(self, w, unit):
+        return self._cells.block.take(unit) == w.block
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Elements of an argument that an operation reads for some callers, by number: the n-th place for the n-th."""
+class PendingRead:
+    """Elements of an argument that an operation reads: the n-th of `places` for the n-th of `callers`."""
 
     in_flight: GlobalInFlight
     number: int
@@ -161,5 +166,5 @@ class Reading:
     places: np.ndarray
 
     def end(self, done: np.ndarray):
-        """The operation is done for the callers of whom `done`, a bool for each, says so."""
+        """End the operation for the callers that `done`, one bool each, marks."""
         self.in_flight.end(self.number, self.places[done[self.callers]])

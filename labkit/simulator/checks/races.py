@@ -1,13 +1,13 @@
-"""Who touched each element last: a shadow of memory, by which races and uninitialised reads are found.
+"""Race detection: a race is two accesses to an element, neither of which happens before the other.
 
-Two accesses are ordered when one happens before the other: the same thread; a barrier of the whole grid or of the
-block between them (epochs count a block's barriers, the fast path); a `syncwarp` between threads of one warp; or an
-atomic by which one warp changed something after its access and another warp found that out before its own (`clocks`,
-kept only for kernels that use what an atomic returns). Such an atomic tells what its own thread did, and what others of
-its warp did before they met (`clocks.is_passed`). Between blocks such an atomic counts only behind a
-`threadfence`: without it the access may become visible after the atomic (CUDA C++ Programming Guide, memory fence
-functions), unless it is an atomic on the same element. The order of the run is the one that is judged: had a warp found
-an atomic's element as it was before, it might have known less.
+Two accesses are ordered by the same thread, by a barrier of the grid or of the block, or by a `syncwarp` between
+threads of one warp. Epochs count a block's barriers, the fast path. Atomics order accesses too: one warp changed
+something by an atomic after its access, and the other warp read that before its own. This needs `clocks`, kept only for
+kernels that use what an atomic returns. Such an atomic speaks for its own thread, and for others of its warp up to
+where they met (`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on
+the same element. Without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory
+fence functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know
+less.
 """
 
 from collections import namedtuple
@@ -15,90 +15,66 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from labkit.simulator.checks import crowd as crowds
-from labkit.simulator.checks.cells import (
-    A_BLOCK,
-    A_HIGH,
-    A_LOW,
-    A_OTHER,
-    CROWD,
-    FIELDS,
-    NOBODY,
-    OTHERS,
-    PARTY,
-    R_BLOCK,
-    R_HIGH,
-    R_LOW,
-    R_OTHER,
-    V_THREAD,
-    W_BLOCK,
-    W_EPOCH,
-    W_INSTRUCTION,
-    W_THREAD,
-    block_and_epoch,
-    note_agreed,
-    note_party,
-    note_write,
-    shared_by,
-)
-from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, is_passed, time_of
+from labkit.simulator.checks import cells, overflow
+from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
-# What is missing between two accesses that race: only a `threadfence`; only that the other's warp meets before one of
-# its threads tells of what they did; or more.
-NOTHING, FENCE, WARP, MUCH = range(4)
+# What is missing between two accesses that race: a `threadfence`; a warp barrier before one thread of the other's warp
+# tells of what all did; or any order at all.
+NOTHING, FENCE, WARP, UNORDERED = range(4)
 
 # A race: element, block, thread; the other's block, thread, site; what is missing.
 RACE_FIELDS = 7
 
-# What orders the accesses of a warp set: `WarpSet.warps`; the barriers that each slot's block has passed, and that of
-# the last grid barrier; the warp barriers of each warp, or those that each lane knows of each other lane of its warp
-# (empty until a barrier of part of a warp); the warps' clocks, and which lanes passed on what; the entries of the
-# crowd; and whether they are made because of what an atomic found.
+# What orders the accesses of a warp set. `warps`: as `WarpSet.warps`. `epochs`: barriers passed, per slot of the chunk.
+# `grid_epoch`: the epoch of the last grid barrier. `warp_epochs`: warp barriers passed, per warp. `lane_epochs`: what
+# each lane knows of those of each other lane of its warp; empty until a barrier of part of a warp. `per_block` to
+# `clocks`: the fields of `Clocks`. `overflow`: the entries of `Overflow`. `is_after_atomic`: the access depends on what
+# an atomic returned.
 Order = namedtuple(
     "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed heard clocks crowd is_answer",
+    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed_on synced_until clocks "
+    "overflow is_after_atomic",
 )
 
 
-def order_of(w, site) -> Order:
-    """What orders the accesses of the warp set at a site now."""
-    chunk, launch = w.chunk, w.chunk.launch
-    clocks, crowd = launch.clocks, launch.crowd
-    crowd.make_room(2 * w.lanes)
+def current_order(w, site) -> Order:
+    """Return what orders the accesses of the warp set at a site now."""
+    chunk, launch, clocks = w.chunk, w.chunk.launch, w.chunk.launch.clocks
+    launch.overflow.make_room(2 * w.lanes)
     return Order(
         w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.passed, clocks.heard, clocks.clocks, crowd.entries,
-        site in launch.program.answers,
+        clocks.nodes, clocks.times, clocks.passed_on, clocks.synced_until, clocks.clocks,
+        launch.overflow.entries, site in launch.program.after_atomics,
     )  # fmt: skip
 
 
-def kept(order: Order) -> Order:
-    """The order as it is now, for later, where blocks and whole warps alone have met at barriers."""
+def snapshot(order: Order) -> Order:
+    """Copy the parts of the order that later barriers of blocks and whole warps change."""
     return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
-def most(parts) -> tuple[int, int, int]:
-    """What `watch_loads` or `watch_atomics` say of an instruction that said it of each unit of its elements."""
+def combine_units(parts) -> tuple[int, int, int]:
+    """Combine what `watch_loads` or `watch_atomics` returned for each unit of the elements."""
     found, unwritten, first = zip(*parts)
     return max(found), max(unwritten), max(first)
 
 
 @njit(cache=True)
 def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
-    """The first party from `first` to `last` that the same thread or a barrier does not order before; -1 for none.
+    """Return the first party from `first` to `last` that neither the thread nor a barrier orders before; -1 if none.
 
     The barriers are those of the grid, the block and whole warps: the fast path, which every access takes.
     """
-    for party in range(first, last + 1, PARTY):
+    for party in range(first, last + 1, cells.PARTY):
         if cell[party] < 0:
             continue
-        then_block, then_epoch = block_and_epoch(cell, party)
+        then_block, then_epoch = cells.block_and_epoch(cell, party)
         if then_epoch < grid_epoch:
             continue
         if then_block != block:
             return party
-        if cell[party] == thread or then_epoch < epoch or party in OTHERS:
+        if cell[party] == thread or then_epoch < epoch or party in cells.OTHERS:
             continue
         if cell[party + 1] >= warp_epoch or cell[party] // WARP_LANES != thread // WARP_LANES:
             return party
@@ -107,21 +83,21 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
 
 @njit(cache=True)
 def _known_until(order, which, block, thread, other):
-    """Until when this thread's warp has learned through atomics of what another did."""
+    """Return the time until which this thread's warp has learned, through atomics, what another did."""
     tree = np.int64(order.clocks[which, block * order.per_block + thread // WARP_LANES])
     return time_of(order.nodes, order.levels, tree, other)
 
 
 @njit(cache=True)
 def _missing(order, block, thread, then_block, then_thread, then_time):
-    """What this thread's warp lacks to have learned through atomics of what one of another warp did at `then_time`."""
+    """Return what this thread's warp lacks to know, through atomics, an access by another warp at `then_time`."""
     if order.times.shape[0] == 0:
-        return MUCH
+        return UNORDERED
     other = then_block * order.per_block + then_thread // WARP_LANES
     known = _known_until(order, KNOWN, block, thread, other)
     if known <= then_time:
-        return MUCH
-    if not is_passed(order.times, order.passed, other, then_thread % WARP_LANES, then_time, known):
+        return UNORDERED
+    if not was_passed_on(order.times, order.passed_on, other, then_thread % WARP_LANES, then_time, known):
         return WARP
     if then_block != block and _known_until(order, PUBLISHED, block, thread, other) <= then_time:
         return FENCE
@@ -129,152 +105,164 @@ def _missing(order, block, thread, then_block, then_thread, then_time):
 
 
 @njit(cache=True)
-def _apart(block, thread, other_block, other_thread):
+def _separation(block, thread, other_block, other_thread):
+    """Return 2 for threads of different blocks, 1 for different warps, 0 for one warp."""
     if block != other_block:
         return 2
     return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
 
 
 @njit(cache=True)
-def _came_back(order, block, thread, then_time):
-    """Has this thread's warp learned, by an atomic or a barrier, of what another of its lanes did at `then_time`?"""
-    return order.heard.shape[0] > 0 and order.heard[block * order.per_block + thread // WARP_LANES] > then_time
+def _lane_knows(order, block, thread, then_time):
+    """Return whether the thread's warp has learned what another of its lanes did at `then_time`."""
+    return (
+        order.synced_until.shape[0] > 0
+        and order.synced_until[block * order.per_block + thread // WARP_LANES] > then_time
+    )
 
 
 @njit(cache=True)
 def _unordered(order, row, cell, first, last, block, thread, epoch):
-    """As `_unsettled`, by barriers of part of a warp and by atomics as well; FIELDS times what is missing is added."""
+    """Return as `_unsettled`, with barriers of part of a warp and atomics; FIELDS times what is missing is added."""
     parts = order.lane_epochs.shape[0] > 0
     warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
-    for party in range(first, last + 1, PARTY):
+    for party in range(first, last + 1, cells.PARTY):
         if _unsettled(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
             continue
         then, time = cell[party], cell[party + 2]
-        then_block, _ = block_and_epoch(cell, party)
-        if A_LOW <= party <= A_OTHER and _is_counted(order, cell, block, thread, then_block, then, time):
+        then_block, _ = cells.block_and_epoch(cell, party)
+        if cells.A_LOW <= party <= cells.A_OTHER and _ordered_on_element(
+            order, cell, block, thread, then_block, then, time
+        ):
             continue
-        if _apart(block, thread, then_block, then) == 0:
-            if _came_back(order, block, thread, time):
+        if _separation(block, thread, then_block, then) == 0:
+            if _lane_knows(order, block, thread, time):
                 continue
             if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
                 continue
-            return party + FIELDS * MUCH
+            return party + cells.FIELDS * UNORDERED
         missing = _missing(order, block, thread, then_block, then, time)
         if missing != NOTHING:
-            return party + FIELDS * missing
+            return party + cells.FIELDS * missing
     return -1
 
 
 @njit(cache=True)
-def _is_counted(order, cell, block, thread, then_block, then_thread, then_time):
-    """Did an atomic of this block find out that the other's here is done, and is that why this access is made?
+def _ordered_on_element(order, cell, block, thread, then_block, then_thread, then_time):
+    """Return whether an atomic of this block found the other's atomic done, and this access depends on it.
 
-    Atomics on one element are done in one order: what stands behind one stands behind those before it, without a fence.
-    (PTX ISA, "Causality Order": what is observed before an operation comes before all that follows this.)
+    Atomics on one element are done in one order: what follows one also follows those before it, without a fence. (PTX
+    ISA, "Causality Order": what is observed before an operation comes before all that follows it.)
     """
     same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
-    if same_warp or not order.is_answer or cell[A_BLOCK] != block or order.times.shape[0] == 0:
+    if same_warp or not order.is_after_atomic or cell[cells.A_BLOCK] != block or order.times.shape[0] == 0:
         return False
     other = then_block * order.per_block + then_thread // WARP_LANES
     return _known_until(order, KNOWN, block, thread, other) >= then_time
 
 
 @njit(cache=True)
-def _unordered_in_crowd(order, cell, kind, block, thread):
-    """The entry of an access by another warp that nothing orders before this one; none where it is NONE."""
-    entries, at = order.crowd, cell[CROWD]
-    while at != crowds.NONE:
-        e = entries[at]
-        other_warp = e[crowds.BLOCK] != block or e[crowds.THREAD] // WARP_LANES != thread // WARP_LANES
-        matters = e[crowds.KIND] == kind and e[crowds.EPOCH] >= order.grid_epoch and other_warp
-        them = e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME]
-        counted = kind == A_LOW and _is_counted(order, cell, block, thread, *them)
+def _unordered_in_overflow(order, cell, kind, block, thread):
+    """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
+    entries, entry = order.overflow, cell[cells.OVERFLOW]
+    while entry != overflow.NONE:
+        e = entries[entry]
+        other_warp = e[overflow.BLOCK] != block or e[overflow.THREAD] // WARP_LANES != thread // WARP_LANES
+        matters = e[overflow.KIND] == kind and e[overflow.EPOCH] >= order.grid_epoch and other_warp
+        them = e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME]
+        counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *them)
         if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
-            return at
-        at = e[crowds.NEXT]
-    return crowds.NONE
+            return entry
+        entry = e[overflow.NEXT]
+    return overflow.NONE
 
 
 @njit(cache=True)
-def _join_crowd(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
-    """Keeps an access for which the cell has no room; who is known to the thread that comes now, stands behind it."""
+def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
+    """Keep an access that the cell has no room for, in place of those that the current thread knows."""
     is_own = then_block == block and then_thread == thread
     if then_epoch < order.grid_epoch:
         return
     if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
         return
-    entries, at, before, length = order.crowd, cell[CROWD], crowds.NONE, 0
-    is_full = at != crowds.NONE and entries[at, crowds.LENGTH] >= crowds.MAX_LENGTH
-    while at != crowds.NONE:
-        e = entries[at]
-        after = e[crowds.NEXT]
-        same = e[crowds.BLOCK] == then_block and e[crowds.THREAD] // WARP_LANES == then_thread // WARP_LANES
-        missing = _missing(order, block, thread, e[crowds.BLOCK], e[crowds.THREAD], e[crowds.TIME])
-        if e[crowds.KIND] == kind and (same or missing == NOTHING or e[crowds.EPOCH] < order.grid_epoch):
-            cell[CROWD] = crowds.remove(entries, cell[CROWD], before, at)
+    entries, entry, before, length = order.overflow, cell[cells.OVERFLOW], overflow.NONE, 0
+    is_full = entry != overflow.NONE and entries[entry, overflow.LENGTH] >= overflow.MAX_LENGTH
+    while entry != overflow.NONE:
+        e = entries[entry]
+        after = e[overflow.NEXT]
+        same = e[overflow.BLOCK] == then_block and e[overflow.THREAD] // WARP_LANES == then_thread // WARP_LANES
+        missing = _missing(order, block, thread, e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME])
+        if e[overflow.KIND] == kind and (same or missing == NOTHING or e[overflow.EPOCH] < order.grid_epoch):
+            cell[cells.OVERFLOW] = overflow.remove(entries, cell[cells.OVERFLOW], before, entry)
         elif is_full:
             return
         else:
-            before = at
+            before = entry
             length += 1
         if is_full:  # only the first is looked at, for speed
-            length = crowds.MAX_LENGTH - 1
+            length = overflow.MAX_LENGTH - 1
             break
-        at = after
-    first = cell[CROWD]
-    cell[CROWD] = crowds.add(entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site)
+        entry = after
+    first = cell[cells.OVERFLOW]
+    cell[cells.OVERFLOW] = overflow.add(
+        entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site
+    )
 
 
 @njit(cache=True)
-def _keep_in_crowd(order, cell, low, shared, block, epoch, thread, time, site):
-    """Keeps whom `note_party` is about to forget."""
+def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
+    """Keep the party that `note_party` is about to drop."""
     then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
-    high, other, far = low + PARTY, low + 2 * PARTY, cell[shared + 3]
+    high, other, far_block = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if then_block < 0:
         return
     if then_block != block:
         if low_warp != high_warp:
-            _join_crowd(order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread)
+            _add_overflow(
+                order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread
+            )
         if cell[other] >= 0:
-            _join_crowd(order, cell, low, far, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread)
+            _add_overflow(
+                order, cell, low, far_block, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread
+            )
     elif then_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
-            _join_crowd(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
         elif warp > high_warp:
-            _join_crowd(order, cell, low, block, cell[high], epoch, cell[high + 2], then_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], then_site, block, thread)
         elif low_warp < warp < high_warp:
-            _join_crowd(order, cell, low, block, thread, epoch, time, site, block, thread)
+            _add_overflow(order, cell, low, block, thread, epoch, time, site, block, thread)
 
 
 @njit(cache=True)
-def _forget_crowd(order, cell, kind):
-    """The crowd of a kind matters no more."""
-    at, before, length = cell[CROWD], crowds.NONE, 0
-    while at != crowds.NONE:
-        after = order.crowd[at, crowds.NEXT]
-        if order.crowd[at, crowds.KIND] == kind:
-            cell[CROWD] = crowds.remove(order.crowd, cell[CROWD], before, at)
+def _forget_overflow(order, cell, kind):
+    """Drop the entries of a kind."""
+    entry, before, length = cell[cells.OVERFLOW], overflow.NONE, 0
+    while entry != overflow.NONE:
+        after = order.overflow[entry, overflow.NEXT]
+        if order.overflow[entry, overflow.KIND] == kind:
+            cell[cells.OVERFLOW] = overflow.remove(order.overflow, cell[cells.OVERFLOW], before, entry)
         else:
-            before = at
+            before = entry
             length += 1
-        at = after
+        entry = after
     if length:
-        order.crowd[cell[CROWD], crowds.LENGTH] = length
+        order.overflow[cell[cells.OVERFLOW], overflow.LENGTH] = length
 
 
 @njit(cache=True)
-def _note(race, found, element, block, thread, other_block, other_thread, site, missing):
-    """Keeps one race of an instruction: between blocks rather than warps, between warps rather than lanes."""
-    apart = _apart(block, thread, other_block, other_thread)
-    if found == 0 or apart > _apart(race[1], race[2], race[3], race[4]):
+def _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing):
+    """Keep one race of an instruction: rather between blocks than warps, rather between warps than lanes."""
+    separation = _separation(block, thread, other_block, other_thread)
+    if found == 0 or separation > _separation(race[1], race[2], race[3], race[4]):
         race[0], race[5], race[6] = element, site, missing
         race[1], race[2], race[3], race[4] = block, thread, other_block, other_thread
 
 
 @njit(cache=True)
-def _moment(order, row):
-    """The lanes of a warp, its block and first thread, how often block and warp have met (-1 for parts), its time."""
+def _warp_state(order, row):
+    """Return a warp's lanes, block and first thread, the epochs of block and warp (-1 for parts), and its time."""
     start, stop, block, thread0, slot, _ = order.warps[row]
     warp_epoch = np.int64(-1) if order.lane_epochs.shape[0] else order.warp_epochs[row]
     time = order.times[block * order.per_block + thread0 // WARP_LANES] if order.times.shape[0] else np.int32(0)
@@ -282,157 +270,156 @@ def _moment(order, row):
 
 
 @njit(cache=True)
-def _raced(order, row, cell, first, last, who, element, found, race):
-    """Keeps the race of an access with a party from `first` to `last`, and returns 1; 0 if there is none after all."""
-    block, thread, epoch, _ = who
+def _note_race(order, row, cell, first, last, access, element, found, race):
+    """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered."""
+    block, thread, epoch, _ = access
     party = _unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
-        missing, party = divmod(party, FIELDS)
-        other_block, _ = block_and_epoch(cell, party)
-        site = cell[shared_by(party) + 2]
-        _note(race, found, element, block, thread, other_block, cell[party], site, missing)
+        missing, party = divmod(party, cells.FIELDS)
+        other_block, _ = cells.block_and_epoch(cell, party)
+        site = cell[cells.block_field(party) + 2]
+        _keep_race(race, found, element, block, thread, other_block, cell[party], site, missing)
         return 1
-    if cell[CROWD] == crowds.NONE or last not in OTHERS:
+    if cell[cells.OVERFLOW] == overflow.NONE or last not in cells.OTHERS:
         return 0
-    at = _unordered_in_crowd(order, cell, last - 2 * PARTY, block, thread)
-    if at == crowds.NONE:
+    entry = _unordered_in_overflow(order, cell, last - 2 * cells.PARTY, block, thread)
+    if entry == overflow.NONE:
         return 0
-    other_block, other_thread = order.crowd[at, crowds.BLOCK], order.crowd[at, crowds.THREAD]
-    time, site = order.crowd[at, crowds.TIME], order.crowd[at, crowds.SITE]
+    other_block, other_thread = order.overflow[entry, overflow.BLOCK], order.overflow[entry, overflow.THREAD]
+    time, site = order.overflow[entry, overflow.TIME], order.overflow[entry, overflow.SITE]
     missing = _missing(order, block, thread, other_block, other_thread, time)
-    _note(race, found, element, block, thread, other_block, other_thread, site, missing)
+    _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
 
 
 @njit(cache=True)
 def watch_loads(flat, mask, order, site, shadow, race):
-    """Checks the reads of one instruction against earlier writes.
+    """Check the reads of one instruction against earlier writes.
 
-    Returns (races, reads of elements that nobody wrote, the first such lane).
+    Returns (races, reads of elements that no thread wrote, the first lane of those).
     """
     found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
             if flat[lane] == previous:  # the lane before read it too, after a write of an earlier epoch
-                shadow[previous, R_HIGH] = max(thread, shadow[previous, R_HIGH])
+                shadow[previous, cells.R_HIGH] = max(thread, shadow[previous, cells.R_HIGH])
                 continue
-            who = block, thread, epoch, warp_epoch
+            access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             previous = -1
-            if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
+            if cell[cells.A_BLOCK] >= 0:
+                party = _unsettled(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
-            elif cell[W_BLOCK] == block and cell[W_EPOCH] < epoch and warp_epoch >= 0:
+                    found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
+            elif cell[cells.W_BLOCK] == block and cell[cells.W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
-                if cell[W_THREAD] == NOBODY:
+                if cell[cells.W_THREAD] == cells.NO_THREAD:
                     if unwritten == 0:
                         first = lane
                     unwritten += 1
                 else:
-                    party = _unsettled(cell, W_THREAD, W_THREAD, grid_epoch, *who)
+                    party = _unsettled(cell, cells.W_THREAD, cells.W_THREAD, grid_epoch, *access)
                     if party >= 0:
-                        found += _raced(order, row, cell, party, W_THREAD, who, flat[lane], found, race)
+                        found += _note_race(order, row, cell, party, cells.W_THREAD, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
-                _keep_in_crowd(order, cell, R_LOW, R_BLOCK, block, epoch, thread, time, site)
-            note_party(cell, R_LOW, R_BLOCK, block, epoch, thread, stamp, time, site)
+                _keep_in_overflow(order, cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, time, site)
+            cells.note_party(cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
 
 @njit(cache=True)
 def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow, race):
-    """Checks the writes of one instruction; returns the number of races.
+    """Check the writes of one instruction; return the number of races.
 
-    Two writes of one value are no race, while a write races with a read whatever its value: with other data
-    it would differ. `unchanged` marks lanes whose value was in memory already, `landed` those whose value
-    is there after the instruction. A cell holds `instruction`, which is even, or
-    the next number if one of the instruction's values did not land there.
+    Two writes of one value do not race. A write and a read race whatever the value: other data would change it.
+    `unchanged` has the lanes whose value was in memory already, `landed` those whose value is there afterwards. A cell
+    holds `instruction`, which is even, or the next number if one of the instruction's values did not land there.
     """
     found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
-            who = block, thread, epoch, warp_epoch
+            access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
-            again = cell[W_INSTRUCTION] >= instruction
-            lost = not landed[lane] or (again and cell[W_INSTRUCTION] > instruction)
+            again = cell[cells.W_INSTRUCTION] >= instruction
+            lost = not landed[lane] or (again and cell[cells.W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
+                party = _unsettled(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
-                cell[V_THREAD] = NOBODY
-            elif cell[W_THREAD] >= 0 and (cell[W_THREAD] != thread or cell[W_BLOCK] != block):
-                note_agreed(cell, grid_epoch, block)
-            if cell[A_BLOCK] >= 0:
-                party = _unsettled(cell, A_LOW, A_OTHER, grid_epoch, *who)
+                    found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
+                cell[cells.V_THREAD] = cells.NO_THREAD
+            elif cell[cells.W_THREAD] >= 0 and (cell[cells.W_THREAD] != thread or cell[cells.W_BLOCK] != block):
+                cells.note_same_value(cell, grid_epoch, block)
+            if cell[cells.A_BLOCK] >= 0:
+                party = _unsettled(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, A_OTHER, who, flat[lane], found, race)
-            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
+                    found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
+            party = _unsettled(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
             if party >= 0:
-                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+                found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
-            note_write(cell, block, epoch, thread, stamp, time, site)
-            cell[W_INSTRUCTION] = instruction + 1 if lost else instruction
-            cell[A_BLOCK] = cell[A_LOW] = cell[A_HIGH] = cell[A_OTHER] = NOBODY
-            if cell[CROWD] != crowds.NONE:
-                _forget_crowd(order, cell, A_LOW)
+            cells.note_write(cell, block, epoch, thread, stamp, time, site)
+            cell[cells.W_INSTRUCTION] = instruction + 1 if lost else instruction
+            cell[cells.A_BLOCK] = cell[cells.A_LOW] = cell[cells.A_HIGH] = cell[cells.A_OTHER] = cells.NO_THREAD
+            if cell[cells.OVERFLOW] != overflow.NONE:
+                _forget_overflow(order, cell, cells.A_LOW)
     return found
 
 
 @njit(cache=True)
 def note_arrivals(flat, mask, order, site, shadow):
-    """The writes that an instruction began earlier, and that were checked then, are done now."""
+    """Note that writes which an instruction began earlier, and which were checked then, are done now."""
     lane_epochs = order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
             if mask[lane]:
                 stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
-                note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
+                cells.note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
 
 
 @njit(cache=True)
 def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
-    """Checks atomics against plain accesses not ordered before them; returns as `watch_loads` does.
+    """Check atomics against plain accesses; return as `watch_loads`.
 
-    A guess is a read whose value a compare-and-swap then checks by itself: plain writes alone may spoil it, and it
-    is not kept, as the compare-and-swap will be.
+    A guess is a read whose value a compare-and-swap then checks by itself. Only plain writes can spoil it, and it is
+    not kept, since the compare-and-swap will be.
     """
     found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _moment(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
             thread = thread0 + lane - start
-            who = block, thread, epoch, warp_epoch
+            access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
-            if cell[W_THREAD] == NOBODY:
+            if cell[cells.W_THREAD] == cells.NO_THREAD:
                 if unwritten == 0:
                     first = lane
                 unwritten += 1
             else:
-                party = _unsettled(cell, W_THREAD, V_THREAD, grid_epoch, *who)
+                party = _unsettled(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:
-                    found += _raced(order, row, cell, party, V_THREAD, who, flat[lane], found, race)
+                    found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
             if is_guess:
                 continue
-            party = _unsettled(cell, R_LOW, R_OTHER, grid_epoch, *who)
+            party = _unsettled(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
             if party >= 0:
-                found += _raced(order, row, cell, party, R_OTHER, who, flat[lane], found, race)
+                found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
             if order.times.shape[0]:
-                _keep_in_crowd(order, cell, A_LOW, A_BLOCK, block, epoch, thread, time, site)
-            note_party(cell, A_LOW, A_BLOCK, block, epoch, thread, stamp, time, site)
+                _keep_in_overflow(order, cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, time, site)
+            cells.note_party(cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

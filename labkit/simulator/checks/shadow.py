@@ -1,10 +1,10 @@
-"""What is kept beside an array's elements: the cells that `races` checks, and how little of them is touched.
+"""The shadow of an array: cells for its elements, made and updated only where they are needed.
 
-Most reads of a shared array need no cell at all. Where every write to the array lies before a barrier, a read of
-what was written is in order; and it matters to a later write only if no barrier comes between. So such reads wait:
-a write notes those of its own barrier epoch first, and the others are forgotten.
+Most reads of a shared array need no cell. A read of a written element is in order if every write to the array is behind
+a barrier. It matters to a later write only if no barrier comes between. So these reads wait: a write first notes those
+of its own barrier epoch, and the others are dropped.
 
-A global array may be far larger than what a launch touches: its cells are made page by page.
+A global array may be far larger than what a launch accesses: its cells are made page by page.
 """
 
 from functools import cached_property
@@ -17,68 +17,68 @@ from labkit.simulator.checks import races
 MAX_WAITING = 64
 PAGE = 64  # elements
 
-IN_ORDER = (0, 0, -1)  # what `races.watch_loads` says of reads that are in order
+IN_ORDER = (0, 0, -1)  # what `races.watch_loads` returns for reads that are in order
 
 
 class GlobalShadow:
-    """The cells of an argument, which came filled from the host: those of the pages that were touched."""
+    """The cells of an argument, which the host filled: those of the accessed pages."""
 
     def __init__(self, elements: int):
         self._cells = np.empty((0, layout.FIELDS), np.int32)
-        self._pages = np.empty(0, np.int64)  # which pages of the argument have cells, in the cells' order
-        self._held = np.full(-(-elements // PAGE), -1, np.int64)  # and for each page, its number among these
+        self._pages = np.empty(0, np.int64)  # the pages that have cells, in the cells' order
+        self._slots = np.full(-(-elements // PAGE), -1, np.int64)  # the number of each page among these, -1 for none
         self._blank = None
 
     def mark_blank(self, flat):
-        """Remembers that nothing has written these elements, not even the host."""
+        """Mark elements that nothing has written, not even the host."""
         if self._blank is None:
-            self._blank = np.zeros((len(self._held), PAGE), np.bool_)
+            self._blank = np.zeros((len(self._slots), PAGE), np.bool_)
         self._blank.reshape(-1)[flat] = True
 
     def blank(self, flat):
-        """Which elements nothing has written up to now."""
+        """Return a mask of the elements that nothing has written so far."""
         blank = self._blank.reshape(-1)[flat]
-        held = self._held[flat // PAGE]
-        touched = blank & (held >= 0)
-        cells = self._cells[held[touched] * PAGE + flat[touched] % PAGE]
-        blank[touched] = (cells[:, layout.W_THREAD] == layout.NOBODY) & (cells[:, races.A_BLOCK] < 0)
+        slots = self._slots[flat // PAGE]
+        touched = blank & (slots >= 0)
+        cells = self._cells[slots[touched] * PAGE + flat[touched] % PAGE]
+        blank[touched] = (cells[:, layout.W_THREAD] == layout.NO_THREAD) & (cells[:, layout.A_BLOCK] < 0)
         return blank
 
     def cells(self, flat):
-        """The cells, and which of them are those of the elements `flat`: the one pair of this shadow."""
+        """Return (cells, their rows for the elements `flat`), the one pair of this shadow."""
         page = flat // PAGE
-        held = self._held.take(page)
-        if held.min() < 0:
-            self._hold(np.unique(page[held < 0]))
-            held = self._held.take(page)
-        return [(self._cells, held * PAGE + flat % PAGE)]
+        slots = self._slots.take(page)
+        if slots.min() < 0:
+            self._add_pages(np.unique(page[slots < 0]))
+            slots = self._slots.take(page)
+        return [(self._cells, slots * PAGE + flat % PAGE)]
 
     def element(self, cell: int) -> int:
-        """The element that a cell belongs to."""
+        """Return the element of a cell."""
         return int(self._pages[cell // PAGE]) * PAGE + cell % PAGE
 
-    def another(self, elements: int) -> "GlobalShadow":
-        """A shadow of the same memory, cut into other elements."""
+    def for_elements(self, elements: int) -> "GlobalShadow":
+        """Return a shadow of the same memory, divided into this many elements."""
         return GlobalShadow(elements)
 
     def watch_loads(self, w, site, flat, lanes):
-        """Checks the reads of one instruction; returns as `races.watch_loads` does."""
-        [(cells, places)] = self.cells(flat)
-        return races.watch_loads(places, lanes, races.order_of(w, site), site, cells, w.chunk.launch.noted_race)
+        """Check the reads of one instruction; return as `races.watch_loads`."""
+        [(cells, rows)] = self.cells(flat)
+        return races.watch_loads(rows, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
 
-    def _hold(self, pages):
-        """Makes cells for these pages, and room for as many again as there are."""
+    def _add_pages(self, pages):
+        """Make cells for these pages, in space that at least doubles."""
         count = len(self._pages)
-        self._held[pages] = np.arange(count, count + len(pages))
+        self._slots[pages] = np.arange(count, count + len(pages))
         self._pages = np.concatenate([self._pages, pages])
         used, needed = count * PAGE, len(self._pages) * PAGE
         if needed > len(self._cells):
-            cells = np.empty((min(2 * needed, len(self._held) * PAGE), layout.FIELDS), np.int32)
+            cells = np.empty((min(2 * needed, len(self._slots) * PAGE), layout.FIELDS), np.int32)
             cells[:used] = self._cells[:used]
             self._cells = cells
         layout.clear(self._cells[used:needed], filled=True)
         if self._blank is not None:
-            self._cells[used:needed][self._blank[pages].reshape(-1), layout.W_THREAD] = layout.NOBODY
+            self._cells[used:needed][self._blank[pages].reshape(-1), layout.W_THREAD] = layout.NO_THREAD
 
 
 class SharedShadow:
@@ -88,60 +88,60 @@ class SharedShadow:
         self.size = elements
         self._launch = launch
         self._keeps_clocks = launch.program.keeps_clocks
-        self._epochs = epochs  # of each block, now
-        self._written_at = epochs.copy()  # and at the last write to the array
-        self._settled = False
-        self._unwritten = None  # where the array is settled: the elements that nobody wrote, if there are any
+        self._epochs = epochs  # current epoch of each block
+        self._written_at = epochs.copy()  # at the last write to the array
+        self._is_ordered = False
+        self._unwritten = None  # mask of unwritten elements, if there are any while `_is_ordered`
         self._waiting = []
 
     @cached_property
     def _cells(self):
-        """Made when they are first needed: not in a run that begins anew before that, with its warps in other sets."""
+        """Cells, made when first needed: not in a run that restarts before with other warp sets."""
         cells = np.empty((self.size, layout.FIELDS), np.int32)
         layout.clear(cells, filled=False)
         return cells
 
     def cells(self, flat):
-        """As `GlobalShadow.cells`, for an access that may write."""
+        """Return as `GlobalShadow.cells`, for an access that may write."""
         self._note_waiting()
         self._written_at[:] = self._epochs
-        self._settled = False
+        self._is_ordered = False
         return [(self._cells, flat)]
 
     def element(self, cell: int) -> int:
-        """The element that a cell belongs to."""
+        """Return the element of a cell."""
         return cell
 
-    def another(self, elements: int) -> "SharedShadow":
-        """A shadow of the same memory, cut into other elements."""
+    def for_elements(self, elements: int) -> "SharedShadow":
+        """Return a shadow of the same memory, divided into this many elements."""
         return SharedShadow(elements, self._launch, self._epochs)
 
     def watch_loads(self, w, site, flat, lanes):
-        """Checks the reads of one instruction, or lets them wait; returns as `races.watch_loads` does."""
-        order = races.order_of(w, site)
+        """Check the reads of one instruction, or let them wait; return as `races.watch_loads`."""
+        order = races.current_order(w, site)
         by_barriers = not self._keeps_clocks and not len(order.lane_epochs)  # little to keep
-        if by_barriers and self._in_order(flat, lanes):
+        if by_barriers and self._reads_in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:
                 self._note_waiting()
-            self._waiting.append((flat, lanes, races.kept(order), site))
+            self._waiting.append((flat, lanes, races.snapshot(order), site))
             return IN_ORDER
         self._note_waiting()
         return races.watch_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
 
-    def _in_order(self, flat, lanes):
-        """Is what is read written, and every write behind a barrier of its block?"""
-        if not self._settled:
+    def _reads_in_order(self, flat, lanes):
+        """Return whether all that is read is written, and every write is behind a barrier of its block."""
+        if not self._is_ordered:
             if not (self._epochs > self._written_at).all():
                 return False
-            unwritten = self._cells[:, layout.W_THREAD] == layout.NOBODY
+            unwritten = self._cells[:, layout.W_THREAD] == layout.NO_THREAD
             self._unwritten = unwritten if unwritten.any() else None
-            self._settled = True
+            self._is_ordered = True
         return self._unwritten is None or not (self._unwritten.take(flat) & lanes).any()
 
     def forget(self):
-        """The arrays are gone."""
+        """Free the cells' overflow lists."""
         if "_cells" in vars(self):
-            self._launch.crowd.free(self._cells[:, layout.CROWD])
+            self._launch.overflow.free(self._cells[:, layout.OVERFLOW])
 
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:

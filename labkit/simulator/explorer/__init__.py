@@ -1,1 +1,1 @@
-"""One launch in every order of its warps that makes a difference."""
+"""Exploration of a launch in every order of its warps that makes a difference."""

@@ -1,16 +1,16 @@
-"""Which turns of a run had to come before which, and what the run would be with two of them the other way round.
+"""Happens-before of a run's turns, and the runs that reverse a race.
 
 Two accesses of different warps conflict if they touch one element and do not commute: swapping them may change what
-they do. Runs that order all conflicts alike do the same, so a run stands for all of those; and from any run every
-other can be reached by reversing races one after another (dynamic partial-order reduction: Flanagan and Godefroid,
-POPL 2005; the reversal is that of Abdulla, Aronis, Jonsson and Sagonas, POPL 2014).
+they do. Runs that order all conflicts alike do the same, so one run stands for all of those. From any run every other
+can be reached by reversing one race after another (dynamic partial-order reduction: Flanagan and Godefroid, POPL 2005;
+the reversal is that of Abdulla, Aronis, Jonsson and Sagonas, POPL 2014).
 """
 
 from dataclasses import dataclass
 
 from labkit.simulator.explorer.interleaving import Turn
 
-TurnId = tuple[int, int]  # a warp, and how many turns it took before
+TurnId = tuple[int, int]  # a warp, and its number of earlier turns
 
 
 @dataclass
@@ -27,31 +27,31 @@ class Races:
 
     @property
     def key(self) -> frozenset[tuple[TurnId, TurnId]]:
-        """Equal for runs that order all conflicts alike."""
+        """A value that is equal for runs that order all conflicts alike."""
         return frozenset((self.ids[i], self.ids[j]) for i, j in self.pairs)
 
     def reversed(self, first: int, second: int) -> tuple[list[int], frozenset]:
-        """The warps, in turn, up to the second access of a race, without the first and what had to come after it.
+        """Return the order of warps that reverses a race, and a key that tells this beginning from others.
 
-        Also what tells that beginning from all others.
+        The order ends with the second access of the race; the first one, and what had to follow it, are left out.
         """
         warp = self.turns[first].warp
-        kept = [k for k in range(second) if k < first or self.clocks[k][warp] < first]
-        within = set(kept)
-        edges = {(self.ids[i], self.ids[j]) for i, j in self.pairs if i in within and j in within}
-        kept = [k for k in kept if not self.turns[k].members]
-        key = frozenset([*edges, *(self.ids[k] for k in kept), ("then", self.turns[second].warp)])
-        return [self.turns[k].warp for k in [*kept, second]], key
+        order = [k for k in range(second) if k < first or self.clocks[k][warp] < first]
+        positions = set(order)
+        edges = {(self.ids[i], self.ids[j]) for i, j in self.pairs if i in positions and j in positions}
+        order = [k for k in order if not self.turns[k].members]
+        key = frozenset([*edges, *(self.ids[k] for k in order), ("then", self.turns[second].warp)])
+        return [self.turns[k].warp for k in [*order, second]], key
 
 
 def find_races(turns: list[Turn], warps: int) -> Races:
-    """Finds the conflicts of a run that neither a barrier nor another conflict orders."""
+    """Find the conflicts of a run that neither a barrier nor another conflict orders."""
     now = [(-1,) * warps for _ in range(warps)]
     history: dict[int, tuple] = {}
     pairs, clocks, ids, count = [], [], [], [0] * warps
     for j, turn in enumerate(turns):
         if turn.members:
-            joined = tuple(max(known) for known in zip(*(now[m] for m in turn.members)))
+            joined = tuple(max(clocks_joined) for clocks_joined in zip(*(now[m] for m in turn.members)))
             for member in turn.members:
                 now[member] = joined
             clocks.append(joined)
@@ -71,9 +71,9 @@ def find_races(turns: list[Turn], warps: int) -> Races:
 
 
 def _conflicting(history, turn, position) -> set[int]:
-    """The latest turns that conflict with this one; notes it in the history.
+    """Return the latest turns that conflict with this one, and add it to the history.
 
-    Of each cell the history holds the last turns that commute with one another, and those before them.
+    For each cell the history holds the last turns that commute with one another, and those before them.
     """
     kind = turn.commutes or ("" if turn.changed else "reads")
     found = set()

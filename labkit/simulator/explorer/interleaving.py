@@ -1,7 +1,7 @@
-"""One run of a launch in which its warps take turns, an access at a time, in an order chosen from outside.
+"""One run of a launch whose warps take turns, an access at a time, in a given order.
 
-The lanes of a warp stay in lockstep. All blocks are there at once, and an access is seen by everybody at once: a
-GPU can order its accesses so, and in more ways (it need not show them to all threads in one order).
+The lanes of a warp stay in lockstep. All blocks run at once, and every warp sees an access at once. A GPU can order its
+accesses so, and in more ways: it need not show them to all threads in one order.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 
 from labkit.simulator.errors import LaunchError
-from labkit.simulator.scheduler import IDLE_ROUNDS, Chunk, Deadlock
+from labkit.simulator.scheduler import IDLE_ROUNDS, Chunk, Deadlock, all_equal
 from labkit.simulator.translator.program import Access
 
 MAX_TURNS = 5000
@@ -19,11 +19,24 @@ MAX_TURNS = 5000
 
 @dataclass
 class Turn:
-    """What a warp (its number in the launch) did in a turn; or a barrier, passed by `members` from that warp on.
+    """A warp's turn: its access; or a barrier that `members` passed.
 
-    cells: the elements that it touched, as numbers that tell all memory of the launch apart; elements: the same in C
-    order of their array. found, values: what they held before and afterwards. changed: did any of them change?
-    reads: does the warp get to know what it found? stands: the line where each warp was afterwards, 0 if ended.
+    Attributes
+    ----------
+    warp
+        Its number in the launch; of a barrier, the first of `members`.
+    reads
+        Whether the warp learns the values that it found.
+    cells
+        The elements it touched, as numbers that are unique in the memory of the launch.
+    elements
+        The same in C order of their array.
+    found, values
+        Values of these elements before and after.
+    changed
+        Whether any of them changed.
+    stands
+        The line of each warp afterwards, 0 if it has ended.
     """
 
     warp: int
@@ -41,7 +54,7 @@ class Turn:
 
 
 class CannotRun(Exception):
-    """The order asks for a warp that waits or has ended."""
+    """The order names a warp that waits or has ended."""
 
     def __init__(self, turn, warp):
         super().__init__(turn, warp)
@@ -49,37 +62,38 @@ class CannotRun(Exception):
 
 
 class Order:
-    """Who goes next: first the warps of `given`, then the first in `ranks` that can run.
+    """A rule for the next warp: first the warps of `prefix`, then the first in `ranks` that can run.
 
-    With probability `unrest` a turn begins by shuffling the ranks.
+    With `shuffle_probability` a turn begins by shuffling the ranks.
     """
 
-    def __init__(self, ranks, given=(), unrest=0.0, random: Random | None = None):
+    def __init__(self, ranks, prefix=(), shuffle_probability=0.0, random: Random | None = None):
         self.ranks = list(ranks)
-        self.given = deque(given)
+        self.prefix = deque(prefix)
         self.turns = 0
-        self.unrest = unrest
+        self.shuffle_probability = shuffle_probability
         self.random = random
 
     def pick(self, ready: list[int]) -> int:
+        """Return the warp of `ready` that takes the next turn."""
         self.turns += 1
-        if self.given:
-            warp = self.given.popleft()
+        if self.prefix:
+            warp = self.prefix.popleft()
             if warp not in ready:
                 raise CannotRun(self.turns - 1, warp)
             return warp
-        if self.unrest and self.random.random() < self.unrest:
+        if self.shuffle_probability and self.random.random() < self.shuffle_probability:
             self.random.shuffle(self.ranks)
         return min(ready, key=self.ranks.index)
 
-    def went_round(self, warp: int):
-        """A warp that waits in a loop lets the others go first."""
+    def note_iteration(self, warp: int):
+        """Move a warp that iterates in a waiting loop behind all others."""
         self.ranks.remove(warp)
         self.ranks.append(warp)
 
 
 class Interleaved(Chunk):
-    """All blocks of a launch, a warp set for each warp; `turns` tells what they did."""
+    """All blocks of a launch, with a warp set per warp; `turns` lists what they did."""
 
     def __init__(self, launch, order: Order):
         if len(launch.dynamic_dtypes) > 1:
@@ -101,15 +115,15 @@ class Interleaved(Chunk):
                 self.memories[id(a.data)] = room, a.data.copy()
                 room += a.data.size
         count = launch.blocks * launch.warps_per_block
-        self.seen = [set() for _ in range(count)]  # cells touched since the warp's waiting loop last went round
-        self.worked = [False] * count  # whether it changed memory since then
-        self.at = [None] * count  # what the loop's condition depended on then
+        self.cells_read = [set() for _ in range(count)]  # since the last iteration of the warp's waiting loop
+        self.has_written = [False] * count  # since then
+        self.loop_values = [()] * count  # the values that the loop's condition depended on then
         self.asleep: dict[int, set] = {}  # warps in a waiting loop, and the cells whose change wakes them
 
     def _schedule(self):
         for number in range(len(self.sets)):
             self._advance(number)
-        idle, mark = 0, 0  # rounds in which all who are left look again in vain, and the turns before them
+        idle, mark = 0, 0  # rounds in which no remaining warp gets on, and the number of turns before them
         while not all(s.done for s in self.sets):
             self._pass_barriers()
             ready = [n for n, s in enumerate(self.sets) if not (s.done or s.barrier or n in self.asleep)]
@@ -133,14 +147,14 @@ class Interleaved(Chunk):
                 idle = 0
 
     def _take_turn(self, number) -> bool:
-        """Runs a warp through one access; tells whether that got the launch on."""
+        """Run a warp through one access; return whether the launch made progress."""
         s = self.sets[number]
         site = _sites(s.at)[0]
         reads = self.launch.sites[site].kind != "store" and not s.at.commutes
         turn = self.turn = Turn(number, s.line, site, commutes=s.at.commutes, reads=reads)
         self.turns.append(turn)
         self._advance(number)
-        self.worked[number] |= turn.changed
+        self.has_written[number] |= turn.changed
         if turn.changed:
             for other in [n for n, cells in self.asleep.items() if n != number and not cells.isdisjoint(turn.cells)]:
                 self._wake(other)
@@ -148,7 +162,7 @@ class Interleaved(Chunk):
         return turn.changed or s.done or s.barrier or self.turns[-1] is not turn
 
     def _advance(self, number):
-        """Runs a warp to its next access, or to where it waits or ends."""
+        """Run a warp to its next access, or to where it waits or ends."""
         s = self.sets[number]
         while True:
             s.step()
@@ -159,55 +173,59 @@ class Interleaved(Chunk):
             if isinstance(s.at, Access):
                 if any(self.matters[site] for site in _sites(s.at)):
                     return
-            elif self._waits(number, s.at):
+            elif self._falls_asleep(number, s.at):
                 return
 
-    def _waits(self, number, at) -> bool:
-        """A waiting loop has gone round: has it to wait until somebody changes what it looked at?"""
-        self.order.went_round(number)
-        moved = self.worked[number] or (at and not _same(at, self.at[number]))
-        cells, self.seen[number] = self.seen[number], set()
-        self.worked[number], self.at[number] = False, at
-        if moved or not cells:
+    def _falls_asleep(self, number, values) -> bool:
+        """End an iteration of a waiting loop; return whether the warp must wait for a change of what it read."""
+        self.order.note_iteration(number)
+        progressed = self.has_written[number] or (values and not all_equal(values, self.loop_values[number]))
+        cells, self.cells_read[number] = self.cells_read[number], set()
+        self.has_written[number], self.loop_values[number] = False, values
+        if progressed or not cells:
             return False
         self.asleep[number] = cells
         return True
 
     def _wake(self, number):
+        """Let a warp check the condition of its waiting loop again."""
         del self.asleep[number]
         self._advance(number)
 
     def _pass_barriers(self):
-        """Runs the warps whose barrier has opened on to their next access."""
+        """Run the warps whose barrier has opened to their next access."""
         while passed := [n for n, s in enumerate(self.sets) if not s.done and s.barrier and self._released(s)]:
             for number in passed:
                 self._advance(number)
         for turn in reversed(self.turns):
             if turn.stands:
                 break
-            turn.stands = self._stands()
+            turn.stands = self._warp_lines()
 
-    def _stands(self):
+    def _warp_lines(self):
+        """Return the line of each warp, 0 if it has ended."""
         return tuple(0 if s.done else s.line for s in self.sets)
 
     def sample(self, w, site, array, mask, flat):
+        """Record an access in the current turn."""
         if array.shadow is None:
             return
-        places = np.unique(flat if mask is None else flat[mask])
+        offsets = np.unique(flat if mask is None else flat[mask])
         turn, (first_cell, before) = self.turn, self.memories[id(array.data)]
-        found, values = before[places], array.data[places]
-        before[places] = values
+        found, values = before[offsets], array.data[offsets]
+        before[offsets] = values
         turn.site = site
-        turn.cells += (first_cell + places).tolist()
-        turn.elements += array.c_order(places % array.elements if array.space == "shared" else places).tolist()
+        turn.cells += (first_cell + offsets).tolist()
+        turn.elements += array.c_order(offsets % array.elements if array.space == "shared" else offsets).tolist()
         turn.found += found.tolist()
         turn.values += values.tolist()
         turn.changed |= found.tobytes() != values.tobytes()
-        self.seen[turn.warp].update(turn.cells)
+        self.cells_read[turn.warp].update(turn.cells)
 
     def _sample_barrier(self, line, slots):
         if self.turn and not self.turn.stands:  # the barrier opens in the middle of a turn: its warp is there now
-            self.turn.stands = tuple(line if n == self.turn.warp else at for n, at in enumerate(self._stands()))
+            lines = enumerate(self._warp_lines())
+            self.turn.stands = tuple(line if n == self.turn.warp else other for n, other in lines)
         per_block = self.launch.warps_per_block
         members = range(int(slots[0]) * per_block, int(slots[-1] + 1) * per_block)  # one block, or all
         self.turns.append(Turn(members[0], line, members=members))
@@ -217,14 +235,10 @@ def _sites(access) -> list[int]:
     return [*access.site.values()] if isinstance(access.site, dict) else [access.site]
 
 
-def _same(values, before):
-    return before is not None and len(values) == len(before) and all(map(np.array_equal, values, before))
-
-
 def run_in(order: Order, launch) -> tuple[list[Turn], bool]:
-    """Runs a launch in this order; returns its turns, and whether it came to its end (else it hangs).
+    """Run a launch in this order; return its turns, and whether it ended (False: it hangs).
 
-    Turns in which the warps of a launch that hangs look again in vain are left out.
+    Turns of a hanging launch in which no warp makes progress are left out.
     """
     chunk = Interleaved(launch, order)
     try:

@@ -1,8 +1,8 @@
-"""`explore`: one launch in many orders of its warps, and what each order leaves behind.
+"""`explore`: one launch in many orders of its warps, and the outcome of each order.
 
-A run in lockstep hides what a race does. Here each warp runs alone, and between any two accesses another may come
-first. The orders tried begin with plain ones (in turn, backwards, one warp early or late); from every new one, each of
-its races is then reversed. Orders that differ in accesses alone that do not touch count as one.
+A run in lockstep hides the effect of a race. Here each warp runs alone, and between any two accesses another may come
+first. The search begins with plain orders (in turn, backwards, one warp early or late), and then reverses each race of
+every new run. Orders that differ only in accesses to different elements count as one.
 """
 
 from __future__ import annotations
@@ -18,26 +18,33 @@ import numpy as np
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.explorer.divergence import find_divergence
 from labkit.simulator.explorer.happens_before import find_races
 from labkit.simulator.explorer.interleaving import CannotRun, Order, run_in
-from labkit.simulator.explorer.parting import part
 from labkit.simulator.run import Dimensions, prepare, simulate
 from labkit.trace import WARP_LANES, ArrayInfo, Finding
 
 MAX_WARPS = 64
-MAX_ALL_TURNS = 100_000  # of all orders together; a turn takes about 0.1 ms
-UNREST = (0.0, 0.1, 0.5)
+MAX_ALL_TURNS = 100_000  # over all orders; a turn takes about 0.1 ms
+SHUFFLE_PROBABILITIES = (0.0, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a warp did in its turn (`kind`: load, store, atomic); or a barrier that its block, or the grid, passed.
+    """An access of a warp in its turn (`kind`: load, store, atomic), or a barrier that its block, or the grid, passed.
 
-    `elements` are the elements of `array` that it touched (C order; of a shared array, within its block's), and
-    `values` what they held afterwards. `unordered` are the places in the schedule of accesses by other warps that
-    might as well come on the other side of it, and would then do something else; `races` those of them that race with
-    it, which two atomics do not. `stands` has the line at which each warp of the launch, block by block, stood
-    afterwards; 0 if it had ended.
+    Attributes
+    ----------
+    elements, values
+        The elements of `array` that it touched (C order; of a shared array, within its block's), and their values
+        afterwards.
+    unordered
+        Positions in the schedule of other warps' accesses that could as well be on the other side of it, with other
+        effects.
+    races
+        Those of `unordered` that race with it, which two atomics do not.
+    stands
+        The line of each warp of the launch afterwards, block by block; 0 if it had ended.
     """
 
     block: tuple[int, int, int]
@@ -54,11 +61,21 @@ class Step:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two orders part: the first access that finds another value, because of a write that came earlier in one.
+    """The point where two orders differ: the first access that finds another value, because of an earlier write in one.
 
-    Where all read the same and only the last of several writes differs, that is the access. `line` and `warp` are
-    those of the access, `other_line` and `other_warp` those of the write; a warp is a block and a number in it.
-    `steps` are the places of the access in both schedules, `values` what it finds (or leaves) in each.
+    Where all accesses read the same and only the last of several writes differs, that is the access. A warp is a block
+    and a number in it.
+
+    Attributes
+    ----------
+    line, warp
+        Of the access.
+    other_line, other_warp
+        Of the write.
+    steps
+        Positions of the access in both schedules.
+    values
+        What it finds (or leaves) in each.
     """
 
     array: str
@@ -73,10 +90,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What some of the orders led to: `schedule` is one of them, that with the fewest changes of warp.
+    """A result of some of the orders; `schedule` is the one with the fewest changes of warp.
 
-    `outputs` are the arguments after the run; `errors` what the simulator found in that order; `difference` is where
-    the schedule parts from that of the commonest outcome. Where the launch hangs, `deadlock` says who waits for whom.
+    Attributes
+    ----------
+    outputs
+        The arguments after the run.
+    errors
+        What the simulator found in that order.
+    difference
+        Where the schedule differs from that of the commonest outcome.
+    deadlock
+        Where the launch hangs: which threads wait for which.
     """
 
     outputs: tuple[Any, ...]
@@ -87,18 +112,28 @@ class Outcome:
 
     @property
     def deadlock(self) -> Finding | None:
+        """The deadlock of a launch that hangs, else None."""
         return next((f for f in self.errors if f.kind == "deadlock"), None)
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The different outcomes of a launch under many orders of its warps, the commonest first (of equals, that of
-    `simulate`).
+    """The different outcomes of a launch under many orders of its warps, the commonest first.
 
-    `orders` counts those that differ in more than accesses that do not touch; `complete` says that there are no
-    others (with these arguments, warps in lockstep, and accesses seen by all at once). `difference` is where the
-    first two outcomes part, `findings` the errors that `simulate` tells, and `explained_by` the race among them that
-    is behind the difference.
+    Of equally common outcomes, that of `simulate` comes first.
+
+    Attributes
+    ----------
+    orders
+        Orders run; those that differ only in accesses to different elements count as one.
+    complete
+        Whether there are no other orders (with these arguments, warps in lockstep, and accesses seen by all at once).
+    difference
+        Where the first two outcomes differ.
+    findings
+        The errors that `simulate` reports.
+    explained_by
+        The race among them that causes the difference.
     """
 
     kernel: str
@@ -141,32 +176,32 @@ def explore(
     shared_bytes: int = 0,
     gpu: str = "H100 SXM",
 ) -> Exploration:
-    """Runs one launch in many orders of its warps, and tells how the results differ.
+    """Run one launch in many orders of its warps, and compare the results.
 
-    Warps take turns at every access of shared or global memory; the lanes of a warp stay in lockstep. What comes out
-    can happen on a GPU, though more can: a GPU may also show one thread's accesses to another in a different order.
+    Warps take turns at every access of shared or global memory; the lanes of a warp stay in lockstep. Every outcome can
+    happen on a GPU, but not all are found: a GPU may also show one thread's accesses to another in a different order.
 
     Parameters
     ----------
     kernel, grid, block, *args, shared_bytes, gpu
         As for `simulate`; at most 64 warps. The arguments stay as they are.
     orders
-        How many orders to run at most. Or the orders themselves: each a sequence of steps of a schedule, of
-        (block, warp) pairs, or, in a grid of one block, of warps. What a sequence leaves over is run warp by warp.
+        The greatest number of orders to run. Or the orders themselves: each a sequence of steps of a schedule, of
+        (block, warp) pairs, or, in a grid of one block, of warps. After the sequence, the rest is run warp by warp.
     seed
-        Of the random choices: with the same seed the same orders are run.
+        Seed of the random choices: the same seed runs the same orders.
 
     Returns
     -------
     Exploration
-        The outcomes, how many orders gave each, and an example of each.
+        The outcomes, the number of orders that gave each, and an example of each.
 
     Raises
     ------
     LaunchError
         For a launch that `simulate` refuses, one too large to explore, or an order that no run can have.
     KernelError
-        For code that the kernel language does not hold; it names the line.
+        For code outside the kernel language; it names the line.
     """
     trace = simulate(kernel, grid, block, *args, shared_bytes=shared_bytes, gpu=gpu, record=())
     launch_with, arguments = prepare(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
@@ -202,7 +237,7 @@ def explore(
 
 
 class _Search:
-    """The orders run so far and what they led to."""
+    """The orders run so far and their outcomes."""
 
     def __init__(self, launch_with, arguments, seed):
         self.launch_with, self.arguments = launch_with, arguments
@@ -222,14 +257,14 @@ class _Search:
         self.turns = 0
 
     def _launch(self):
-        launch = self.launch_with(lambda block, warp: (block, warp))
+        launch = self.launch_with(labels=lambda block, warp: (block, warp))
         launch.record((), None)
         return launch
 
-    def search(self, most: int) -> bool:
-        """Runs plain orders, then others with their races reversed; tells whether that were all."""
-        plain, waiting, tried = self._plain(), [], set()
-        for _ in range(most):
+    def search(self, max_orders: int) -> bool:
+        """Run plain orders, then others with their races reversed; return whether those were all."""
+        plain, waiting, tried = self._plain_orders(), [], set()
+        for _ in range(max_orders):
             order = next(plain, None) or self._reversal(waiting, tried)
             if order is None or self.turns > MAX_ALL_TURNS:
                 break
@@ -244,20 +279,20 @@ class _Search:
         return not waiting
 
     def _reversal(self, waiting, tried) -> Order | None:
-        """An order that begins with one of the races reversed, and goes on as chance has it."""
+        """Return an order that begins with a random race reversed and continues at random."""
         while waiting:
-            at = self.random.randrange(len(waiting))
-            waiting[at], waiting[-1] = waiting[-1], waiting[at]
+            index = self.random.randrange(len(waiting))
+            waiting[index], waiting[-1] = waiting[-1], waiting[index]
             races, pair = waiting.pop()
-            given, beginning = races.reversed(*pair)
+            prefix, beginning = races.reversed(*pair)
             if beginning not in tried:
                 tried.add(beginning)
                 ranks = self.random.sample(range(self.warps), self.warps)
-                return Order(ranks, given, self.random.choice(UNREST), self.random)
+                return Order(ranks, prefix, self.random.choice(SHUFFLE_PROBABILITIES), self.random)
         return None
 
-    def _plain(self):
-        """Warps in turn, backwards, then each of them first and each last."""
+    def _plain_orders(self):
+        """Yield the warps in turn, backwards, then with each of them first and each last."""
         warps = list(range(self.warps))
         yield Order(warps)
         yield Order(warps[::-1])
@@ -266,9 +301,10 @@ class _Search:
             yield Order([*warps[:w], *warps[w + 1 :], w])
 
     def follow(self, schedule):
-        given = [self._warp(step) for step in schedule if not (isinstance(step, Step) and step.warp < 0)]
+        """Run a given order."""
+        prefix = [self._warp(step) for step in schedule if not (isinstance(step, Step) and step.warp < 0)]
         try:
-            self.run(Order(range(self.warps), given))
+            self.run(Order(range(self.warps), prefix))
         except CannotRun as wrong:
             block, warp = self._place(wrong.warp)
             block = block[0] if self.grid[1:] == (1, 1) else block
@@ -278,7 +314,7 @@ class _Search:
             ) from None
 
     def run(self, order):
-        """One run; returns its races if it is a new one."""
+        """Run one order; return its races if the run is new."""
         launch = self._launch()
         turns, ended = run_in(order, launch)
         self.turns += order.turns
@@ -298,7 +334,7 @@ class _Search:
         return races
 
     def outcomes(self, usual) -> tuple[Outcome, ...]:
-        """The outcomes so far, the commonest first; of equals, that with the outputs `usual`."""
+        """Return the outcomes so far, the commonest first; of equals, the one with the outputs `usual`."""
         found = [self.found[key] for key in sorted(self.found, key=lambda k: k != _bytes(usual))]
         found.sort(key=lambda o: -o["orders"])
         return tuple(
@@ -313,12 +349,12 @@ class _Search:
         )
 
     def _difference(self, first, second, launch) -> Difference | None:
-        parting = part(first, second)
-        if parting is None:
+        divergence = find_divergence(first, second)
+        if divergence is None:
             return None
-        turn, write = parting.turn, parting.write
+        turn, write = divergence.turn, divergence.write
         site = launch.sites[turn.site]
-        element = turn.elements[turn.cells.index(parting.cell)]
+        element = turn.elements[turn.cells.index(divergence.cell)]
         return Difference(
             array=site.array,
             index=_position(launch, site, element),
@@ -326,8 +362,8 @@ class _Search:
             other_line=write.line,
             warp=self._place(turn.warp),
             other_warp=self._place(write.warp),
-            steps=parting.positions,
-            values=parting.values,
+            steps=divergence.positions,
+            values=divergence.values,
         )
 
     def _steps(self, races, launch) -> tuple[Step, ...]:
@@ -351,14 +387,20 @@ class _Search:
         return tuple(steps)
 
     def _place(self, number):
-        """The block of a warp, and its number there."""
+        """Return the block of a warp, and its number there."""
         block, warp = divmod(number, self.per_block)
         x, y, _ = self.grid
         return (block % x, block // x % y, block // (x * y)), warp
 
     def _warp(self, step):
-        """The number in the launch of a warp of a schedule."""
-        block, warp = (step.block, step.warp) if isinstance(step, Step) else (0, step) if _whole(step) else step
+        """Return the number in the launch of a schedule's warp."""
+        block, warp = (
+            (step.block, step.warp)
+            if isinstance(step, Step)
+            else (0, step)
+            if isinstance(step, (int, np.integer))
+            else step
+        )
         x, y, z = (int(n) for n in (*np.atleast_1d(block), 0, 0)[:3])
         number = x + self.grid[0] * (y + self.grid[1] * z)
         if not (0 <= number < self.blocks and 0 <= warp < self.per_block):
@@ -373,12 +415,8 @@ def _bytes(outputs):
     return tuple(o.tobytes() for o in outputs if isinstance(o, np.ndarray))
 
 
-def _whole(value):
-    return isinstance(value, (int, np.integer))
-
-
 def _position(launch, site, element) -> tuple[int, ...]:
-    """The index of an element of a site's array."""
+    """Return the index of an element of a site's array."""
     shapes = {a.name: a.shape for a in launch.arguments if isinstance(a, Array)}
     for number, a in enumerate(launch.program.allocations.values()):
         if a.space == "shared":
@@ -387,7 +425,7 @@ def _position(launch, site, element) -> tuple[int, ...]:
 
 
 def _explanation(difference, findings) -> Finding | None:
-    """The race behind a difference: that of its two lines, else one on its array."""
+    """Return the race behind a difference: that of its two lines, else one on its array."""
     races = [f for f in findings if f.kind == "race" and difference and f.array == difference.array]
     exact = [f for f in races if {f.line, f.other_line} == {difference.line, difference.other_line}]
     return next(iter([*exact, *races]), None)

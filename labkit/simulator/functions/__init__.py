@@ -1,1 +1,1 @@
-"""The functions of scalars that a kernel may call, a table a family: what each is typed as, and what lanes do."""
+"""Tables of the scalar functions that a kernel may call: how each is typed, and what lanes compute."""

@@ -6,7 +6,7 @@ from labkit.simulator.functions import rounding
 
 
 def floor_quotient(a, b):
-    """`a // b` of integers: 0 where b is 0, and where the least number is divided by -1 (it has no quotient)."""
+    """Compute `a // b` of integers: 0 where b is 0, and where the least number is divided by -1."""
     quotient = a // b
     if a.dtype.kind == "u" or not np.any(b == -1):
         return quotient
@@ -14,10 +14,10 @@ def floor_quotient(a, b):
 
 
 def float_divmod(x, y):
-    """`divmod(x, y)` of floats: the remainder takes the sign of y.
+    """Compute `divmod(x, y)` of floats: the remainder takes the sign of y.
 
-    The GPU's remainder comes from the rounded quotient, |x| - floor(|x| / |y|) |y| with one rounding, so that it
-    differs from the exact one where that quotient rounds up to a whole number.
+    The GPU computes the remainder from the rounded quotient, |x| - floor(|x| / |y|) |y| with one rounding. It differs
+    from the exact one where that quotient rounds up to a whole number.
     """
     one = x.dtype.type(1)
     rest = rounding.fma(-np.floor(np.abs(x) / np.abs(y)), np.abs(y), np.abs(x))
@@ -43,7 +43,7 @@ def float_remainder(x, y):
 
 
 def integer_power(base, exponent):
-    """`base ** exponent` of integers: with a negative exponent 0 except for bases 1, -1 and 0 (the least number)."""
+    """Compute `base ** exponent` of integers; a negative exponent gives 0, except for bases 1, -1 and 0."""
     power = base ** np.where(exponent < 0, exponent & 1, exponent)  # of 1 and -1 the parity decides
     least = np.iinfo(power.dtype).min if power.dtype.kind == "i" else 0
     inverse = np.where(np.abs(base) == 1, power, np.where(base == 0, power.dtype.type(least), 0))
@@ -51,14 +51,14 @@ def integer_power(base, exponent):
 
 
 def repeated_power(base, exponent):
-    """`base ** exponent` of a float and an integer: by squaring, as numba does up to exponents of 65536."""
+    """Compute `base ** exponent` of a float and an integer: by squaring, as numba does up to 65536."""
     if np.any(np.abs(exponent.astype(np.float64)) > 0x10000):
         return np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)[()]
     return power_by_squaring(base, exponent)
 
 
 def power_by_squaring(base, exponent):
-    """`base ** exponent` of a float and an integer, rounded after every product, as libdevice's `powi` does."""
+    """Compute `base ** exponent` of a float and an integer, rounded after every product, as libdevice's `powi`."""
     result, square, left = np.ones_like(base), base, np.abs(exponent.astype(np.int64))
     while np.any(left):
         result = np.where(left & 1, result * square, result)
@@ -68,7 +68,7 @@ def power_by_squaring(base, exponent):
 
 
 def complex_power(a, b):
-    """`a ** b` of complex numbers, by way of polar coordinates."""
+    """Compute `a ** b` of complex numbers in polar coordinates."""
     real = a.real.dtype
     size = np.hypot(a.real, a.imag)
     angle = np.arctan2(a.imag, a.real)

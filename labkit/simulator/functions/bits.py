@@ -1,4 +1,4 @@
-"""Bits of integers: `cuda.popc brev clz ffs selp`, and the integer functions of libdevice."""
+"""Functions of an integer's bits: `cuda.popc brev clz ffs selp`, and the integer functions of libdevice."""
 
 import numpy as np
 from numba import types
@@ -11,16 +11,17 @@ SELECTED = "float64 float32 int16 uint16 int32 uint32 int64 uint64".split()
 
 
 def unsigned(x):
-    """The same bits as an unsigned integer."""
+    """Return the same bits as an unsigned integer."""
     return np.asarray(x).view(np.dtype(f"u{x.dtype.itemsize}"))
 
 
 def count_ones(x):
+    """Count the bits that are 1."""
     return np.bitwise_count(unsigned(x))
 
 
 def reverse(x):
-    """The bits in the opposite order, by swapping ever larger halves."""
+    """Reverse the order of the bits, by swapping ever larger halves."""
     bits = unsigned(x)
     width = 8 * x.dtype.itemsize
     shift = 1
@@ -32,6 +33,7 @@ def reverse(x):
 
 
 def leading_zeros(x):
+    """Count the zeros above the highest 1."""
     bits = unsigned(x)
     shift = 1
     while shift < 8 * x.dtype.itemsize:  # spreads the highest one over all that is below it
@@ -41,7 +43,7 @@ def leading_zeros(x):
 
 
 def find_first(x):
-    """The place of the lowest one, counted from 1; 0 if there is none."""
+    """Return the position of the lowest 1, counted from 1; 0 if there is none."""
     bits = unsigned(x)
     return np.where(bits == 0, 0, np.bitwise_count(bits ^ (bits - bits.dtype.type(1))).astype(np.int32))
 
@@ -57,10 +59,7 @@ FUNCTIONS = {
         Function("cuda.clz", leading_zeros, cases=_same(*INTEGERS)),
         Function("cuda.brev", reverse, cases=_same("uint32", "uint64")),
         Function(
-            "cuda.ffs",
-            find_first,
-            cases=cases(*(f"uint32({kind})" for kind in INTEGERS)),
-            lacks_code=NARROW.issuperset,
+            "cuda.ffs", find_first, cases=cases(*(f"uint32({kind})" for kind in INTEGERS)), lacks_code=NARROW.issuperset
         ),
     )
 }
@@ -69,12 +68,12 @@ FUNCTIONS = {
 
 
 def byte_permuted(x, y, selector):
-    """Four bytes of the eight of x and y, chosen by the low three bits of each nibble of the selector."""
+    """Select four of the eight bytes of x and y, by the low three bits of each nibble of the selector."""
     source = unsigned(x).astype(np.uint64) | unsigned(y).astype(np.uint64) << np.uint64(32)
     result = np.uint64(0)
-    for place in range(4):
-        byte = (unsigned(selector) >> np.uint32(4 * place) & np.uint32(7)).astype(np.uint64)
-        result = result | (source >> np.uint64(8) * byte & np.uint64(0xFF)) << np.uint64(8 * place)
+    for position in range(4):
+        byte = (unsigned(selector) >> np.uint32(4 * position) & np.uint32(7)).astype(np.uint64)
+        result = result | (source >> np.uint64(8) * byte & np.uint64(0xFF)) << np.uint64(8 * position)
     return result.astype(np.uint32).view(np.int32)
 
 
@@ -83,7 +82,7 @@ def _low24(x):
 
 
 def _high64(x, y, signed):
-    """The upper half of a 128-bit product, from four products of halves."""
+    """Return the upper half of a 128-bit product, from four products of halves."""
     a, b = unsigned(x), unsigned(y)
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
@@ -96,12 +95,12 @@ def _high64(x, y, signed):
 
 
 def _as_unsigned(function):
-    """A function of unsigned integers, called with signed ones that hold their bits, as libdevice declares it."""
+    """Return a function of unsigned integers for signed ones with the same bits, as libdevice declares it."""
     return lambda *values: np.asarray(function(*map(unsigned, values))).view(values[0].dtype)
 
 
 def _wide(function):
-    """A function computed in int64 and wrapped around to int32."""
+    """Return a function that computes in int64 and wraps around to int32."""
     return lambda *values: np.asarray(function(*(v.astype(np.int64) for v in values))).astype(np.int32)
 
 
@@ -110,13 +109,7 @@ def _wide_unsigned(function):
 
 
 LIBDEVICE = {
-    "int32(int32)": {
-        "abs": np.abs,
-        "brev": reverse,
-        "clz": leading_zeros,
-        "ffs": find_first,
-        "popc": count_ones,
-    },
+    "int32(int32)": {"abs": np.abs, "brev": reverse, "clz": leading_zeros, "ffs": find_first, "popc": count_ones},
     "int32(int64)": {"clzll": leading_zeros, "ffsll": find_first, "popcll": count_ones},
     "int64(int64)": {"brevll": reverse, "llabs": np.abs},
     "int32(int32, int32)": {

@@ -1,4 +1,4 @@
-"""Python's own functions of a number or two: `abs`, `round`, `int`, `float`, `divmod`."""
+"""Python's functions of one or two numbers: `abs`, `round`, `int`, `float`, `divmod`."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from labkit.simulator.functions.table import Function
 
 
 def rounded(x, digits=None):
-    """`round(x)`, a whole number, halves to even, or `round(x, digits)`, by scaling in float64 and back."""
+    """Round halves to even for `round(x)`; for `round(x, digits)` scale in float64 and back."""
     if digits is None:
         return rounding.to_integer(np.rint(x.astype(np.float64)), np.int64)
     wide = x.astype(np.float64)

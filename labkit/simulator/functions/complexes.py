@@ -5,11 +5,11 @@ import cmath
 import numpy as np
 from numba import types
 
-from labkit.simulator.functions.table import Function
+from labkit.simulator.functions.table import Function, from_numpy
 
 
 def joined(real, imaginary=None):
-    """A complex number from its parts."""
+    """Make a complex number from its parts."""
     number = real.astype(np.complex128)
     return number if imaginary is None else number + 1j * imaginary
 
@@ -22,25 +22,9 @@ def _in_complex128(function):
     return lambda *values: function(*(v.astype(np.complex128) for v in values))
 
 
-def _logarithm(z, base):
-    return np.log(z) / np.log(base)
-
-
 _CMATH = {
-    "acos": np.arccos,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atanh": np.arctanh,
-    "cos": np.cos,
-    "exp": np.exp,
-    "isfinite": np.isfinite,
-    "isinf": np.isinf,
-    "isnan": np.isnan,
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "log": lambda z, base=None: np.log(z) if base is None else _logarithm(z, base),
+    **from_numpy("acos asin asinh atan atanh cos exp isfinite isinf isnan sin sqrt tan"),
+    "log": lambda z, base=None: np.log(z) if base is None else np.log(z) / np.log(base),
 }
 FUNCTIONS = {
     f"cmath.{name}": Function(f"cmath.{name}", _in_complex128(run), typed_as=getattr(cmath, name))

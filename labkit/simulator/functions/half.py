@@ -1,20 +1,20 @@
 """float16 and bfloat16: `cuda.fp16` and `cuda.bf16`, and how lanes hold bfloat16.
 
-NumPy has float16. A bfloat16 is the upper half of a float32, so lanes hold its values as float32 and round
-each result; arrays hold the 16 bits. Names and meanings are those of CUDA's Math API (half and bfloat16).
+NumPy has float16. A bfloat16 is the upper half of a float32, so lanes hold its values as float32 and round each result;
+arrays hold the 16 bits. Names and meanings are those of CUDA's Math API (half and bfloat16).
 """
 
 import numpy as np
 
 from labkit.simulator.functions import rounding
 from labkit.simulator.functions.rounding import INTEGER_ROUNDING, MODES
-from labkit.simulator.functions.table import Function, cases
+from labkit.simulator.functions.table import Function, cases, from_numpy
 
 # --- bfloat16 ---
 
 
 def to_bfloat16(value, mode="rn"):
-    """A number rounded to bfloat16, as a float32."""
+    """Round a number to bfloat16, as a float32."""
     whole = value.dtype.kind in "iub"
     wide = rounding.to_odd(*rounding.sum_of_halves(value)) if whole else value.astype(np.float64)
     bits = np.asarray(rounding.narrowed(wide, np.float32, "rz")).view(np.uint32) & np.uint32(0xFFFF0000)
@@ -32,35 +32,23 @@ def to_bfloat16(value, mode="rn"):
 
 
 def from_bits(bits):
-    """bfloat16 values from the 16 bits of each."""
+    """Return bfloat16 values, as float32, from their 16 bits."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def to_bits(value):
-    """The 16 bits of each bfloat16 value."""
+    """Return the 16 bits of each bfloat16 value."""
     return (np.asarray(value).view(np.uint32) >> np.uint32(16)).astype(np.uint16)[()]
 
 
 # --- functions of both types ---
 
 IN_FLOAT64 = {
-    "cos": np.cos,
-    "exp": np.exp,
+    **from_numpy("cos exp exp2 log log10 log2 sin sqrt tanh ceil floor rint trunc"),
     "exp10": lambda x: np.power(10.0, x),
-    "exp2": np.exp2,
-    "log": np.log,
-    "log10": np.log10,
-    "log2": np.log2,
     "rcp": lambda x: 1 / x,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tanh": np.tanh,
     "tanh_approx": np.tanh,
-    "ceil": np.ceil,
-    "floor": np.floor,
-    "rint": np.rint,
-    "trunc": np.trunc,
 }
 COMPARED = {
     "eq": np.equal,
@@ -73,17 +61,12 @@ COMPARED = {
 ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 # the C type of CUDA's names, numba's name of it
 INTEGERS = {
-    "short": "int16",
-    "ushort": "uint16",
-    "int": "int32",
-    "uint": "uint32",
-    "ll": "int64",
-    "ull": "uint64",
-}
+    "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32", "ll": "int64", "ull": "uint64",
+}  # fmt: skip
 
 
 def _unordered(compare):
-    """The comparison, and true where either side is NaN."""
+    """Return the comparison that is also true where either side is NaN."""
     return lambda x, y: compare(x, y) | np.isnan(x) | np.isnan(y)
 
 
@@ -92,7 +75,7 @@ def _clamped(x):
 
 
 def _number_of(choose):
-    """fmin or fmax; -0 is less than +0."""
+    """Return fmin or fmax with -0 less than +0."""
 
     def chosen(x, y):
         equal_zeros = (x == 0) & (y == 0)
@@ -119,9 +102,9 @@ def _integer(mode, dtype):
 
 
 def _family(kind, rounded, bits):
-    """What both types have: (CUDA's name without underscores, signature, what lanes do, FLOPs).
+    """Yield (CUDA's name without underscores, signature, what lanes do, FLOPs) of each function of a 16-bit type.
 
-    `rounded(value64, mode)` rounds to the type, `bits` are the functions to and from its 16 bits.
+    `rounded(value64, mode)` rounds to the type; `bits` are the functions to and from its 16 bits.
     """
 
     def fused(x, y, z):
@@ -170,7 +153,7 @@ def _family(kind, rounded, bits):
 
 
 def _relu(x):
-    """max(x, 0), and NaN for NaN, as CUDA's relu variants."""
+    """Return max(x, 0), and NaN for NaN, as CUDA's relu variants."""
     return np.where(np.isnan(x), x, np.maximum(x, 0.0))
 
 
@@ -199,7 +182,7 @@ def _half_names(name):
 
 
 def _bfloat16_names(name):
-    """CUDA's name, the same with the underscores of its header, and numba's, such as `float32_to_bfloat16_rn`."""
+    """Return CUDA's name, the one with underscores, and numba's, such as `float32_to_bfloat16_rn`."""
     cuda_name = name.format("bfloat16")
     for separator, joined in (("2", "_to_"), ("_as_", "_as_")):
         left, _, right = cuda_name.partition(separator)

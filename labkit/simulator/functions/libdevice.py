@@ -1,7 +1,7 @@
-"""`cuda.libdevice`: CUDA's scalar functions by their own names, each of one signature (libdevice User's Guide).
+"""`cuda.libdevice`: CUDA's scalar functions by their own names, each with one signature (libdevice User's Guide).
 
-What C returns through pointers comes as a tuple. Names end in `f` for float32, and in `_rn _rz _rd _ru` for a
-rounding mode. The fast variants are computed to full precision: how far they stray is in ulp.py.
+Values that C returns through pointers come as a tuple. Names end in `f` for float32, and in `_rn _rz _rd _ru` for a
+rounding mode. The fast variants are computed to full precision; ulp.py has their published errors.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ from labkit.simulator.functions import bits, rounding, special
 from labkit.simulator.functions.arithmetic import power_by_squaring
 from labkit.simulator.functions.mathematics import OF_HALVES_TOO, OF_REALS, in_float64, remainder_and_quotient
 from labkit.simulator.functions.rounding import INTEGER_ROUNDING, MODES
-from labkit.simulator.functions.table import Function, cases
+from labkit.simulator.functions.table import Function, cases, from_numpy
 
 # --- functions that exist for float64 and, with an `f` behind the name, for float32 ---
 
 
 def half_away(x):
-    """Rounds halves away from zero, as C's `round` does."""
+    """Round halves away from zero, as C's `round`."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(x.dtype.type(1), x), whole).astype(x.dtype)
 
@@ -34,7 +34,7 @@ def ilogb(x):
 
 
 def sin_pi(x):
-    """sin(pi x), exact where x is a multiple of a half."""
+    """Compute sin(pi x), exact where x is a multiple of a half."""
     rest = np.fmod(x, 2.0)
     nearest = np.rint(2 * rest)
     angle = np.pi * (rest - nearest / 2)
@@ -45,6 +45,7 @@ def sin_pi(x):
 
 
 def cos_pi(x):
+    """Compute cos(pi x), exact where x is a multiple of a half."""
     rest = np.fmod(np.abs(x), 2.0)
     nearest = np.rint(2 * rest)
     angle = np.pi * (rest - nearest / 2)
@@ -80,27 +81,11 @@ IN_FLOAT64 = {
     "y0": special.y0,
     "y1": special.y1,
 }
-IN_ITS_TYPE = {
-    "ceil": np.ceil,
-    "fabs": np.fabs,
-    "floor": np.floor,
-    "logb": logb,
-    "nearbyint": np.rint,
-    "rint": np.rint,
-    "round": half_away,
-    "sqrt": np.sqrt,
-    "trunc": np.trunc,
-}
+IN_ITS_TYPE = {**from_numpy("ceil fabs floor rint sqrt trunc"), "logb": logb, "nearbyint": np.rint, "round": half_away}
 OF_TWO = {
-    "atan2": in_float64(np.arctan2),
-    "copysign": np.copysign,
+    **from_numpy("copysign fmax fmin fmod nextafter"),
+    **{name: in_float64(run) for name, run in from_numpy("atan2 hypot pow").items()},
     "fdim": positive_difference,
-    "fmax": np.fmax,
-    "fmin": np.fmin,
-    "fmod": np.fmod,
-    "hypot": in_float64(np.hypot),
-    "nextafter": np.nextafter,
-    "pow": in_float64(np.power),
     "remainder": lambda x, y: remainder_and_quotient(x, y)[0],
 }
 WITH_INTEGER = {"ldexp": np.ldexp, "powi": power_by_squaring, "scalbn": np.ldexp}
@@ -123,43 +108,25 @@ def bits_as(dtype):
 
 
 def saturate(x):
-    """x clamped to [0, 1]; NaN gives 0."""
+    """Clamp x to [0, 1]; NaN gives 0."""
     return np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(x.dtype)
 
 
-def from_halves(high, low):
-    return ((high.astype(np.int64) << 32) | bits.unsigned(low).astype(np.int64)).view(np.float64)
-
-
-def rounded_half(x):
-    return np.asarray(x.astype(np.float16)).view(np.int16)
-
-
 def fast_divide(x, y):
-    """x / y; beyond 2**126 the reciprocal of y is taken for 0 (PTX ISA, `div.approx.f32`)."""
+    """Compute x / y; beyond 2**126 the reciprocal of y is 0 (PTX ISA, `div.approx.f32`)."""
     far = (np.abs(y) > 2.0**126) & np.isfinite(y)
     return np.where(far, np.where(np.isfinite(x), 0, np.nan), x / y).astype(np.float32)
 
 
-def fast_sincos(x):
-    return in_float64(np.sin)(x), in_float64(np.cos)(x)
-
-
 SINGLE = {
     "float32(float32)": {
-        "fast_cosf": in_float64(np.cos),
+        **{f"fast_{name}f": in_float64(run) for name, run in from_numpy("cos exp log10 log2 log sin tan").items()},
         "fast_exp10f": in_float64(exp10),
-        "fast_expf": in_float64(np.exp),
-        "fast_log10f": in_float64(np.log10),
-        "fast_log2f": in_float64(np.log2),
-        "fast_logf": in_float64(np.log),
-        "fast_sinf": in_float64(np.sin),
-        "fast_tanf": in_float64(np.tan),
-        "frsqrt_rn": rounding.reciprocal_sqrt,
+        "frsqrt_rn": in_float64(IN_FLOAT64["rsqrt"]),
         "saturatef": saturate,
     },
     "float32(float32, float32)": {"fast_fdividef": fast_divide, "fast_powf": in_float64(np.power)},
-    "float32, float32(float32)": {"fast_sincosf": fast_sincos},
+    "float32, float32(float32)": {"fast_sincosf": TUPLES["{0}, {0}({0})"]["sincos"]},
     "int32(float32)": {
         "finitef": np.isfinite,
         "isinff": np.isinf,
@@ -186,7 +153,7 @@ SINGLE = {
         "llround": lambda x: rounding.to_integer(half_away(x), np.int64),
         "double_as_longlong": bits_as(np.int64),
     },
-    "int16(float32)": {"float2half_rn": rounded_half},
+    "int16(float32)": {"float2half_rn": lambda x: np.asarray(x.astype(np.float16)).view(np.int16)},
     "float32(int16)": {"half2float": lambda x: np.asarray(x).view(np.float16)},
     "float32(int32)": {"int_as_float": bits_as(np.float32)},
     "float64(int32)": {
@@ -194,7 +161,11 @@ SINGLE = {
         "uint2double_rn": lambda x: bits.unsigned(x).astype(np.float64),
     },
     "float64(int64)": {"longlong_as_double": bits_as(np.float64)},
-    "float64(int32, int32)": {"hiloint2double": from_halves},
+    "float64(int32, int32)": {
+        "hiloint2double": lambda high, low: ((high.astype(np.int64) << 32) | bits.unsigned(low).astype(np.int64)).view(
+            np.float64
+        )
+    },
     **bits.LIBDEVICE,
 }
 

@@ -1,7 +1,6 @@
 """Python's `math`, and `cuda.fma` and `cuda.cbrt`, as numba-cuda types them.
 
-Values are computed in float64 and rounded to the type of the result, which is within CUDA's bounds (ulp.py)
-for float32 and float16.
+Values are computed in float64 and rounded to the result's type, within CUDA's bounds (ulp.py) for float32 and float16.
 """
 
 import math
@@ -11,11 +10,11 @@ import numpy as np
 from labkit.simulator.functions import rounding
 from labkit.simulator.functions.arithmetic import power_by_squaring
 from labkit.simulator.functions.special import erf, erfc, gamma, lgamma
-from labkit.simulator.functions.table import Function, cases
+from labkit.simulator.functions.table import Function, cases, from_numpy
 
 
 def in_float64(function):
-    """`function` computed in float64, whatever it is given."""
+    """Return `function` computed in float64, whatever the arguments' types."""
     return lambda *values: function(*(v.astype(np.float64) for v in values))
 
 
@@ -28,42 +27,19 @@ FLOATS = cases("float32(float32, float32)", "float64(float64, float64)")
 
 # What lanes do, in float64; numba types the second few for float16 as well.
 OF_REALS = {
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atanh": np.arctanh,
-    "cosh": np.cosh,
+    **from_numpy("acos acosh asin asinh atan atanh cosh expm1 log1p sinh tan tanh"),
     "erf": erf,
     "erfc": erfc,
-    "expm1": np.expm1,
     "gamma": gamma,
     "lgamma": lgamma,
-    "log1p": np.log1p,
-    "sinh": np.sinh,
-    "tan": np.tan,
-    "tanh": np.tanh,
 }
-OF_HALVES_TOO = {
-    "cos": np.cos,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "log": np.log,
-    "log10": np.log10,
-    "log2": np.log2,
-    "sin": np.sin,
-}
+OF_HALVES_TOO = from_numpy("cos exp exp2 log log10 log2 sin")
 
 # name: (typing, what lanes do)
 ONE_ARGUMENT = {
     **{name: (REAL, in_float64(run)) for name, run in OF_REALS.items()},
     **{name: (REAL_OR_HALF, in_float64(run)) for name, run in OF_HALVES_TOO.items()},
-    "sqrt": (REAL_OR_HALF, np.sqrt),
-    "ceil": (REAL_OR_HALF, np.ceil),
-    "floor": (REAL_OR_HALF, np.floor),
-    "trunc": (REAL_OR_HALF, np.trunc),
-    "fabs": (REAL_OR_HALF, np.fabs),
+    **{name: (REAL_OR_HALF, run) for name, run in from_numpy("sqrt ceil floor trunc fabs").items()},
     # numba multiplies by a constant of the argument's own type
     "degrees": (REAL, lambda x: x * _like(x, 180 / math.pi)),
     "radians": (REAL, lambda x: x * _like(x, math.pi / 180)),
@@ -85,14 +61,12 @@ FUNCTIONS = {
 }
 _OTHERS = [
     *(
-        Function(f"math.is{what}", run, typed_as=getattr(math, f"is{what}"))
-        for what, run in {"nan": np.isnan, "inf": np.isinf, "finite": np.isfinite}.items()
+        Function(f"math.{name}", run, typed_as=getattr(math, name))
+        for name, run in from_numpy("isnan isinf isfinite").items()
     ),
     Function("math.atan2", in_float64(np.arctan2), cases=REALS),
     Function("math.hypot", in_float64(np.hypot), cases=REALS),
-    Function("math.copysign", np.copysign, cases=FLOATS),
-    Function("math.fmod", np.fmod, cases=FLOATS),
-    Function("math.nextafter", np.nextafter, cases=FLOATS),
+    *(Function(f"math.{name}", run, cases=FLOATS) for name, run in from_numpy("copysign fmod nextafter").items()),
     Function("math.remainder", lambda x, y: remainder_and_quotient(x, y)[0], cases=FLOATS),
     Function(
         "math.pow",
@@ -119,7 +93,7 @@ FUNCTIONS |= {function.name: function for function in _OTHERS}
 
 
 def remainder_and_quotient(x, y):
-    """IEEE remainder, x - n y with n = x / y rounded to nearest even, and the low three bits of n with its sign."""
+    """Compute the IEEE remainder x - n y, n = x / y rounded to nearest even, and n's low three bits with its sign."""
     rest, quotient = _remainders(x, y)
     return np.asarray(rest).astype(x.dtype), np.asarray(quotient).astype(np.int32)
 

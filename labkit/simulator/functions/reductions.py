@@ -1,7 +1,7 @@
-"""NumPy's functions of a whole array, as numba compiles them into a kernel: each thread goes through all elements.
+"""NumPy's functions of a whole array, as numba compiles them into a kernel: each thread reads all elements.
 
-They are written in the kernel language, and translated with the kernel that calls them. `zero` is 0 in the type of
-the result.
+They are written in the kernel language, and translated with the kernel that calls them. `zero` is 0 in the type of the
+result.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Functions for which numba-cuda has no code, whether it lists them or not: what to write instead, in code or words."""
+"""Functions for which numba-cuda has no code, and their replacement in a kernel, in code or words."""
 
 _MATH = {
     f"np.{name}": f"math.{name}(x)" for name in "ceil exp exp2 expm1 fabs floor isfinite isinf log1p sqrt trunc".split()

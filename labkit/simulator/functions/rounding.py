@@ -1,9 +1,9 @@
 """IEEE arithmetic in every rounding mode: `rn` to nearest even, `rz` toward zero, `rd` down, `ru` up.
 
-A narrow result (float32, float16, bfloat16) is computed in float64 and rounded once. Where float64 itself
-rounds, the value is first rounded to odd, which keeps the second rounding right in every mode (Boldo and
-Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008). float64
-results in directed modes take the sign of the error from exact fractions.
+A narrow result (float32, float16, bfloat16) is computed in float64 and rounded once. Where float64 itself rounds, the
+value is first rounded to odd, which keeps the second rounding correct in every mode. (Boldo and Melquiond, "Emulation
+of a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008.) float64 results in directed modes take
+the sign of the error from exact fractions.
 """
 
 import math
@@ -19,11 +19,11 @@ INTEGER_ROUNDING = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil
 
 
 def to_integer(value, dtype):
-    """A whole number of floating point as an integer, as the GPU's `cvt` has it.
+    """Convert a whole floating-point number to an integer, as the GPU's `cvt`.
 
-    Out of range gives the nearest end of the range. NaN gives 0, or 1 << (width - 1) if the source is float64 or
-    the target has 64 bits (PTX ISA, `cvt`). 8-bit targets are converted to 16 bits, of which the low half is kept,
-    except from float16.
+    Out of range gives the nearest end of the range. NaN gives 0, or 1 << (width - 1) if the source is float64 or the
+    target has 64 bits (PTX ISA, `cvt`). 8-bit targets are converted to 16 bits, of which the low half is kept, except
+    from float16.
     """
     dtype = np.dtype(dtype)
     if dtype.itemsize == 1 and value.dtype.itemsize > 2:
@@ -43,7 +43,7 @@ def to_integer(value, dtype):
 
 
 def cast_to_integer(value, dtype):
-    """A float as an integer, as numba casts it: float16 to the nearest, the others toward zero."""
+    """Cast a float to an integer as numba does: float16 to the nearest, the others toward zero."""
     return to_integer(np.rint(value) if value.dtype.itemsize == 2 else np.trunc(value), dtype)
 
 
@@ -51,21 +51,21 @@ def cast_to_integer(value, dtype):
 
 
 def two_sum(a, b):
-    """The nearest float to a + b, and what is missing to the sum (Knuth)."""
+    """Return the nearest float to a + b, and the rest of the exact sum (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def to_odd(value, error):
-    """value + error rounded to odd, where `value` is the nearest float64 to that sum."""
+    """Round value + error to odd, where `value` is the nearest float64 to that sum."""
     even = (np.asarray(value).view(np.int64) & 1) == 0
     change = even & (error != 0) & np.isfinite(value)
     return np.where(change, np.nextafter(value, np.where(error > 0, np.inf, -np.inf)), value)
 
 
 def adjusted(nearest, error, mode):
-    """The result in a mode, from the nearest one and the sign of exact - nearest."""
+    """Return the result in a mode, from the nearest one and the sign of exact - nearest."""
     if mode == "rn":
         return nearest
     down, up = nearest.dtype.type(-np.inf), nearest.dtype.type(np.inf)
@@ -78,7 +78,7 @@ def adjusted(nearest, error, mode):
 
 
 def narrowed(value, dtype, mode="rn"):
-    """A float64 rounded to float32 or float16."""
+    """Round a float64 to float32 or float16."""
     nearest = np.asarray(value.astype(dtype))
     difference = value - nearest.astype(np.float64)
     difference = np.where(np.isinf(nearest), np.where(nearest > 0, -1.0, 1.0) * np.isfinite(value), difference)
@@ -86,13 +86,13 @@ def narrowed(value, dtype, mode="rn"):
 
 
 def sum_of_halves(value):
-    """An integer as the sum of two float64: the nearest one, and what is missing."""
+    """Return an integer as the sum of two float64: the nearest one, and the rest."""
     value = value.astype(np.uint64 if value.dtype.kind == "u" else np.int64)
     return two_sum((value >> 32).astype(np.float64) * 2.0**32, (value & 0xFFFFFFFF).astype(np.float64))
 
 
 def from_integer(value, dtype, mode="rn"):
-    """An integer rounded to a float."""
+    """Round an integer to a float."""
     total, error = sum_of_halves(value)
     if np.dtype(dtype) == np.float64:
         return adjusted(np.asarray(total), error, mode)
@@ -100,7 +100,7 @@ def from_integer(value, dtype, mode="rn"):
 
 
 def rounded_sum(a, b, dtype, mode="rn"):
-    """a + b of values that float64 holds, rounded once; a zero from values of two signs is -0 when rounding down."""
+    """Round a + b of values that float64 holds, once; x - x is -0 when rounding down."""
     total, error = two_sum(a.astype(np.float64), b.astype(np.float64))
     if mode == "rd":
         total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
@@ -125,7 +125,7 @@ def multiply(a, b, mode="rn"):
     if mode == "rn":
         return a * b
     if a.dtype == np.float64:
-        return adjusted(np.asarray(a * b), _error(_product, a * b, a, b), mode)
+        return adjusted(np.asarray(a * b), _error(lambda r, a, b: a * b - r, a * b, a, b), mode)
     return narrowed(a.astype(np.float64) * b.astype(np.float64), a.dtype, mode)
 
 
@@ -145,30 +145,26 @@ def sqrt(a, mode="rn"):
     if mode == "rn":
         return np.sqrt(a)
     if a.dtype == np.float64:
-        return adjusted(np.asarray(np.sqrt(a)), _error(_root, np.sqrt(a), a), mode)
+        return adjusted(np.asarray(np.sqrt(a)), _error(lambda r, a: a - r * r, np.sqrt(a), a), mode)
     return narrowed(np.sqrt(a.astype(np.float64)), a.dtype, mode)
 
 
-def reciprocal_sqrt(a):
-    """1 / sqrt(a)."""
-    return (1 / np.sqrt(a.astype(np.float64))).astype(a.dtype)
-
-
 def fma(a, b, c, mode="rn"):
-    """a * b + c, rounded once."""
+    """Compute a * b + c, rounded once."""
     if a.dtype != np.float64:
         return rounded_sum(a.astype(np.float64) * b.astype(np.float64), c, a.dtype, mode)
     nearest = _fused64(a, b, c)
     if mode == "rd":
         nearest = np.where((nearest == 0) & (np.signbit(a) ^ np.signbit(b) | np.signbit(c)), -0.0, nearest)
-    return nearest if mode == "rn" else adjusted(nearest, _error(_fused, nearest, a, b, c), mode)
+    error = 0 if mode == "rn" else _error(lambda r, a, b, c: a * b + c - r, nearest, a, b, c)
+    return adjusted(nearest, error, mode)
 
 
 # --- float64, exactly ---
 
 
 def _fused64(a, b, c):
-    """The nearest float64 to a * b + c, from error-free sums and products; extreme exponents go by fractions."""
+    """Return the nearest float64 to a * b + c, by error-free sums and products; by fractions at extreme exponents."""
     product, low = two_product(a, b)
     high, error = two_sum(c, low)
     total, rest = two_sum(product, high)
@@ -187,7 +183,7 @@ def _fused64(a, b, c):
 
 
 def two_product(a, b):
-    """The nearest float64 to a * b, and what is missing (Dekker, with Veltkamp's splitting)."""
+    """Return the nearest float64 to a * b, and the rest (Dekker, with Veltkamp's splitting)."""
     product = a * b
     a_high, a_low = _split(a)
     b_high, b_low = _split(b)
@@ -210,24 +206,12 @@ def _fused_exactly(a, b, c):
         return math.inf if exact > 0 else -math.inf
 
 
-def _product(r, a, b):
-    return a * b - r
-
-
 def _quotient(r, a, b):
     return (a - r * b) * b
 
 
-def _root(r, a):
-    return a - r * r
-
-
-def _fused(r, a, b, c):
-    return a * b + c - r
-
-
 def _error(difference, nearest, *operands):
-    """The sign of exact - nearest in each lane; `difference` computes it from fractions."""
+    """Return the sign of exact - nearest in each lane; `difference` computes it from fractions."""
 
     def sign(r, *values):
         if math.isnan(r) or not all(map(math.isfinite, values)) or (difference is _quotient and values[1] == 0):

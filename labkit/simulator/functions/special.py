@@ -1,7 +1,7 @@
-"""Special functions of float64 that NumPy does not have: error functions, gamma, Bessel functions.
+"""Special functions of float64 that NumPy lacks: error functions, gamma, Bessel functions.
 
-They work lane by lane. Formulas are those of Abramowitz and Stegun, "Handbook of Mathematical Functions", by
-equation number.
+They work lane by lane. Formulas are those of Abramowitz and Stegun, "Handbook of Mathematical Functions", by equation
+number.
 """
 
 import math
@@ -15,7 +15,7 @@ from labkit.simulator.functions.rounding import two_product
 
 
 def lanewise(function, arguments=1):
-    """A function of Python numbers for arrays; where it is not defined it gives NaN, where it overflows infinity."""
+    """Return a function of Python numbers for arrays; NaN where it is not defined, infinity where it overflows."""
 
     def guarded(*values):
         try:
@@ -37,7 +37,7 @@ _ROOT_HALF_REST = -4.833646656726457e-17  # sqrt(1/2) - _ROOT_HALF
 
 
 def _erfcx(x):
-    """exp(x^2) erfc(x)."""
+    """Compute exp(x^2) erfc(x)."""
     if math.isnan(x):
         return x
     if x < -26.7:
@@ -99,10 +99,6 @@ normcdfinv = lanewise(lambda p: -math.sqrt(2) * _erfcinv(2 * p))
 # --- gamma ---
 
 
-def _gamma(x):
-    return math.copysign(math.inf, x) if x == 0 else math.gamma(x)
-
-
 _HALF_LOG_TWO_PI = Decimal("0.91893853320467274178032973640561763986139747363778341")
 _STIRLING_FROM = 25
 _STIRLING = [
@@ -114,7 +110,7 @@ _STIRLING = [
 
 
 def _lgamma(x):
-    """ln |gamma(x)|; Python's own loses digits near the zeros of it, such as 1 and 2."""
+    """Compute ln |gamma(x)|; Python's own loses digits near its zeros, such as 1 and 2."""
     if x <= 0 and x == math.floor(x):
         return math.inf
     if not -_STIRLING_FROM < x < _STIRLING_FROM:
@@ -130,7 +126,7 @@ def _lgamma(x):
         return float((above - Decimal("0.5")) * above.ln() - above + _HALF_LOG_TWO_PI + series - abs(product).ln())
 
 
-gamma = lanewise(_gamma)
+gamma = lanewise(lambda x: math.copysign(math.inf, x) if x == 0 else math.gamma(x))
 lgamma = lanewise(_lgamma)
 
 
@@ -144,7 +140,7 @@ MAX_ORDER = 10_000
 
 
 def _series(n, x):
-    """J_n(x) by 9.1.10, and the sum of 9.1.11 that Y_n needs, in 60 digits: the terms cancel."""
+    """Compute J_n(x) by 9.1.10, and the sum of 9.1.11 that Y_n needs, in 60 digits: the terms cancel."""
     square = -x * x / 4
     term = (x / 2) ** n / math.factorial(n)
     digamma = sum((1 / Decimal(k) for k in range(1, n + 1)), -2 * _EULER)
@@ -160,7 +156,7 @@ def _series(n, x):
 
 
 def _hankel(n, x):
-    """J_n(x) and Y_n(x) for large x and n of 0 or 1, by 9.2.5 to 9.2.10."""
+    """Compute J_n(x) and Y_n(x) for large x and n of 0 or 1, by 9.2.5 to 9.2.10."""
     p, q, term = 1.0, 0.0, 1.0
     for k in range(1, 40):
         step = (4 * n * n - (2 * k - 1) ** 2) / (8 * x * k)
@@ -178,18 +174,18 @@ def _hankel(n, x):
 
 
 def _miller(n, x):
-    """J_n(x) for n > x, by the recurrence 9.1.27 downward from a high order and the sum 9.1.46."""
+    """Compute J_n(x) for n > x, by the recurrence 9.1.27 downward from a high order and the sum 9.1.46."""
     if x < 1e-7:
         return math.exp(n * math.log(x / 2) - math.lgamma(n + 1)) if x else 0.0
-    above, here, result, total = 0.0, 1.0, 0.0, 0.0
+    above, current, result, total = 0.0, 1.0, 0.0, 0.0
     for order in range(n + int(math.sqrt(200 * n)) + 20, 0, -1):
-        above, here = here, 2 * order / x * here - above
+        above, current = current, 2 * order / x * current - above
         if order - 1 == n:
-            result = here
+            result = current
         if order % 2:
-            total += here if order == 1 else 2 * here
-        if abs(here) > 1e200:
-            above, here, result, total = (v * 1e-200 for v in (above, here, result, total))
+            total += current if order == 1 else 2 * current
+        if abs(current) > 1e200:
+            above, current, result, total = (v * 1e-200 for v in (above, current, result, total))
     return result / total
 
 
@@ -234,7 +230,7 @@ def _y(n, x):
 
 
 def _recurred(n, x, zeroth, first):
-    """The function of order n from those of order 0 and 1, by 9.1.27."""
+    """Compute the function of order n from those of order 0 and 1, by 9.1.27."""
     if n == 0:
         return zeroth
     for k in range(1, n):

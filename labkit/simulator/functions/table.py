@@ -1,9 +1,10 @@
-"""A row of a table of functions: its name, its typing, and what it does to the values of all lanes."""
+"""A row of a table of scalar functions: its name, its typing, and its computation on all lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from numba.core import typing
 
 from labkit.simulator import numba_types
@@ -16,18 +17,18 @@ class Function:
     Parameters
     ----------
     name
-        As a kernel writes it, such as `math.sqrt`.
+        The name in a kernel, such as `math.sqrt`.
     run
-        What lanes do: it takes a NumPy scalar or an array an argument, of the types that the typing asks for, and
-        gives one value or, for a tuple, several.
+        The computation on lanes: from a NumPy scalar or array per argument, of the types that the typing gives, to one
+        value or a tuple of values.
     typed_as
         The Python function that numba's own typing knows.
     cases
-        Where numba-cuda types the call by a list of signatures of its own: `cases("float32(float32)")`.
+        Signatures, where numba-cuda types the call by its own list: `cases("float32(float32)")`.
     flops
-        Floating-point operations of a call in one lane, where the hardware counts them.
+        Floating-point operations of a call in one lane, as the hardware counts them.
     lacks_code
-        Tells of types of arguments that numba-cuda has a typing for, and no code.
+        Whether numba-cuda has a typing but no code for arguments of these types.
     """
 
     name: str
@@ -38,24 +39,29 @@ class Function:
     lacks_code: Callable = lambda kinds: False
 
     def resolve(self, kinds):
-        """(result type, argument types after conversion) of a call, or None if numba has none."""
+        """Return (result type, argument types after conversion) of a call, or None if numba has none."""
         if self.lacks_code(kinds):
             return None
         if self.cases:
-            return numba_types.overload(self.name, self.cases, kinds)
+            return numba_types.resolve_overload(self.name, self.cases, kinds)
         return numba_types.resolve(self.typed_as, kinds)
 
 
-def cases(*written):
-    """Signatures from text: `float64(float64, int32)`, or `float32, int32 (float32)` for a tuple of results."""
-    return tuple(_signature(text) for text in written)
+def from_numpy(names: str) -> dict[str, Callable]:
+    """Return NumPy's functions of these names, separated by spaces."""
+    return {name: getattr(np, name) for name in names.split()}
+
+
+def cases(*texts):
+    """Parse signatures: `float64(float64, int32)`, or `float32, int32 (float32)` for a tuple of results."""
+    return tuple(_signature(text) for text in texts)
 
 
 @cache
 def _signature(text):
     results, arguments = text.rstrip(")").split("(")
-    results = [numba_types.named(name) for name in _names(results)]
-    arguments = [numba_types.named(name) for name in _names(arguments)]
+    results = [numba_types.type_named(name) for name in _names(results)]
+    arguments = [numba_types.type_named(name) for name in _names(arguments)]
     result = results[0] if len(results) == 1 else numba_types.types.Tuple(results)
     return typing.signature(result, *arguments)
 

@@ -1,7 +1,7 @@
-"""How far CUDA's functions may stray from the true value.
+"""Published error bounds of CUDA's functions.
 
-From the tables of the CUDA C++ Programming Guide, appendix "Mathematical Functions": the largest difference, in
-units in the last place (ulp), between the correctly rounded result and the one that the GPU gives.
+From the tables of the CUDA C++ Programming Guide, appendix "Mathematical Functions": the largest difference, in units
+in the last place (ulp), between the correctly rounded result and the GPU's.
 """
 
 import numpy as np
@@ -10,49 +10,14 @@ from numpy.typing import DTypeLike
 
 # libdevice's name without the `f` of float32: (float32, float64), in ulp
 ULP = {
-    "acos": (2, 2),
-    "acosh": (4, 3),
-    "asin": (2, 2),
-    "asinh": (3, 3),
-    "atan": (2, 2),
-    "atan2": (3, 2),
-    "atanh": (3, 2),
-    "cbrt": (1, 1),
-    "cos": (2, 2),
-    "cosh": (2, 1),
-    "cospi": (1, 2),
-    "erf": (2, 2),
-    "erfc": (4, 5),
-    "erfcinv": (4, 6),
-    "erfcx": (4, 4),
-    "erfinv": (2, 5),
-    "exp": (2, 1),
-    "exp10": (2, 1),
-    "exp2": (2, 1),
-    "expm1": (1, 1),
-    "fast_fdividef": (2, None),
-    "hypot": (3, 2),
-    "j0": (9, 7),
-    "j1": (9, 7),
-    "lgamma": (6, 4),
-    "log": (1, 1),
-    "log10": (2, 1),
-    "log1p": (1, 1),
-    "log2": (1, 1),
-    "normcdf": (5, 5),
-    "normcdfinv": (5, 8),
-    "pow": (4, 2),
-    "rcbrt": (1, 1),
-    "rsqrt": (2, 1),
-    "sin": (2, 2),
-    "sinh": (3, 2),
-    "sinpi": (1, 2),
-    "tan": (4, 2),
-    "tanh": (2, 1),
-    "tgamma": (5, 10),
-    "y0": (9, 7),
-    "y1": (9, 7),
-}
+    "acos": (2, 2), "acosh": (4, 3), "asin": (2, 2), "asinh": (3, 3), "atan": (2, 2), "atan2": (3, 2), "atanh": (3, 2),
+    "cbrt": (1, 1), "cos": (2, 2), "cosh": (2, 1), "cospi": (1, 2), "erf": (2, 2), "erfc": (4, 5), "erfcinv": (4, 6),
+    "erfcx": (4, 4), "erfinv": (2, 5), "exp": (2, 1), "exp10": (2, 1), "exp2": (2, 1), "expm1": (1, 1),
+    "fast_fdividef": (2, None), "hypot": (3, 2), "j0": (9, 7), "j1": (9, 7), "lgamma": (6, 4), "log": (1, 1),
+    "log10": (2, 1), "log1p": (1, 1), "log2": (1, 1), "normcdf": (5, 5), "normcdfinv": (5, 8), "pow": (4, 2),
+    "rcbrt": (1, 1), "rsqrt": (2, 1), "sin": (2, 2), "sinh": (3, 2), "sinpi": (1, 2), "tan": (4, 2), "tanh": (2, 1),
+    "tgamma": (5, 10), "y0": (9, 7), "y1": (9, 7),
+}  # fmt: skip
 # Bessel functions of |x| >= 8, and of an order above 1: an absolute error
 BESSEL_FROM = 8.0
 BESSEL = {"float32": 2.2e-6, "float64": 5e-12}
@@ -77,7 +42,7 @@ def allowed_error(
     x: Shaped[np.ndarray, "*lanes"],
     order: Shaped[np.ndarray, "*lanes"] | int = 0,
 ) -> Float[np.ndarray, "*lanes"]:
-    """The largest error that CUDA's documents allow.
+    """Return the largest error that CUDA's documents allow.
 
     Parameters
     ----------
@@ -88,15 +53,15 @@ def allowed_error(
     dtype
         float32 or float64.
     x
-        The first argument that is no order.
+        The first argument that is not an order.
     order
-        That of the Bessel functions `jn` and `yn`.
+        Order of the Bessel functions `jn` and `yn`.
 
     Returns
     -------
     array
-        The allowed distance from `exact`: the bound, and half a unit for the rounding of the exact value; infinity
-        where there is no bound.
+        The allowed distance from `exact`: the bound plus half a unit for the rounding of `exact`; infinity where there
+        is no bound.
 
     Raises
     ------
@@ -122,7 +87,7 @@ def allowed_error(
 
 
 def _error_of_any_order(name, dtype, x, order, unit):
-    """That of `jn` and `yn`: orders 0 and 1 are those of `j0`, a large value of `yn` is only bounded for float32."""
+    """Return the bound of `jn` and `yn`: orders 0 and 1 as `j0`; large values of `yn` have one only in float32."""
     absolute, near = BESSEL[dtype.name], (ULP[f"{name[0]}0"][dtype == np.float64] + 0.5) * unit
     of_order = np.full(np.shape(x), absolute)
     if name == "yn" and dtype == np.float32:

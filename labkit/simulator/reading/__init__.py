@@ -1,1 +1,1 @@
-"""A kernel's source: its text and syntax tree, what it captured from outside, and where it can wait."""
+"""A kernel's source: its text and syntax tree, its captured values, and where it can wait."""

@@ -1,8 +1,8 @@
 """Constant expressions, which Python's compiler computes before numba sees the function.
 
-numba reads bytecode: `10 ** -3` is the number 0.001 there, and `[1, 2]` in a `for` line is a tuple. What is computed,
-and up to which size, differs between versions of Python (CPython, "Python/ast_opt.c"), so each expression is compiled
-and its bytecode read.
+numba reads bytecode: `10 ** -3` is the number 0.001 there, and `[1, 2]` in a `for` line is a tuple. Which expressions
+are folded, and up to which size, differs between versions of Python (CPython, "Python/ast_opt.c"). So each expression
+is compiled, and its bytecode read.
 """
 
 import ast
@@ -14,15 +14,15 @@ RETURNS_A_CONSTANT = ["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"]  # Python 
 
 
 def fold_constants(tree: ast.AST) -> ast.AST:
-    """Replaces constant expressions by their values, as Python's compiler does; changes the tree.
+    """Replace constant expressions by their values, as Python's compiler does; changes the tree.
 
-    What was replaced keeps its line and column, and its text (`as_written`).
+    A replaced expression keeps its line, its column, and its text (`as_written`).
     """
     return _Folder().visit(tree)
 
 
 def as_written(node: ast.AST) -> ast.AST:
-    """The node as its author wrote it, with every constant expression spelled out."""
+    """Return the node as its author wrote it, with every constant expression spelled out."""
     return _Unfolder().visit(deepcopy(node)) if any(hasattr(n, "unfolded") for n in ast.walk(node)) else node
 
 
@@ -30,12 +30,12 @@ class _Folder(ast.NodeTransformer):
     """Folds from the leaves up: an expression is constant only after its parts are."""
 
     def visit_UnaryOp(self, node):
-        return _folded(self.generic_visit(node))
+        return _fold(self.generic_visit(node))
 
     visit_BinOp = visit_Subscript = visit_UnaryOp
 
     def visit_Name(self, node):
-        return _folded(node) if node.id == "__debug__" else node
+        return _fold(node) if node.id == "__debug__" else node
 
     def visit_For(self, node):
         self.generic_visit(node)
@@ -54,8 +54,8 @@ class _Unfolder(ast.NodeTransformer):
         return self.generic_visit(getattr(node, "unfolded", node))
 
 
-def _folded(node):
-    """A constant in the place of an operation on constants, if Python's compiler computes it."""
+def _fold(node):
+    """Return a constant in place of an operation on constants, if Python's compiler computes it."""
     operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
     if not all(map(_is_constant, operands)) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return node
@@ -65,7 +65,7 @@ def _folded(node):
     steps = [step for step in dis.get_instructions(code) if step.opname != "RESUME"]
     if [step.opname for step in steps] not in RETURNS_A_CONSTANT:
         return node
-    return _in_place_of(node, _constant(steps[0].argval))
+    return _replacement(node, _constant(steps[0].argval))
 
 
 def _is_constant(node):
@@ -73,16 +73,16 @@ def _is_constant(node):
 
 
 def _constant(value):
-    """The syntax of a constant; a tuple stays one, so that its parts are found where a shape or an index is read."""
+    """Return the syntax of a constant; a tuple remains one, since shapes and indices read its parts."""
     return ast.Tuple([*map(_constant, value)], ast.Load()) if isinstance(value, tuple) else ast.Constant(value)
 
 
 def _list_as_tuple(node):
     if not isinstance(node, ast.List) or any(isinstance(part, ast.Starred) for part in node.elts):
         return node
-    return _in_place_of(node, ast.Tuple(node.elts, ast.Load()))
+    return _replacement(node, ast.Tuple(node.elts, ast.Load()))
 
 
-def _in_place_of(node, made):
-    made.unfolded = node
-    return ast.fix_missing_locations(ast.copy_location(made, node))
+def _replacement(node, new):
+    new.unfolded = node
+    return ast.fix_missing_locations(ast.copy_location(new, node))

@@ -1,4 +1,4 @@
-"""What stands outside a kernel: the names that its source may use, and what they mean in the kernel language."""
+"""Names outside a kernel that its source may use, and their meaning in the kernel language."""
 
 import ast
 import builtins
@@ -14,7 +14,7 @@ from labkit.simulator.reading.trusted import trusted
 
 
 def path_of(value) -> str | None:
-    """The name in the kernel language of something that a kernel captured, or None."""
+    """Return the name in the kernel language of a captured value, or None."""
     if isinstance(value, ModuleType):
         return MODULES.get(value.__name__) if type(value.__name__) is str else None
     if isinstance(value, types.Type):
@@ -31,16 +31,16 @@ def path_of(value) -> str | None:
     return None
 
 
-def outside(node: ast.expr, names: dict[str, Any]):
-    """What a name, or an attribute of a module, stands for before the kernel runs; None if nothing is known of it.
+def value_outside(node: ast.expr, names: dict[str, Any]):
+    """Return the value of a name, or of a module's attribute, before the kernel runs; None if nothing is known.
 
-    No code of a module runs: its names are looked up as they lie there, and those with an underscore are left alone.
+    No code of a module runs: its names are looked up in its dictionary, and those with an underscore are ignored.
     """
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if not isinstance(node, ast.Attribute) or node.attr.startswith("_"):
         return None
-    module = outside(node.value, names)
+    module = value_outside(node.value, names)
     if type(module) is not ModuleType:
         return None
     submodule = SUBMODULES.get(f"{path_of(module)}.{node.attr}")

@@ -21,9 +21,9 @@ from labkit.simulator.reading.trusted import Device, trusted
 
 @dataclass(frozen=True)
 class Source:
-    """A function's text, as its author sees it, and its parsed form with the lines of the file or cell.
+    """A function's text, and its syntax tree with the lines of the file or cell.
 
-    Constant expressions are folded in the parsed form (`folding`).
+    Constant expressions are folded in the tree (`folding`).
     """
 
     text: str
@@ -35,27 +35,27 @@ class Source:
 _sources: WeakKeyDictionary = WeakKeyDictionary()
 
 
-def read_source(function: FunctionType, at: tuple[int, int] | None = None) -> Source:
-    """The source of a Python function, as it was first read; raises KernelError where there is none to read.
+def read_source(function: FunctionType, position: tuple[int, int] | None = None) -> Source:
+    """Return the source of a Python function, as it was first read; raise KernelError where it cannot be read.
 
-    All of it is said to stand `at` a line and column, where these are given.
+    All of it gets the line and column `position`, where these are given.
     """
     if function not in _sources:
         _sources[function] = _read(function)
-    return _sources[function] if at is None else _moved(_sources[function], at)
+    return _sources[function] if position is None else _at_position(_sources[function], position)
 
 
-def _moved(source, at):
+def _at_position(source, position):
     tree = deepcopy(source.tree)
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             node.own_place = node.lineno, node.col_offset
-            node.lineno, node.col_offset = at
+            node.lineno, node.col_offset = position
     return replace(source, tree=tree)
 
 
 def own_place(node) -> tuple[int, int]:
-    """The line and column of a node in its own file, wherever it is said to stand."""
+    """Return the line and column of a node in its own file, even if `read_source` moved it."""
     return getattr(node, "own_place", (node.lineno, node.col_offset))
 
 
@@ -78,39 +78,39 @@ def _read(function):
             code.co_firstlineno,
         ) from None
     except (SyntaxError, ValueError):
-        raise _changed(code) from None
+        raise _changed_error(code) from None
     except (RecursionError, MemoryError):
         raise KernelError("this function is nested too deeply; split it into several", code.co_firstlineno) from None
     if isinstance(tree, ast.AsyncFunctionDef):
         raise KernelError("a kernel is a plain function written with `def`; leave `async` out", first)
-    if not isinstance(tree, ast.FunctionDef) or not _describes(text, tree, code):
-        raise _changed(code)
+    if not isinstance(tree, ast.FunctionDef) or not _matches(text, tree, code):
+        raise _changed_error(code)
     ast.increment_lineno(tree, first - 1)
     return Source(text, code.co_filename, first, tree)
 
 
 def _lambda_in(statement: ast.stmt, code: CodeType) -> ast.FunctionDef:
-    """The one lambda of a statement, as a function; a statement with several leaves open which was meant."""
-    found = [n for n in ast.walk(statement) if isinstance(n, ast.Lambda)]
-    if len(found) != 1:
+    """Return the one lambda of a statement, as a function; raise KernelError where there are several."""
+    lambdas = [n for n in ast.walk(statement) if isinstance(n, ast.Lambda)]
+    if len(lambdas) != 1:
         raise KernelError(
             "which of the lambdas in this line is meant cannot be told; write a function with `def`",
             code.co_firstlineno,
         )
-    body = ast.copy_location(ast.Return(found[0].body), found[0])
-    made = ast.FunctionDef(name="a_lambda", args=found[0].args, body=[body], decorator_list=[], type_params=[])
-    return ast.copy_location(made, found[0])
+    body = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0])
+    function = ast.FunctionDef(name="a_lambda", args=lambdas[0].args, body=[body], decorator_list=[], type_params=[])
+    return ast.copy_location(function, lambdas[0])
 
 
-def _changed(code: CodeType) -> KernelError:
+def _changed_error(code: CodeType) -> KernelError:
     return KernelError(
         f"the source of `{code.co_name}` is no longer what it was when Python read it; run its cell or import it again",
         code.co_firstlineno,
     )
 
 
-def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
-    """Is this the text of that code: the same name and arguments, and all the names that the code uses?"""
+def _matches(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Return whether the text belongs to the code: the same name and arguments, and all names that the code uses."""
     arguments = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
     used = {*code.co_varnames}
     if not any(isinstance(n, ast.Assert) for n in ast.walk(tree)):  # pytest rewrites those
@@ -121,18 +121,17 @@ def _describes(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
 
 
 def argument_names(source: Source) -> list[str]:
-    """The names of a kernel's arguments; raises KernelError if they are not plain positional ones."""
-    given = source.tree.args
-    if given.vararg or given.kwarg or given.kwonlyargs:
+    """Return the names of a kernel's arguments; raise KernelError unless they are plain positional ones."""
+    arguments = source.tree.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
         raise KernelError(
-            "a kernel takes plain positional arguments, without `*` or `**`; name each one",
-            source.tree.lineno,
+            "a kernel takes plain positional arguments, without `*` or `**`; name each one", source.tree.lineno
         )
-    return [a.arg for a in (*given.posonlyargs, *given.args)]
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
 
 
-def captured(function: FunctionType) -> dict[str, Any]:
-    """The values that a function's free names have now: globals, and closure cells over them."""
+def captured_values(function: FunctionType) -> dict[str, Any]:
+    """Return the current values of a function's free names: globals, and closure cells over them."""
     code, globals_ = function.__code__, function.__globals__
     names = {name: trusted(dict.__getitem__(globals_, name)) for name in code.co_names if name in dict.keys(globals_)}
     for name, cell in zip(code.co_freevars, function.__closure__ or ()):
@@ -143,7 +142,7 @@ def captured(function: FunctionType) -> dict[str, Any]:
     return names
 
 
-def unwrap(thing):
-    """The Python function behind what `cuda.jit` returned, or None."""
-    found = trusted(thing)
+def python_function(value):
+    """Return the Python function behind what `cuda.jit` returned, or None."""
+    found = trusted(value)
     return found.py_func if isinstance(found, Device) else None

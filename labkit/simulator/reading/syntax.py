@@ -1,16 +1,16 @@
-"""What loops and branches of a kernel are, by their syntax alone."""
+"""Loops and branches of a kernel, by their syntax alone."""
 
 import ast
 
 
 def is_atomic(node) -> bool:
-    """Is this a call of `cuda.atomic`?"""
+    """Return whether this is a call of `cuda.atomic`."""
     function = node.func if isinstance(node, ast.Call) else None
     return isinstance(function, ast.Attribute) and getattr(function.value, "attr", "") == "atomic"
 
 
 def is_spin(loop: ast.While) -> bool:
-    """Does the loop wait for another thread: by what an atomic returns, or by a bare reload in its condition?"""
+    """Return whether the loop waits for another thread: by an atomic's result, or by a bare reload in its condition."""
     unused = {id(n.value) for n in ast.walk(loop) if isinstance(n, ast.Expr)}
     for node in ast.walk(loop):
         if is_atomic(node) and id(node) not in unused:
@@ -21,46 +21,49 @@ def is_spin(loop: ast.While) -> bool:
     return idle and any(isinstance(n, ast.Subscript) for n in ast.walk(loop.test))
 
 
-def moving(loop: ast.While) -> list[str]:
-    """The variables that a loop changes and that its condition reads: while they change, nobody is stuck."""
+def changing_variables(loop: ast.While) -> list[str]:
+    """Return the variables of the condition that the loop changes: while they change, it makes progress."""
     stored = {n.id for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return sorted(stored & {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)})
 
 
 def never_ends(loop: ast.While) -> bool:
-    """Does nothing in the loop change its condition, or leave it?"""
-    if is_spin(loop) or has([loop.test], ast.Call, ast.Subscript) or has(loop.body, ast.Return):
+    """Return whether nothing in the loop changes its condition, or leaves it."""
+    if is_spin(loop) or contains([loop.test], ast.Call, ast.Subscript) or contains(loop.body, ast.Return):
         return False
-    return not moving(loop) and not breaks(loop.body)
+    return not changing_variables(loop) and not has_break(loop.body)
 
 
-def breaks(body) -> bool:
-    """Do these statements hold a `break` of the loop around them?"""
+def has_break(body) -> bool:
+    """Return whether these statements hold a `break` of the loop around them."""
     for node in body:
-        if isinstance(node, ast.Break) or (isinstance(node, ast.If) and (breaks(node.body) or breaks(node.orelse))):
+        if isinstance(node, ast.Break) or (
+            isinstance(node, ast.If) and (has_break(node.body) or has_break(node.orelse))
+        ):
             return True
     return False
 
 
-def is_test(node) -> bool:
-    """Is the value of this expression certainly a bool?"""
+def is_boolean(node) -> bool:
+    """Return whether the value of this expression is certainly a bool."""
     if isinstance(node, ast.BoolOp):
-        return all(is_test(operand) for operand in node.values)
+        return all(is_boolean(operand) for operand in node.values)
     return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
-def has(nodes, *kinds) -> bool:
+def contains(nodes, *kinds) -> bool:
+    """Return whether a node of these kinds is among the nodes or inside one."""
     return any(isinstance(n, kinds) for node in nodes for n in ast.walk(node))
 
 
-def jumps(nodes) -> bool:
-    """Can lanes leave these statements early (a break or continue of an inner loop does not count)?"""
+def may_jump(nodes) -> bool:
+    """Return whether lanes can leave these statements early (not counting break or continue of an inner loop)."""
     for node in nodes:
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             return True
         if isinstance(node, (ast.For, ast.While)):
-            if has([node], ast.Return) or jumps(node.orelse):
+            if contains([node], ast.Return) or may_jump(node.orelse):
                 return True
-        elif isinstance(node, ast.If) and (jumps(node.body) or jumps(node.orelse)):
+        elif isinstance(node, ast.If) and (may_jump(node.body) or may_jump(node.orelse)):
             return True
     return False

@@ -1,4 +1,4 @@
-"""What a kernel captured from outside, looked at by its type alone: no method or attribute of it ever runs."""
+"""Values that a kernel captured, inspected by their types alone: none of their methods or attributes ever runs."""
 
 import math
 import sys
@@ -21,12 +21,12 @@ _AS_THEY_ARE = (
     BuiltinFunctionType, type, EnumType, DeviceArray, KernelName,
     *(kind for kind in set(np.sctypeDict.values()) if kind is not np.str_),
 )  # fmt: skip
-_PLAIN = {int: int.__int__, float: float.__float__, str: str.__str__}  # the value, whatever derives from these
+_PLAIN = {int: int.__int__, float: float.__float__, str: str.__str__}  # the plain value of a derived type
 
 
 @dataclass(frozen=True)
 class Device:
-    """A function under `cuda.jit`, whatever class `cuda.jit` gave it, and the argument types it was declared with."""
+    """A function under `cuda.jit`, whatever class `cuda.jit` gave it, and its declared argument types."""
 
     py_func: FunctionType
     signatures: tuple[tuple, ...] = ()
@@ -34,7 +34,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Foreign:
-    """Something that has no meaning in a kernel."""
+    """A value that has no meaning in a kernel."""
 
     kind: str
 
@@ -54,11 +54,10 @@ class Named:
 
 
 def trusted(value) -> Any:
-    """The value itself if its type is one that the kernel language knows, as a plain one if it derives from such a
-    type, and else a Foreign."""
+    """Return a value of a type that the kernel language knows, made plain if its type is derived; else a Foreign."""
     kind = type(value)
     known = (*_AS_THEY_ARE, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
-    if any(kind is one for one in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):
+    if any(kind is candidate for candidate in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):
         return value
     if _derives(kind, np.ndarray):
         return np.ndarray.view(value, np.ndarray)
@@ -77,39 +76,39 @@ def trusted(value) -> Any:
 
 
 def _types_in(signatures):
-    """The signatures, if that is what they are."""
+    """Return the signatures, if that is what they are."""
     plain = type(signatures) is tuple and all(type(signature) is tuple for signature in signatures)
     return signatures if plain and all(_derives(type(t), types.Type) for s in signatures for t in s) else ()
 
 
 def _derives(kind, base) -> bool:
-    """Python's `issubclass`, which may ask the class."""
+    """Return Python's `issubclass`, without running code of the class."""
     return any(ancestor is base for ancestor in _ancestors(kind))
 
 
-def fields_of(thing) -> tuple[str, ...] | None:
-    """The names of the values of a namedtuple's class; None for anything else."""
-    fields = vars(thing).get("_fields") if type(thing) is type and _derives(thing, tuple) else None
+def fields_of(value) -> tuple[str, ...] | None:
+    """Return the field names of a namedtuple's class; None for anything else."""
+    fields = vars(value).get("_fields") if type(value) is type and _derives(value, tuple) else None
     return fields if type(fields) is tuple and all(type(name) is str for name in fields) else None
 
 
 def member_of(family, name: str):
-    """The value of a member of an Enum's class; None for anything else."""
+    """Return the value of a member of an Enum's class; None for anything else."""
     if type(family) is not EnumType:
         return None
     member = vars(family).get("_member_map_", {}).get(name)
     return trusted(getattr_static(member, "_value_", None))
 
 
-def same(first, second) -> bool:
-    """Are two trusted values one, or equal?"""
+def is_same(first, second) -> bool:
+    """Return whether two trusted values are identical or equal."""
     if first is second:
         return True
     return type(first) is type(second) and not isinstance(first, np.ndarray) and first == second
 
 
 def in_words(value) -> str:
-    """A trusted value for a sentence; a number of very many digits by their count."""
+    """Return a trusted value for a sentence; a number of very many digits by their count."""
     if type(value) is int and abs(value) >= 1 << 256:
         return f"a number of about {round(value.bit_length() * math.log10(2)):,} digits"
     return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else str(value)

@@ -1,1 +1,1 @@
-"""The parts of the translator: what `labkit.simulator.translate` runs."""
+"""Parts of the translator that `labkit.simulator.translate` runs."""

@@ -15,9 +15,9 @@ from labkit.simulator.language import CASTS
 from labkit.simulator.reading.source import own_place
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Value, is_whole
+from labkit.simulator.values import MISSING, Array, Value, is_known
 
-LOCAL_BYTES = 512 * 1024  # of a thread: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
+LOCAL_BYTES = 512 * 1024  # per thread: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 
 
 class Allocations(Variables):
@@ -30,33 +30,33 @@ class Allocations(Variables):
         return self.allocate(node, "local")
 
     def allocate(self, node, space):
-        given = dict(zip(("shape", "dtype", "alignment"), node.args)) | {k.arg: k.value for k in node.keywords}
+        arguments = dict(zip(("shape", "dtype", "alignment"), node.args)) | {k.arg: k.value for k in node.keywords}
         call = f"cuda.{space}.array"
-        if not {"shape", "dtype"} <= given.keys() <= {"shape", "dtype", "alignment"}:
+        if not {"shape", "dtype"} <= arguments.keys() <= {"shape", "dtype", "alignment"}:
             self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
-        sizes = given["shape"]
+        sizes = arguments["shape"]
         shape = self.shape(sizes)
         dynamic = space == "shared" and shape == (0,)
         if not dynamic and any(n <= 0 for n in shape):
             self.fail(sizes, f"the shape {shape} must be positive in every dimension")
-        kind = self.element_type(given["dtype"])
+        kind = self.element_type(arguments["dtype"])
         dtype = numba_types.stored_dtype(kind)
         if space == "local" and math.prod(shape) * dtype.itemsize > LOCAL_BYTES:
             self.fail(node, f"a thread has {LOCAL_BYTES:,} bytes of local memory; make the array smaller")
-        alignment = self.alignment(given["alignment"]) if "alignment" in given else dtype.itemsize
+        alignment = self.alignment(arguments["alignment"]) if "alignment" in arguments else dtype.itemsize
         return self.allocated(node, kind, len(shape), space, 0 if dynamic else shape, dtype, alignment)
 
     def allocated(self, node, kind, axes, space, shape, dtype, alignment, first_byte=None) -> Value:
-        """The array that this call makes."""
+        """Add an allocation, and return the array of this call."""
         key = (self.function, tuple(self.argument_types), own_place(node))
-        taken = {a.name for k, a in self.program.allocations.items() if k != key}
-        name = next(name for name in self.possible_names(node, space) if name not in taken)
+        used_names = {a.name for k, a in self.program.allocations.items() if k != key}
+        name = next(name for name in self.possible_names(node, space) if name not in used_names)
         self.program.allocations[key] = Allocation(name, space, shape, dtype, node.lineno, alignment, first_byte)
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, axes, space, name))
 
     def shape(self, sizes) -> tuple[int, ...]:
-        """The shape that an array is asked to have: a number, or a tuple of them, known at compile time."""
+        """Return the shape of an array: a number, or a tuple of them, known at compile time."""
         if isinstance(sizes, ast.Tuple):
             shape = tuple(self.size(part) for part in sizes.elts)
         else:
@@ -67,9 +67,9 @@ class Allocations(Variables):
         return tuple(int(n) for n in shape)
 
     def size(self, node):
-        """A size, or a tuple of them, that is known when the kernel is compiled; raises NotFixed for a variable."""
+        """Return a size, or a tuple of them, that is known at compile time; raise NotFixed for a variable."""
         static, literal = self.expression(node).static, self.literal(node)
-        if is_whole(literal):
+        if is_known(literal):
             return literal
         raise NotFixed(
             f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "
@@ -79,35 +79,36 @@ class Allocations(Variables):
         )
 
     def element_type(self, node):
-        """The numba type that a dtype stands for: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
-        given = node.value if isinstance(node, ast.Constant) else MISSING
+        """Return the numba type of a dtype: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
+        dtype = node.value if isinstance(node, ast.Constant) else MISSING
         if isinstance(node, ast.Name | ast.Attribute):
-            given = self.outside(node)
-        if isinstance(given, (str, np.dtype)):
+            dtype = self.outside(node)
+        if isinstance(dtype, (str, np.dtype)):
             with suppress(TypeError, NumbaError):
-                return numba_types.type_of(np.dtype(given))
+                return numba_types.type_of(np.dtype(dtype))
         kind = (
-            given if isinstance(given, types.Record) else self.dtype_named(node) or CASTS.get(self.dotted(node) or "")
+            dtype if isinstance(dtype, types.Record) else self.dtype_named(node) or CASTS.get(self.dotted(node) or "")
         )
         if kind is None:
             self.fail(node, f"`{self.written(node)}` is not a dtype; use `float32` from numba, or `np.float32`")
         return kind
 
     def alignment(self, node) -> int:
-        """The alignment that an allocation asks for, in bytes, as numba takes it."""
-        given = self.size(node)
-        if not isinstance(given, int) or given < 8 or given & (given - 1):
+        """Return the alignment of an allocation, in bytes, as numba takes it."""
+        alignment = self.size(node)
+        if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
             self.fail(node, f"the alignment `{self.written(node)}` must be a power of two from 8 on, as a plain number")
-        return given
+        return alignment
 
     def possible_names(self, node, space):
-        """What the array that a call makes may be called, the plainest first."""
+        """Yield possible names of the array that a call makes, the plainest first."""
         name = self.target_name(node, space)
         yield name
         yield f"{name} (line {node.lineno})"
         yield from (f"{name} (line {node.lineno}, number {number})" for number in count(2))
 
     def target_name(self, node, space):
+        """Return the variable that the call's array is assigned to; else the memory space."""
         for statement in ast.walk(self.source.tree):
             match statement:
                 case ast.Assign([ast.Name(name)], value) if node in (value, getattr(value, "value", None)):

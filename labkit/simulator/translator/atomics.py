@@ -1,11 +1,11 @@
-"""Atomics: which dtypes each works on, and the code of a call."""
+"""Atomics: the dtypes that each works on, and the code of a call."""
 
 import ast
 
 from numba import types
 
 from labkit.simulator.atomics import OPERATIONS
-from labkit.simulator.language import ATOMICS, commutes, why_unknown
+from labkit.simulator.language import ATOMICS, commutes, explain_unknown
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Value
 
@@ -15,17 +15,21 @@ class Atomics(Variables):
 
     def atomic(self, node, name, result_used):
         if name not in ATOMICS:
-            self.fail(node, why_unknown(f"cuda.atomic.{name}", self.written(node.func)))
-        written, allowed = ATOMICS[name]
-        count = len(written.split(", "))
+            self.fail(node, explain_unknown(f"cuda.atomic.{name}", self.written(node.func)))
+        signature, allowed = ATOMICS[name]
+        count = len(signature.split(", "))
         if len(node.args) != count:
-            self.fail(node, f"write `cuda.atomic.{name}({written})`: it takes {count} arguments, not {len(node.args)}")
-        place, *values = node.args[1:] if "index" in written else [ast.Constant(0), *node.args[1:]]
-        subscript = ast.copy_location(ast.Subscript(node.args[0], place, ast.Store()), node)
+            self.fail(
+                node, f"write `cuda.atomic.{name}({signature})`: it takes {count} arguments, not {len(node.args)}"
+            )
+        index_node, *values = node.args[1:] if "index" in signature else [ast.Constant(0), *node.args[1:]]
+        subscript = ast.copy_location(ast.Subscript(node.args[0], index_node, ast.Store()), node)
         ast.fix_missing_locations(subscript)
         array, index = self.element(subscript)
-        if array.type.ndim == 1 and isinstance(place, ast.Tuple):
-            self.fail(place, f"numba takes a plain index here, without parentheses: `{self.written(place.elts[0])}`")
+        if array.type.ndim == 1 and isinstance(index_node, ast.Tuple):
+            self.fail(
+                index_node, f"numba takes a plain index here, without parentheses: `{self.written(index_node.elts[0])}`"
+            )
         self.check_writable(node, array)
         kind = array.type.dtype
         if array.type.space == "local":

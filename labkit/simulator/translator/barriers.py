@@ -8,7 +8,7 @@ from labkit.simulator.values import GRID_GROUP, Value, describe
 
 
 class Barriers(Variables):
-    """`cuda.syncthreads` and its forms that count a condition, `cuda.cg.this_grid().sync()`, `cuda.threadfence`."""
+    """`cuda.syncthreads` and its forms with a vote, `cuda.cg.this_grid().sync()`, `cuda.threadfence`."""
 
     def syncthreads(self, node):
         self.arguments(node, 0, "`cuda.syncthreads`")
@@ -24,9 +24,9 @@ class Barriers(Variables):
                 f"numba takes a whole number in `{self.written(node.func)}`, and `{self.written(node.args[0])}` is "
                 f"{describe(predicate.type)}; write `int32({self.written(node.args[0])})`",
             )
-        self.emit(f"w.chunk.say(w, {self.mask}, truth({self.converted(predicate, types.int32)}))")
+        self.emit(f"w.chunk.count_votes(w, {self.mask}, truth({self.converted(predicate, types.int32)}))")
         self.wait(node)
-        return self.temp(f"w.chunk.heard(w, {name!r})", types.int32)
+        return self.temp(f"w.chunk.vote_result(w, {name!r})", types.int32)
 
     def threadfence(self, node):
         self.arguments(node, 0, f"`{self.written(node.func)}`")

@@ -1,10 +1,10 @@
-"""Branches and loops: masks for the lanes that take them, and the types where paths meet."""
+"""Branches and loops: masks of the lanes that take them, and the types where paths meet."""
 
 import ast
 
 from labkit.simulator import limits
-from labkit.simulator.reading.syntax import has, is_spin, jumps, moving, never_ends
-from labkit.simulator.translator.control_flow import meets_grid, waits
+from labkit.simulator.reading.syntax import changing_variables, contains, is_spin, may_jump, never_ends
+from labkit.simulator.translator.control_flow import has_grid_barrier, may_wait
 from labkit.simulator.translator.homes import region_of
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Tuple, Value
@@ -25,7 +25,7 @@ class Branches(Variables):
             self.emit(f"{inner} = {outer}")
             with self.inside(region_of(node, part), inner):
                 self.statements(chosen)
-            if jumps(chosen):
+            if may_jump(chosen):
                 self.emit(f"{outer} = {inner}")
             return
         outer = self.mask
@@ -48,20 +48,20 @@ class Branches(Variables):
         self.reachable = bool(ends)
         self.env = self.merge(ends, node) if ends else before
         self.assigned = set.intersection(*sure) if sure else assigned
-        if jumps(node.body) or jumps(node.orelse):
+        if may_jump(node.body) or may_jump(node.orelse):
             self.emit(f"{outer} = union({yes}, {no})")
 
-    def guard_fork(self, body, taken, outer):
-        """Where warps would part ways around a wait, ask the scheduler to run them as separate sets."""
+    def guard_fork(self, body, entering, outer):
+        """Ask the scheduler for separate sets of warps where they would diverge around a wait."""
         spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in ast.walk(s))
-        if spins or waits(body, self.names, self.program.waiting):
-            spins = spins or meets_grid(body, self.names, self.program.meeting)
-            self.emit(f"w.chunk.guard(w, {taken}, {outer}, {spins})")
+        if spins or may_wait(body, self.names, self.program.waiting):
+            spins = spins or has_grid_barrier(body, self.names, self.program.meeting)
+            self.emit(f"w.chunk.guard(w, {entering}, {outer}, {spins})")
 
     def loop(self, node, header, enter):
-        """Walks a loop body from the types that the last round came back to its head with; `header` opens its loop.
+        """Walk a loop body from the types that the last walk ended with; `header` opens the loop.
 
-        `enter` writes the head of a trip, and gives the condition's value where numba knows it.
+        `enter` writes the beginning of an iteration, and returns the condition's value where numba knows it.
         """
         outer, region = self.mask, region_of(node, "body")
         looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
@@ -79,14 +79,14 @@ class Branches(Variables):
                 self.guard_fork([node], inner, outer)
                 if runs:  # or MISSING, which is true; numba does not type a body that never runs
                     self.statements(node.body)
-            ends = [*[self.env] * self.reachable, *loop["continue_envs"]]
-            back = self.merge(ends, node) if ends else dict(head)
+            end_envs = [*[self.env] * self.reachable, *loop["continue_envs"]]
+            back = self.merge(end_envs, node) if end_envs else dict(head)
             self.reachable = runs is MISSING or not runs  # by its condition a loop may end
-            if has(node.body, ast.Break, ast.Return):
+            if contains(node.body, ast.Break, ast.Return):
                 self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                 self.emit(f"if {looping} is False: break")
             if isinstance(node, ast.While) and is_spin(node):
-                changing = "".join(f"{self.place(n, head[n])}, " for n in moving(node) if n in head)
+                changing = "".join(f"{self.storage_name(n, head[n])}, " for n in changing_variables(node) if n in head)
                 self.emit(f"yield ({self.wait_line(node)}, {looping}, ({changing}))")
             work = limits.work_of(self.lines[tick:])
             self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
@@ -101,39 +101,39 @@ class Branches(Variables):
             self.loop_else(node, broken)
         self.env = self.merge([*[self.env] * self.reachable, *loop["break_envs"]] or [self.env], node)
         self.reachable = self.reachable or bool(loop["break_envs"])
-        if has(node.body, ast.Return):
+        if contains(node.body, ast.Return):
             self.emit(f"{outer} = minus({outer}, gone)")
 
     def widened(self, env, other, node):
-        """The environment, with the types that its variables have in another joined to theirs."""
+        """Return the environment, with its variables' types joined with those of another."""
         wider = {n: self.joined(n, env[n], kind, node) for n, kind in other.items() if env.get(n, kind) != kind}
         late = {n: other[n] for n in self.late & other.keys() - env.keys()}
         return {**env, **wider, **late}
 
     def loop_else(self, node, broken):
-        """The `else` of a loop, for the lanes that did not `break`."""
+        """Translate the `else` of a loop, for the lanes that did not `break`."""
         outer, mask, entered = self.mask, self.name("m"), self.name("m")
         self.emit(f"{mask} = {entered} = minus(minus({outer}, {broken}), gone)")
         assigned = set(self.assigned)
         with self.block(f"if {mask} is not False:"), self.inside(region_of(node, "orelse"), mask):
             self.statements(node.orelse)
         self.assigned = assigned
-        if jumps(node.orelse):
+        if may_jump(node.orelse):
             self.emit(f"{outer} = union(minus({outer}, {entered}), {mask})")
 
     def do_For(self, node):
         if isinstance(node.iter, ast.Call) and self.dotted(node.iter.func) == "numba.literal_unroll":
             self.unrolled(node)
             return
-        over = self.iteration(node.iter)
+        iteration = self.iteration(node.iter)
         span, value, lanes_left = self.name("r"), self.name(), self.name("c")
         self.flush_flops()
-        self.emit(f"{span} = lane_range({self.mask}, {over.low}, {over.high}, {over.step})")
+        self.emit(f"{span} = lane_range({self.mask}, {iteration.low}, {iteration.high}, {iteration.step})")
 
         def enter(looping, inner):
-            self.emit(f"{inner} = {looping} if {lanes_left} is None else both({looping}, {lanes_left})")
+            self.emit(f"{inner} = {looping} if {lanes_left} is None else intersect({looping}, {lanes_left})")
             self.emit(f"if {inner} is False: break")
-            self.assign(node.target, over.value(Value(value, over.kind)), node)
+            self.assign(node.target, iteration.value(Value(value, iteration.kind)), node)
             if self.program.watch:
                 self.emit_watch(node.lineno)
             return MISSING
@@ -141,9 +141,9 @@ class Branches(Variables):
         self.loop(node, f"for {value}, {lanes_left} in {span}:", enter)
 
     def unrolled(self, node):
-        """`for x in literal_unroll(t)`: the body once for each value of a tuple, whose types may differ."""
+        """Translate `for x in literal_unroll(t)`: the body once per value of a tuple, whose types may differ."""
         values = self.expression(node.iter.args[0])
-        if not isinstance(values.type, Tuple) or has(node.body, ast.Break, ast.Continue):
+        if not isinstance(values.type, Tuple) or contains(node.body, ast.Break, ast.Continue):
             self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
         outer, self.unrolls = self.unrolling, True
         for i, kind in enumerate(values.type.items):
@@ -165,7 +165,7 @@ class Branches(Variables):
                     "leaves it; change a variable of the condition, or `break`",
                 )
             self.flush_flops()
-            self.emit(f"{looping} = {inner} = both({looping}, {test.code})")
+            self.emit(f"{looping} = {inner} = intersect({looping}, {test.code})")
             self.emit(f"if {inner} is False: break")
             if self.program.watch:
                 self.emit_watch(node.lineno)

@@ -1,4 +1,4 @@
-"""Calls: what each name that is called means; device functions, `len`, `print`."""
+"""Calls: the meaning of the called name; device functions, `len`, `print`."""
 
 import ast
 import operator
@@ -7,48 +7,38 @@ from types import FunctionType
 
 from numba import types
 
-from labkit.simulator import numba_types
+from labkit.simulator import language, numba_types
 from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.functions.reductions import REDUCTIONS
 from labkit.simulator.instruction import instruction_of
-from labkit.simulator.language import (
-    CALLS,
-    CASTS,
-    FUNCTIONS,
-    INTRINSICS,
-    NO_EFFECT,
-    POSITIONS,
-    VECTORS,
-    nearest,
-    why_unknown,
-)
 from labkit.simulator.limits import MAX_FUNCTIONS
-from labkit.simulator.reading.source import read_source, unwrap
+from labkit.simulator.reading.source import python_function, read_source
 from labkit.simulator.reading.trusted import fields_of, trusted
-from labkit.simulator.signatures import declared
+from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_whole
+from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known
 
-AXES = {path.rpartition(".")[0] for path in POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
+AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
 
 
 class Calls(Variables):
-    """Finds what a call means, and writes its code."""
+    """Resolves a call, and writes its code."""
 
     def of_Call(self, node):
         return self.settled(node, self.expression_call(node, result_used=True))
 
     def expression_call(self, node, result_used):
+        """Return the value of a call; `result_used` is False for a call that is a statement."""
         instruction = instruction_of(self.outside(node.func))
         if instruction is not None:
             return self.instruction(node, instruction)
         path = self.dotted(node.func)
         if path is None:
             fields = fields_of(self.outside(node.func))
-            return self.named_tuple(node, fields) if fields else self.unknown_call(node)
+            return self.named_tuple(node, fields) if fields else self.other_call(node)
         if node.keywords and path == "print":
             self.fail(
                 node,
@@ -56,33 +46,28 @@ class Calls(Variables):
             )
         if node.keywords and path not in ("cuda.shared.array", "cuda.local.array"):
             self.fail(node, "give the arguments by position, without names")
-        if path in CASTS:
-            return self.cast(node, CASTS[path])
-        if path in VECTORS:
+        if path in language.CASTS:
+            return self.cast(node, language.CASTS[path])
+        if path in language.VECTORS:
             return self.vector(node, path)
         if path.startswith("cuda.atomic."):
             return self.atomic(node, path.rsplit(".", 1)[1], result_used)
-        if path in FUNCTIONS:
-            return self.function_call(node, FUNCTIONS[path])
+        if path in language.FUNCTIONS:
+            return self.function_call(node, language.FUNCTIONS[path])
         if path in REDUCTIONS:
             return self.reduction(node, path)
-        if path in INTRINSICS:
-            return getattr(self, INTRINSICS[path])(node)
-        special = {
-            "len": self.length,
-            "range": self.range_value,
-            "tuple": self.tuple,
-            "print": self.print,
-        }.get(path)
+        if path in language.INTRINSICS:
+            return getattr(self, language.INTRINSICS[path])(node)
+        special = {"len": self.length, "range": self.range_value, "tuple": self.tuple, "print": self.print}.get(path)
         if special:
             return special(node)
-        if path in NO_EFFECT:
+        if path in language.NO_EFFECT:
             return Value("None", types.none)
         if path in ("enumerate", "zip"):
             self.fail(node, f"`{path}` belongs into a `for` line")
-        if path in POSITIONS:
+        if path in language.POSITIONS:
             self.fail(node, f"`{self.written(node.func)}` is a value, not a function: leave the parentheses out")
-        self.fail(node, why_unknown(path, self.written(node.func)))
+        self.fail(node, language.explain_unknown(path, self.written(node.func)))
 
     def instruction(self, node, instruction):
         if self.program.pauses:
@@ -97,11 +82,11 @@ class Calls(Variables):
             self.program.use(instruction.family)
         return instruction.meaning.translate(self, node)
 
-    def unknown_call(self, node):
+    def other_call(self, node):
         function = node.func
-        device = unwrap(self.outside(function))
+        device = python_function(self.outside(function))
         if device is not None:
-            return self.device_call(node, device, declared(self.outside(function)))
+            return self.device_call(node, device, declared_signatures(self.outside(function)))
         if isinstance(function, ast.Name):
             value = self.bound(function.id)
             if function.id in self.env and value is MISSING:
@@ -116,7 +101,7 @@ class Calls(Variables):
             if value is MISSING:
                 if function.id in PYTHON_FUNCTIONS:
                     self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
-                self.fail(node, f"the function `{function.id}` is not defined{nearest(function.id)}")
+                self.fail(node, f"the function `{function.id}` is not defined{language.suggest_name(function.id)}")
         if isinstance(function, ast.Attribute):
             if self.outside(function) is not None:
                 self.fail(
@@ -131,7 +116,7 @@ class Calls(Variables):
         if (
             isinstance(function, ast.Subscript)
             and isinstance(function.value, ast.Name)
-            and unwrap(self.names.get(function.value.id))
+            and python_function(self.names.get(function.value.id))
         ):
             self.fail(
                 node,
@@ -141,14 +126,14 @@ class Calls(Variables):
         self.fail(node, f"`{self.written(function)}` cannot be called in a kernel")
 
     def argument(self, node) -> Value:
-        """What is passed to a device function: a value, or a function or dtype, for which it is compiled anew."""
+        """Return an argument of a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
         instruction = instruction_of(self.outside(node))
         if (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
-        if path in CASTS or path in FUNCTIONS or path in CALLS or path in AXES:
+        if path in language.CASTS or path in language.FUNCTIONS or path in language.CALLS or path in AXES:
             return Value("None", Fixed(path, path))
-        if unwrap(self.outside(node)):
+        if python_function(self.outside(node)):
             return Value("None", Fixed(self.outside(node)))
         return self.expression(node)
 
@@ -157,25 +142,27 @@ class Calls(Variables):
         arguments += self.defaults(node, function, function.__code__.co_argcount - len(arguments))
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
-        return self.called(node, function, arguments)
+        return self.call_function(node, function, arguments)
 
     def with_its_literal(self, node, value) -> Value:
-        """A number or a tuple of them, known here only if numba takes it for a literal."""
+        """Return the value; its number, or tuple of numbers, stays known only if it is a literal for numba."""
         if not isinstance(value.type, types.Type | Tuple):
             return value
         literal = self.literal(node)
-        return replace(value, static=literal if is_whole(literal) else MISSING)
+        return replace(value, static=literal if is_known(literal) else MISSING)
 
     def defaults(self, node, function, missing) -> list:
-        """What the last arguments of a device function are, where a call leaves out as many of them."""
-        given = function.__defaults__ or ()
-        values = [self.known(trusted(value), node) for value in given[-missing:]] if 0 < missing <= len(given) else []
+        """Return the last arguments of a device function, where a call leaves out that many."""
+        defaults = function.__defaults__ or ()
+        values = (
+            [self.known(trusted(value), node) for value in defaults[-missing:]] if 0 < missing <= len(defaults) else []
+        )
         if None in values:
             self.fail(node, f"a default of `{function.__name__}` has no meaning in a kernel; give the argument")
         return values
 
-    def called(self, node, function, arguments) -> Value:
-        """The result of a device function for these arguments."""
+    def call_function(self, node, function, arguments) -> Value:
+        """Return the result of a device function for these arguments."""
         kinds = tuple(a.type for a in arguments)
         try:
             callee, kind = self.device_function(node, function, kinds)
@@ -187,16 +174,16 @@ class Calls(Variables):
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
         result = self.temp(call, kind)  # once, however many values it has
-        return self.temp(self.retyped(result.code, kind), kind)
+        return self.temp(self.convert_type(result.code, kind), kind)
 
     def declared(self, value, kind):
-        """An argument as a device function's signature wants it."""
+        """Convert an argument as a device function's signature declares."""
         return Value(self.converted(value, kind), kind) if isinstance(kind, types.Number | types.Boolean) else value
 
     def device_function(self, node, function, kinds):
-        """The translated function for arguments of these types, and the type of its result."""
-        at = None if read_source(function).filename == self.program.filename else (node.lineno, node.col_offset)
-        key, compiled = (function, kinds, at), self.program.compiled
+        """Return the translated function for arguments of these types, and the type of its result."""
+        position = None if read_source(function).filename == self.program.filename else (node.lineno, node.col_offset)
+        key, compiled = (function, kinds, position), self.program.compiled
         if any(f is function and done is None for (f, *_), done in compiled.items()):
             self.fail(node, f"`{function.__name__}` calls itself; recursion does not work in a kernel, write a loop")
         if key not in compiled:
@@ -204,29 +191,30 @@ class Calls(Variables):
                 self.fail(node, f"this kernel calls more than {MAX_FUNCTIONS} device functions; write them as one loop")
             compiled[key] = None
             try:
-                compiled[key] = type(self)(self.program, function, kinds, False, at).run()
+                compiled[key] = type(self)(self.program, function, kinds, False, position).run()
             except KernelError:
                 del compiled[key]
                 raise
         return compiled[key]
 
     def arguments(self, node, count, what):
+        """Return the values of `count` arguments, which must be numbers."""
         if len(node.args) != count:
             self.fail(node, f"{what} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
         return [self.scalar(a, what) for a in node.args]
 
     def reduction(self, node, path):
-        """`np.sum(x)` and the like: what each thread makes of the whole array."""
+        """Translate `np.sum(x)` and similar functions, which each thread computes over the whole array."""
         array = self.expression(node.args[0]) if len(node.args) == 1 else None
         if array is None or not isinstance(array.type, Array):
             self.fail(node, f"`{self.written(node.func)}` takes one array here")
         kind = array.type.dtype
         if path.removeprefix("np.").removeprefix("nan") not in ("min", "max"):
             kind = numba_types.resolve(operator.add, (kind, types.intp))[0]
-        return self.called(node, REDUCTIONS[path].py_func, [array, Value(f"{self.dtype(kind)}.type(0)", kind)])
+        return self.call_function(node, REDUCTIONS[path].py_func, [array, Value(f"{self.dtype(kind)}.type(0)", kind)])
 
     def tuple(self, node):
-        """`tuple(t)` of a tuple, which is what it was."""
+        """Translate `tuple(t)` of a tuple, which is the tuple."""
         value = self.expression(node.args[0]) if len(node.args) == 1 else None
         if value is None or not isinstance(value.type, Tuple):
             self.fail(node, "`tuple` takes one tuple here; a kernel cannot make one of an array")
@@ -261,7 +249,7 @@ class Calls(Variables):
 
 
 def _makes_text(node) -> bool:
-    """Does the expression put text together: an f-string, `%`, `+`, `format` or `str`?"""
+    """Return whether the expression makes text: an f-string, `%`, `+`, `format` or `str`."""
     if isinstance(node, ast.BinOp):
         return (
             _makes_text(node.left)

@@ -14,7 +14,7 @@ class Captured(Variables):
     """Constant memory, and device arrays of the module."""
 
     def constant_like(self, node) -> Value:
-        """`cuda.const.array_like(X)`: X, a NumPy array of the module, in constant memory."""
+        """Translate `cuda.const.array_like(X)`: X, a NumPy array of the module, in constant memory."""
         value = self.expression(node.args[0]) if len(node.args) == 1 else None
         if value is None or not isinstance(value.type, ArrayType) or value.type.space != "constant":
             self.fail(
@@ -25,7 +25,7 @@ class Captured(Variables):
         return value
 
     def constant_array(self, node, array: np.ndarray) -> Value:
-        """A NumPy array of the module: numba copies it into constant memory when it compiles the kernel."""
+        """Return a NumPy array of the module, which numba copies into constant memory at compile time."""
         name = self.written(node)
         if array.dtype.kind not in "biufcV":
             self.fail(
@@ -39,13 +39,13 @@ class Captured(Variables):
             )
         if id(array) not in self.program.constants:
             data = array.flatten()
-            made = Array(name, "constant", data, array.shape, c_strides(array.shape), 0, 0, data.size)
-            self.program.constants[id(array)] = made
+            constant = Array(name, "constant", data, array.shape, c_strides(array.shape), elements=data.size)
+            self.program.constants[id(array)] = constant
         kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "constant", name)
         return Value(self.constant(self.program.constants[id(array)]), kind)
 
     def captured_array(self, node, array) -> Value:
-        """A device array of the module: the kernel reads what it holds at the launch."""
+        """Return a device array of the module: the kernel reads its contents at the launch."""
         name = self.written(node)
         self.program.captured[name] = array
         kind = ArrayType(numba_types.type_of(array.dtype), array.ndim, "global", name)

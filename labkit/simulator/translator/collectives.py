@@ -11,7 +11,7 @@ MATCHED = tuple(types.int32(types.int32, kind) for kind in SHUFFLED)  # numba-cu
 
 
 class Collectives(Variables):
-    """What the lanes of a warp do together."""
+    """Functions that the lanes of a warp execute together."""
 
     def shuffle(self, node):
         third = {"shfl_sync": "source lane", "shfl_xor_sync": "lane mask"}.get(self.call_name(node), "delta")
@@ -52,7 +52,7 @@ class Collectives(Variables):
 
     def matched(self, node, function, result):
         named, value = self.collective_arguments(node, "mask, value", smallest_mask=8)
-        kind = numba_types.chosen(MATCHED, (types.int32, value.type))
+        kind = numba_types.choose_overload(MATCHED, (types.int32, value.type))
         if kind is None:
             self.fail(node, f"`{self.written(node.func)}` compares numbers, not {describe(value.type)}")
         return self.temp(f"{self.collective(node, function, named)}, {self.converted(value, kind[1])})", result)
@@ -69,21 +69,21 @@ class Collectives(Variables):
         named = self.known(0xFFFFFFFF, node)
         if node.args:
             (named,) = self.collective_arguments(node, "mask", smallest_mask=8)
-        place = (node.lineno, node.col_offset)
-        self.emit(f"sync_warps(w, {place}, {self.mask}, {self.converted(named, types.uint32)})")
+        position = (node.lineno, node.col_offset)
+        self.emit(f"sync_warps(w, {position}, {self.mask}, {self.converted(named, types.uint32)})")
         return Value("None", types.none)
 
-    # --- what they share ---
+    # --- arguments and code of all of them ---
 
     def call_name(self, node):
         return self.dotted(node.func).removeprefix("cuda.")
 
-    def collective_arguments(self, node, written, smallest_mask=32):
-        """The values of the arguments, of which the first is the mask."""
-        if len(node.args) != len(written.split(", ")):
+    def collective_arguments(self, node, signature, smallest_mask=32):
+        """Return the values of the arguments, of which the first is the mask."""
+        if len(node.args) != len(signature.split(", ")):
             self.fail(
                 node,
-                f"write `{self.written(node.func)}({written})`: it takes {len(written.split(', '))} arguments, not "
+                f"write `{self.written(node.func)}({signature})`: it takes {len(signature.split(', '))} arguments, not "
                 f"{len(node.args)}",
             )
         values = [self.scalar(a, f"`{self.written(node.func)}`") for a in node.args]
@@ -99,7 +99,7 @@ class Collectives(Variables):
             )
 
     def collective(self, node, function, named) -> str:
-        """The beginning of the code of a collective, up to its mask."""
+        """Return the beginning of a collective's code, up to its mask."""
         name = self.call_name(node)
-        place = (node.lineno, node.col_offset)
-        return f"{function}(w, {place}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"
+        position = (node.lineno, node.col_offset)
+        return f"{function}(w, {position}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"

@@ -1,63 +1,63 @@
-"""What the statements of a kernel do with control: leave early, wait for other warps, never end."""
+"""Control flow of a kernel's statements: whether they wait for other warps, and what they call."""
 
 import ast
 
 from labkit.simulator.instruction import instruction_of
-from labkit.simulator.reading.outside import outside, path_of
-from labkit.simulator.reading.source import captured, read_source, unwrap
+from labkit.simulator.reading.outside import path_of, value_outside
+from labkit.simulator.reading.source import captured_values, python_function, read_source
 from labkit.simulator.reading.syntax import is_spin
 
 BARRIERS = set("syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split())  # of `cuda`
 
 
-def blocks(function, known: dict) -> bool:
-    """Does the function, or a device function that it calls, wait for other warps? `known` keeps the answers."""
-    if function not in known:
-        known[function] = False  # until it is known; a function that calls itself is refused
+def may_block(function, cache: dict) -> bool:
+    """Return whether the function, or a device function that it calls, waits for other warps; `cache` is a cache."""
+    if function not in cache:
+        cache[function] = False  # until it is known; a function that calls itself is refused
         tree = read_source(function).tree
         spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
-        known[function] = spins or waits([tree], captured(function), known)
-    return known[function]
+        cache[function] = spins or may_wait([tree], captured_values(function), cache)
+    return cache[function]
 
 
-def waits(nodes, names, known: dict) -> bool:
-    """Do these statements hold a barrier, or call a device function that waits? `names` resolves the calls."""
-    if not BARRIERS.isdisjoint(called(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
+def may_wait(nodes, names, cache: dict) -> bool:
+    """Return whether these statements hold a barrier, or call a device function that waits; `names` resolves calls."""
+    if not BARRIERS.isdisjoint(called_names(nodes, names)) or any(i.waits for i in instructions(nodes, names)):
         return True
-    return any(blocks(callee, known) for callee in callees(nodes, names))
+    return any(may_block(callee, cache) for callee in callees(nodes, names))
 
 
-def meets_grid(nodes, names, known: dict) -> bool:
-    """Do these statements, or a device function that they call, hold a barrier of the whole grid?"""
-    return "sync" in called(nodes, names) or any(_meets_grid(callee, known) for callee in callees(nodes, names))
+def has_grid_barrier(nodes, names, cache: dict) -> bool:
+    """Return whether these statements, or a device function that they call, hold a grid barrier."""
+    return "sync" in called_names(nodes, names) or any(_meets_grid(callee, cache) for callee in callees(nodes, names))
 
 
-def _meets_grid(function, known):
-    if function not in known:
-        known[function] = False
-        known[function] = meets_grid([read_source(function).tree], captured(function), known)
-    return known[function]
+def _meets_grid(function, cache):
+    if function not in cache:
+        cache[function] = False
+        cache[function] = has_grid_barrier([read_source(function).tree], captured_values(function), cache)
+    return cache[function]
 
 
-def called(nodes, names) -> set[str]:
-    """The last names of what these statements call: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
+def called_names(nodes, names) -> set[str]:
+    """Return the last names of all calls: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
     calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
-    by_name = [path_of(outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
+    by_name = [path_of(value_outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
     by_dot = {function.attr for function in calls if isinstance(function, ast.Attribute)}
     return by_dot | {path.rpartition(".")[2] for path in by_name}
 
 
 def callees(nodes, names) -> list:
-    """The device functions that these statements call."""
-    found = (unwrap(value) for value in _called_values(nodes, names))
+    """Return the device functions that these statements call."""
+    found = (python_function(value) for value in _called_values(nodes, names))
     return [callee for callee in found if callee is not None]
 
 
 def instructions(nodes, names) -> list:
-    """The instructions that these statements call."""
+    """Return the instructions that these statements call."""
     found = (instruction_of(value) for value in _called_values(nodes, names))
     return [instruction for instruction in found if instruction is not None]
 
 
 def _called_values(nodes, names):
-    return (outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    return (value_outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))

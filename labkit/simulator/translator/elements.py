@@ -9,15 +9,15 @@ from numba import types
 from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record, Tuple, Value, describe, element_of
+from labkit.simulator.values import Array, Record, Tuple, Value, describe, example_element
 from labkit.trace import Site
 
 
 class Elements(Variables):
     """Subscripts, read and written."""
 
-    def opened(self, node):
-        """What a subscript is of, and the subscripts on it that are still to be taken; those of tuples are taken here.
+    def open_subscripts(self, node):
+        """Return the base of a subscript and the subscripts still to apply to it; those of tuples are applied here.
 
         `A[i][j]` leaves two, for it is `A[i, j]` as long as `A[i]` is a row.
         """
@@ -25,7 +25,7 @@ class Elements(Variables):
         while (
             isinstance(node, ast.Subscript)
             and not is_field(node)
-            and not (levels and any(map(_takes_some, parts_of(node))))
+            and not (levels and any(isinstance(part, ast.Slice) or _is_ellipsis(part) for part in parts_of(node)))
         ):
             levels.insert(0, node)
             node = node.value
@@ -35,8 +35,8 @@ class Elements(Variables):
         return value, levels
 
     def subscript(self, node):
-        """(array, its name as written, indices) of a subscript."""
-        value, levels = self.opened(node)
+        """Return (array, its name as written, indices) of a subscript."""
+        value, levels = self.open_subscripts(node)
         if not levels:
             self.fail(node, f"`{self.written(node.value)}` is a tuple and cannot be changed")
         return self.indexed(value, levels)
@@ -48,7 +48,7 @@ class Elements(Variables):
         return array, name, self.indices(levels[-1], array, [part for level in levels for part in parts_of(level)])
 
     def indices(self, node, array, parts) -> list:
-        """The index of each axis: a Value, or the Values of a slice's (start, stop, step)."""
+        """Return the index of each axis: a Value, or the Values of a slice's (start, stop, step)."""
         values = []
         for part in parts:
             if isinstance(part, ast.Slice):
@@ -56,8 +56,8 @@ class Elements(Variables):
             elif _is_ellipsis(part):
                 values += [(None, None, None)] * (array.type.ndim - len(parts) + 1)
             elif isinstance(part, ast.Name) and isinstance(self.env.get(part.id), Tuple):
-                whole = self.expression(part)
-                values += [Value(f"{whole.code}[{i}]", k) for i, k in enumerate(whole.type.items)]
+                index_tuple = self.expression(part)
+                values += [Value(f"{index_tuple.code}[{i}]", k) for i, k in enumerate(index_tuple.type.items)]
             elif isinstance(part, ast.Constant) and part.value is None:
                 self.fail(node, "`None` as an index adds an axis, which does not work in a kernel; leave it out")
             else:
@@ -75,7 +75,7 @@ class Elements(Variables):
         return value
 
     def element(self, node):
-        """The array and the index values of a subscript that names one element."""
+        """Return the array and the index values of a subscript that names one element."""
         if is_field(node):
             array, index = self.field_place(node, self.expression(node.value))
             name = self.written(node)
@@ -86,36 +86,37 @@ class Elements(Variables):
         self.check_rank(node, array, name, len(index))
         return array, index
 
-    def check_rank(self, node, array, name, given, instead=""):
-        """Refuses another number of indices than the array has dimensions; `instead` is what fewer would do."""
+    def check_rank(self, node, array, name, count, instead=""):
+        """Refuse a number of indices other than the array's dimensions; `instead` says what fewer would do."""
         rank = array.type.ndim
-        if given != rank == 0:
+        if count != rank == 0:
             self.fail(node, f"`{name}` has no dimensions, and its one element is `{name}[()]`")
-        if given != rank:
-            wanted = f"{rank} {'index' if rank == 1 else 'indices'}"
+        if count != rank:
+            expected = f"{rank} {'index' if rank == 1 else 'indices'}"
             self.fail(
                 node,
-                f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {wanted}, not {given}, such as "
-                f"`{element_of(name, array.type)}`{instead * (given < rank)}",
+                f"`{name}` has {rank} dimension{'s' * (rank > 1)}: give it {expected}, not {count}, such as "
+                f"`{example_element(name, array.type)}`{instead * (count < rank)}",
             )
 
     def site(self, node, array, kind, elements=1) -> str:
-        """The number of this access for its array; where it may be one of several, the constant that has theirs."""
+        """Return the number of this access; where several arrays are possible, the constant with the number of each."""
         numbers = {}
-        for one in array.type.each:
+        for alternative in array.type.each:
             if kind != "load":
-                self.program.stored.add(one.name)
-            dtype, text = str(one.dtype), self.written(node)
-            place = (node.lineno, node.col_offset, one.name, kind, one.space)
-            site = Site(*place, dtype, text, elements, one.offset_bytes)
-            numbers[one.name] = self.program.sites.setdefault(site, len(self.program.sites))
+                self.program.stored.add(alternative.name)
+            dtype, text = str(alternative.dtype), self.written(node)
+            fields = (node.lineno, node.col_offset, alternative.name, kind, alternative.space)
+            site = Site(*fields, dtype, text, elements, alternative.offset_bytes)
+            numbers[alternative.name] = self.program.sites.setdefault(site, len(self.program.sites))
         if node in self.guesses:
             self.program.guesses |= {*numbers.values()}
-        if node in self.answers:
-            self.program.answers |= {*numbers.values()}
-        return str(numbers[one.name]) if len(numbers) == 1 else self.constant(numbers)
+        if node in self.after_atomics:
+            self.program.after_atomics |= {*numbers.values()}
+        return str(*numbers.values()) if len(numbers) == 1 else self.constant(numbers)
 
     def load(self, node, array, index) -> Value:
+        """Return the element at these indices."""
         number = self.site(node, array, "load")
         self.pause(node, number, array)
         code = f"load(w, {number}, {array.code}, {self.mask}, {', '.join(i.code for i in index)})"
@@ -125,7 +126,7 @@ class Elements(Variables):
 
     @contextmanager
     def each_element(self, node, array):
-        """Writes a loop over the elements of an array; gives the indices of one."""
+        """Write a loop over the elements of an array; yield the indices of one."""
         index, mask = self.name("i"), self.name("m")
         self.flush_flops()
         with (
@@ -134,30 +135,32 @@ class Elements(Variables):
         ):
             yield [Value(f"{index}[{axis}]", types.int64) for axis in range(array.type.ndim)]
 
-    def one_of(self, node, array, what):
-        """Refuses a whole array where one number is needed; `node` is the expression that gave it."""
-        if isinstance(node, ast.Subscript) and self.opened(node)[1]:
+    def refuse_whole_array(self, node, array, what):
+        """Refuse a whole array where one number is needed; `node` is the expression that gave it."""
+        if isinstance(node, ast.Subscript) and self.open_subscripts(node)[1]:
             self.element(node)  # which says how many indices are missing
         name = self.written(node)
-        self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{element_of(name, array)}`")
+        self.fail(node, f"{what}, and `{name}` is a whole array; pick an element, `{example_element(name, array)}`")
 
     def check_writable(self, node, array):
-        for one in array.type.each:
-            if one.space == "constant":
+        for alternative in array.type.each:
+            if alternative.space == "constant":
                 self.fail(
-                    node, f"`{one.name}` is in constant memory, which a kernel cannot change; pass it as an argument"
+                    node,
+                    f"`{alternative.name}` is in constant memory, which a kernel cannot change; pass it as an argument",
                 )
-            if one.name in self.program.captured:
+            if alternative.name in self.program.captured:
                 self.fail(
-                    node, f"`{one.name}` is a device array of the module; pass it as an argument to write into it"
+                    node,
+                    f"`{alternative.name}` is a device array of the module; pass it as an argument to write into it",
                 )
 
-    def store(self, node, array, index, value, given):
-        """Writes to an element; `given` is the expression of the value."""
+    def store(self, node, array, index, value, value_node):
+        """Write to an element; `value_node` is the expression of the value."""
         if isinstance(value.type, Array):
-            self.one_of(given, value.type, "an array element holds one number")
+            self.refuse_whole_array(value_node, value.type, "an array element holds one number")
         if isinstance(value.type, Record):
-            name, fields = self.written(given), value.type.items[0].dtype.fields
+            name, fields = self.written(value_node), value.type.items[0].dtype.fields
             self.fail(
                 node, f"`{name}` is a record, and {array.type.name} holds numbers; pick `{name}.{next(iter(fields))}`"
             )
@@ -178,16 +181,16 @@ class Elements(Variables):
                 self.fail(node, f"write `{self.written(node.value)}.x`, `.y` or `.z` instead of an index")
         if is_field(node):
             return self.of_field(node, self.expression(node.value))
-        value, levels = self.opened(node)
+        value, levels = self.open_subscripts(node)
         return self.part_of(node, *self.indexed(value, levels)) if levels else value
 
     def of_field(self, node, base) -> Value:
-        """`base.field` or `base["field"]`."""
+        """Translate `base.field` or `base["field"]`."""
         array, index = self.field_place(node, base)
         return self.part_of(node, array, self.written(node), index)
 
     def part_of(self, node, array, name, index) -> Value:
-        """What the indices leave of an array: an element, a record, or a part of the array."""
+        """Return what the indices select: an element, a record, or a part of the array."""
         if len(index) > array.type.ndim:
             self.check_rank(node, array, name, len(index))
         if len(index) < array.type.ndim or any(isinstance(i, tuple) for i in index):
@@ -197,7 +200,7 @@ class Elements(Variables):
         return self.load(node, array, index)
 
     def view(self, array, index) -> Value:
-        """A part of an array: the code of a slice, a row, or an array with a leading axis taken."""
+        """Return a part of an array: a slice, a row, or an array with a leading axis taken."""
         parts = [
             f"Slice({', '.join(p.code if p else 'None' for p in i)})" if isinstance(i, tuple) else i.code for i in index
         ]
@@ -207,20 +210,15 @@ class Elements(Variables):
 
 
 def is_field(node) -> bool:
-    """Does the expression name a field of a record: `record.field`, `record["field"]`?"""
+    """Return whether the expression names a field of a record: `record.field`, `record["field"]`."""
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
     return isinstance(node, ast.Attribute)
 
 
 def parts_of(node) -> list:
-    """The indices of a subscript, an axis each."""
+    """Return the indices of a subscript, one per axis."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-
-
-def _takes_some(part) -> bool:
-    """Does an index leave more than one element of its axis?"""
-    return isinstance(part, ast.Slice) or _is_ellipsis(part)
 
 
 def _is_ellipsis(node) -> bool:

@@ -10,8 +10,8 @@ from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.reading.folding import as_written
-from labkit.simulator.reading.source import argument_names, captured, read_source
-from labkit.simulator.translator.answers import answers
+from labkit.simulator.reading.source import argument_names, captured_values, read_source
+from labkit.simulator.translator.after_atomics import accesses_after_atomics
 from labkit.simulator.translator.guesses import guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
@@ -21,24 +21,24 @@ from labkit.simulator.values import MISSING, Value, form_of
 class Emitter:
     """Writes the lines of one function: names, temporaries, constants, blocks, masks and FLOP counts.
 
-    At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here
-    have assigned to, `masks` the mask of each region around, and `reachable` tells whether any lane comes there.
-    `unsure` are the variables that some read may find without a value, `late` those that are set on another path or in
-    an earlier trip alone, and `first` has the type that each variable was given first in the text.
+    At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here have
+    assigned, and `masks` the mask of each enclosing region. `reachable` tells whether any lane comes there. `unsure`
+    are variables that some read may find without a value. `late` are those assigned only on another path or in an
+    earlier iteration. `first` has each variable's first type in the text.
     """
 
-    def __init__(self, program, function, argument_types, is_kernel, at=None):
-        """`at`: the (line, column) that stands for all of a function whose own lines are in another file."""
+    def __init__(self, program, function, argument_types, is_kernel, position=None):
+        """`position`: the (line, column) of all nodes of a function whose own lines are in another file."""
         self.program = program
         self.function = function
-        self.source = read_source(function, at)
+        self.source = read_source(function, position)
         self.argument_types = argument_types
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)
-        self.names = captured(function)
+        self.names = captured_values(function)
         self.homes = Homes(self.source.tree)
         self.guesses = guesses(self.source.tree)
-        self.answers = answers(self.source.tree, self.names)
+        self.after_atomics = accesses_after_atomics(self.source.tree, self.names)
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []
         self.indent = 1
@@ -46,41 +46,42 @@ class Emitter:
         self.masks = {"function": "m0"}
         self.region = "function"
         self.loops: list[dict] = []
-        self.literals: dict[str, Any] = {}  # what variables hold that are set once (`literal`)
+        self.literals: dict[str, Any] = {}  # literals of variables that are assigned once (`literal`)
         self.flops: dict[tuple[str, str], int] = {}
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
         self.forms = {name: [form_of(kind)] for name, kind in zip(self.parameters, argument_types)}
-        self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the round before
-        self.unsettled: ast.AST | None = None  # a loop that came back with others
+        self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the previous walk
+        self.unsettled: ast.AST | None = None  # a loop whose end has other types than its head
         self.result_types: dict[tuple, Any] = {}  # of operations and calls
-        self.unrolling: tuple[int, ...] = ()  # which copies of unrolled loops this is
+        self.unrolling: tuple[int, ...] = ()  # the current copy of each unrolled loop around
         self.unrolls = False
-        self.others: dict[ast.AST, ast.AST] = {}  # what stands in the place of a node, wherever that is walked again
+        self.replacements: dict[ast.AST, ast.AST] = {}  # nodes walked in place of others
         self.reachable = True
         self.assigned: set[str] = set()
         self.unsure: set[str] = set()
         self.late: set[str] = set()
         self.first: dict[str, Any] = {}
 
-    def rewritten(self, node, made) -> ast.AST:
-        """The node that `made` gives for another, the same one in every walk."""
-        if node not in self.others:
-            self.others[node] = ast.copy_location(made(), node)
-        return self.others[node]
+    def rewritten(self, node, make) -> ast.AST:
+        """Return the node that `make` returns in place of another, the same one in every walk."""
+        if node not in self.replacements:
+            self.replacements[node] = ast.copy_location(make(), node)
+        return self.replacements[node]
 
     def copy_of(self, node) -> tuple:
-        """The node in this copy of the unrolled loops around it."""
+        """Return the node with the current copy of the unrolled loops around it."""
         return node, self.unrolling
 
     def emit(self, text):
+        """Write a line."""
         self.lines.append("    " * self.indent + text)
         self.program.characters += len(text)
         if self.program.characters > limits.MAX_TEXT:
             self.too_long()
 
     def visit(self):
-        """Counts a part of the source that is about to be translated."""
+        """Count a part of the source that is about to be translated."""
         self.program.visits += 1
         if self.program.visits > limits.MAX_VISITS:
             self.too_long()
@@ -91,6 +92,7 @@ class Emitter:
 
     @contextmanager
     def block(self, header):
+        """Write a header, and the lines written inside as its indented block."""
         self.emit(header)
         self.indent += 1
         mark = len(self.lines)
@@ -100,25 +102,29 @@ class Emitter:
         self.indent -= 1
 
     def name(self, prefix="t"):
+        """Return a new name in the generated code."""
         self.counter += 1
         return f"{prefix}{self.counter}"
 
     def temp(self, code, kind, static=MISSING):
+        """Assign an expression to a new name, and return its Value."""
         name = self.name()
         self.emit(f"{name} = {code}")
         return Value(name, kind, static)
 
     def kept(self, value) -> Value:
-        """The value under a name of its own, for code that names it several times."""
+        """Return the value under a name of its own, for code that names it several times."""
         return value if value.code.isidentifier() else self.temp(value.code, value.type, value.static)
 
     def constant(self, value) -> str:
+        """Return the name of a Python object in the generated code."""
         namespace = self.program.namespace
         key = f"K{len(namespace)}"
         namespace[key] = value
         return key
 
     def dtype(self, kind) -> str:
+        """Return the name of a type's NumPy dtype in the generated code."""
         dtype = dtype_of(kind)
         key = f"D_{dtype.name}"
         self.program.namespace[key] = dtype
@@ -130,6 +136,7 @@ class Emitter:
 
     @contextmanager
     def inside(self, region, mask):
+        """Translate what is inside in a region, whose mask is the name `mask`."""
         outer = self.region
         self.region = region
         self.masks[region] = mask
@@ -139,7 +146,7 @@ class Emitter:
 
     @contextmanager
     def narrowed(self, mask):
-        """Evaluates part of an expression in some lanes only."""
+        """Evaluate part of an expression in some lanes only."""
         region, outer = self.region, self.mask
         self.masks[region] = mask
         yield
@@ -147,27 +154,31 @@ class Emitter:
         self.masks[region] = outer
 
     def count_flops(self, kind, amount):
+        """Count floating-point operations per lane of the current mask."""
         key = (self.mask, (kind.underlying_float if isinstance(kind, types.Complex) else kind).name)
         self.flops[key] = self.flops.get(key, 0) + amount
 
     def flush_flops(self):
+        """Write the line that adds the counted FLOPs."""
         for (mask, dtype), amount in self.flops.items():
             self.emit(f"w.chunk.launch.flops[{dtype!r}] += {amount} * w.tally({mask})")
         self.flops.clear()
 
     def pause(self, node, site, array, commutes=""):
-        """Lets other warps go first, in a kernel whose orders are explored."""
-        if self.program.pauses and any(one.space != "local" for one in array.type.each):
+        """Let other warps run first, in a kernel whose orders are explored."""
+        if self.program.pauses and any(alternative.space != "local" for alternative in array.type.each):
             self.program.namespace["Access"] = Access
             self.emit(f"yield ({node.lineno}, {self.mask}, Access({site}, {commutes!r}))")
 
     def wait_line(self, node) -> int:
-        """The line of a wait, whose column is kept for findings."""
+        """Return the line of a wait, and keep its column for findings."""
         self.program.wait_columns.setdefault(node.lineno, node.col_offset)
         return node.lineno
 
     def fail(self, node, message):
+        """Raise KernelError at the line of a node."""
         raise KernelError(message, getattr(node, "lineno", self.source.first_line))
 
     def written(self, node) -> str:
+        """Return a node's source text."""
         return ast.unparse(as_written(node))

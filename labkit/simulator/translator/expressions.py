@@ -1,4 +1,4 @@
-"""Expressions: literals, tuples, conditions and choices, and the conversion of a value."""
+"""Expressions: literals, tuples, conditions and choices."""
 
 import ast
 from collections.abc import Callable
@@ -11,20 +11,21 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
-from labkit.simulator.reading.syntax import has, is_test
+from labkit.simulator.reading.syntax import contains, is_boolean
 from labkit.simulator.reading.trusted import Named, in_words
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 
-# What numba's pruning of branches takes for a value that is computed at run time, of constants too.
+# Nodes whose value numba's pruning of branches takes as computed at run time, even if it is constant.
 COMPUTED = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert
 
 
 class Expressions(Variables):
-    """Each `of_Node` gives the value of one kind of expression."""
+    """Each `of_Node` returns the value of one kind of expression."""
 
     def expression(self, node) -> Value:
+        """Return the value of an expression."""
         self.visit()
         handler = getattr(self, f"of_{type(node).__name__}", None)
         if handler is None:
@@ -32,18 +33,19 @@ class Expressions(Variables):
         return handler(node)
 
     def scalar(self, node, what) -> Value:
+        """Return the value of an expression that must be a number; `what` needs it, for the message."""
         return self.number(node, self.expression(node), what)
 
     def number(self, node, value, what) -> Value:
-        """The value of an expression, which must be a number."""
+        """Return the value of an expression, which must be a number."""
         if not isinstance(value.type, types.Type) or value.type is types.none:
             if isinstance(value.type, Array):
-                self.one_of(node, value.type, f"{what} needs one number")
+                self.refuse_whole_array(node, value.type, f"{what} needs one number")
             self.fail(node, f"`{self.written(node)}` is {describe(value.type)}, but {what} needs a number")
         return value
 
     def known(self, value, node) -> Value:
-        """A Python value frozen into the kernel: a literal, a global, a closure variable."""
+        """Return a Python value frozen into the kernel: a literal, a global, a closure variable."""
         if isinstance(value, (bool, np.bool_)):
             return Value(self.constant(np.bool_(value)), types.boolean, bool(value))
         if isinstance(value, int):
@@ -60,8 +62,8 @@ class Expressions(Variables):
                 self.fail(node, f"a {value.dtype} is wider than the numbers of a GPU; convert it with `float64(...)`")
             return Value(self.constant(value), numba_types.type_of(value.dtype), value)
         if isinstance(value, Named):
-            whole = self.known(value.values, node)
-            return whole and replace(whole, type=NamedTuple(whole.type.items, value.fields))
+            plain = self.known(value.values, node)
+            return plain and replace(plain, type=NamedTuple(plain.type.items, value.fields))
         if isinstance(value, tuple):
             if len(value) > MAX_ENTRIES:
                 self.fail(node, f"a tuple of {len(value):,} entries is too long for a kernel; pass an array of them")
@@ -87,7 +89,7 @@ class Expressions(Variables):
         return value
 
     def of_JoinedStr(self, node):
-        """An f-string with nothing to fill in, which is plain text."""
+        """Translate an f-string with nothing to fill in, which is plain text."""
         if not all(isinstance(part, ast.Constant) for part in node.values):
             self.fail(node, REFUSED[ast.JoinedStr])
         return self.known("".join(part.value for part in node.values), node)
@@ -96,13 +98,13 @@ class Expressions(Variables):
         return self.tuple_of(node, [self.expression(e) for e in node.elts])
 
     def condition(self, node) -> Value:
-        """An expression used as true or false."""
+        """Return an expression used as true or false."""
         if isinstance(node, ast.BoolOp):
             return self.boolean(node)
         if isinstance(node, ast.Constant):
             return self.known(bool(node.value), node)
         value = self.scalar(node, "a condition")
-        if not is_test(node) and has([node], *COMPUTED):
+        if not is_boolean(node) and contains([node], *COMPUTED):
             value = replace(value, static=MISSING)
         if value.type == types.boolean:
             return value
@@ -113,8 +115,8 @@ class Expressions(Variables):
         return Value(f"truth({value.code})", types.boolean)
 
     def of_BoolOp(self, node):
-        """`and` and `or` give one of their operands, as in Python."""
-        if all(is_test(operand) for operand in node.values):
+        """Translate `and` and `or`, which return one of their operands, as in Python."""
+        if all(is_boolean(operand) for operand in node.values):
             return self.boolean(node)
         is_and = isinstance(node.op, ast.And)
         what = "`and`" if is_and else "`or`"
@@ -143,13 +145,13 @@ class Expressions(Variables):
         return result
 
     def boolean(self, node):
-        """`and` and `or` where only the truth of the result counts."""
+        """Translate `and` and `or` where only the truth of the result counts."""
         return self.tests(isinstance(node.op, ast.And), [(part, partial(self.condition, part)) for part in node.values])
 
     def tests(self, is_and: bool, parts: list[tuple[ast.expr, Callable[[], Value]]]) -> Value:
-        """Tests in turn, each only in the lanes for which those before leave the answer open.
+        """Translate tests in turn, each only in the lanes for which those before leave the result open.
 
-        Of each test: its expression, and what translates it.
+        A test is its expression, and a function that translates it.
         """
         (_, first_test), *later = parts
         result = first_test()
@@ -176,10 +178,13 @@ class Expressions(Variables):
         return result
 
     def never_fails(self, node) -> bool:
-        """May lanes compute an expression that they skip on a GPU: no access, call, division, unset variable in it?"""
+        """Return whether lanes may compute an expression that they skip on a GPU.
+
+        They may if it has no access, call, division or unassigned variable.
+        """
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         unset = names & (self.env.keys() | self.first.keys()) - self.assigned
-        return not unset and not has([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
+        return not unset and not contains([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
 
     def of_IfExp(self, node):
         test = self.condition(node.test)

@@ -1,4 +1,4 @@
-"""One function from its syntax tree to a Python function over lanes."""
+"""Translation of one function, from its syntax tree to a Python function over lanes."""
 
 import numpy as np
 from numba import types
@@ -22,15 +22,14 @@ from labkit.simulator.translator.structures import Structures
 from labkit.simulator.translator.tuples import Tuples
 from labkit.simulator.values import Record
 
-# What the lines of a translated function call, and where it is.
+# Functions that translated lines call, by module.
 _HELPERS = {
-    lanes: (
-        "split both union minus select choose lane_range trip_counts cast truth logical_not minimum maximum called"
-    ),
-    memory: "load store elements unravelled",
+    lanes: "split intersect union minus select choose lane_range trip_counts cast truth logical_not minimum maximum "
+    "apply_function",
+    memory: "load store elements unravel",
     atomics: "atomic",
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
-    slices: "Slice view transposed reshaped select_parts entry",
+    slices: "Slice view transpose reshape select_parts select_entry",
     records: "field",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     half: "to_bfloat16 from_bits to_bits",
@@ -57,6 +56,7 @@ class FunctionTranslator(
     """Translates one function, for one tuple of argument types."""
 
     def run(self):
+        """Translate and compile the function; return it, and the type of its result."""
         tree = self.source.tree
         arguments = self.parameters
         if len(arguments) != len(self.argument_types):
@@ -73,10 +73,10 @@ class FunctionTranslator(
         kind = self.result_type()
         name = f"lanes_of_{tree.name}"  # a kernel may be called `load`
         head = [f"def {name}(w, m0{''.join(', v_' + a for a in arguments)}):"]
-        for place, local in self.local_types.items():
-            if place not in {f"v_{a}" for a in arguments}:
+        for storage, local in self.local_types.items():
+            if storage not in {f"v_{a}" for a in arguments}:
                 zero = f"{self.dtype(local)}.type(0)" if isinstance(local, types.Type) else "None"
-                head.append(f"    {place} = {zero}")
+                head.append(f"    {storage} = {zero}")
         if self.is_kernel:  # one record of an array of one
             head += [f"    v_{a} = (v_{a},)" for a, k in zip(arguments, self.argument_types) if isinstance(k, Record)]
         head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]
@@ -99,7 +99,7 @@ class FunctionTranslator(
         return scope[name], kind
 
     def body(self, tree):
-        """Translates the statements in rounds, as numba infers types, until no loop comes back with other ones."""
+        """Translate the statements repeatedly, as numba infers types, until the types of all loops are stable."""
         before = self.program.variables
         for _ in range(ROUNDS):
             self.program.variables = {name: set(kinds) for name, kinds in before.items()}
@@ -122,6 +122,7 @@ class FunctionTranslator(
         self.fail(self.unsettled, "the types of this loop's variables do not settle; give each variable one type")
 
     def result_type(self):
+        """Return the type that all returned values share."""
         kinds = self.return_types
         if not kinds:
             return types.none

@@ -1,7 +1,7 @@
-"""Reads of which only a compare-and-swap depends, which finds out by itself whether what was read still holds.
+"""Reads on which only a compare-and-swap depends, which itself checks whether the value still holds.
 
-A loop around a compare-and-swap begins with such a guess (CUDA C++ Programming Guide, "Atomic Functions"), and it does
-no harm if that is out of date. What the loop's conditions make of the guess is not looked at.
+A loop around a compare-and-swap begins with such a guess (CUDA C++ Programming Guide, "Atomic Functions"). It does no
+harm if it is out of date. Conditions of the loop on the guess are not checked.
 """
 
 import ast
@@ -11,11 +11,11 @@ from labkit.simulator.reading.syntax import is_atomic
 
 
 def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
-    """The subscripts of a function that read what a compare-and-swap of the same element then compares with."""
+    """Return the subscripts of a function that read what a compare-and-swap of the same element compares with."""
     swaps = [node for node in ast.walk(function) if _is_swap(node)]
     found = set()
     for node in ast.walk(function) if swaps else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _named(node.targets):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _assigned_names(node.targets):
             for swap in swaps:
                 if _place(swap) == _written(node.value.value, node.value.slice) and _is_guess(node, swap, function):
                     found.add(node.value)
@@ -23,37 +23,37 @@ def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
 
 
 def _is_guess(read, swap, function):
-    """Is what is read the swap's compare value, and does it go nowhere else on the way there?"""
+    """Return whether the value read is the swap's compare value, and goes nowhere else before it."""
     start, end = own_place(read), own_place(swap)
-    if end < start:  # it is for the next round of a loop
+    if end < start:  # it is for the next iteration of a loop
         end = (float("inf"), 0)
     between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < own_place(s) < end]
-    copies = _spread(_named(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
-    derived = _spread(_named(read.targets), between, _mentions)
+    copies = _closure(_assigned_names(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
+    derived = _closure(_assigned_names(read.targets), between, _mentions)
     compare = swap.args[-2]
     if not (isinstance(compare, ast.Name) and compare.id in copies):
         return False
     return not any(_leaks(statement, derived, swap) for statement in between)
 
 
-def _spread(names, statements, takes):
-    """The names, and those to which the statements give what `takes` says comes from them."""
+def _closure(names, statements, takes):
+    """Return the names, and those to which the statements assign values that `takes` says come from them."""
     known, before = set(names), None
     while known != before:
         before = set(known)
         for statement in statements:
             if isinstance(statement, ast.Assign | ast.AugAssign) and takes(statement.value, known):
-                known |= _named(getattr(statement, "targets", None) or [statement.target])
+                known |= _assigned_names(getattr(statement, "targets", None) or [statement.target])
     return known
 
 
 def _leaks(statement, names, swap):
-    """Does the statement pass on what these names hold, other than to a variable, a condition or the swap?"""
+    """Return whether the statement passes these names' values on, other than to a variable, a condition or the swap."""
     if any(node is swap for node in ast.walk(statement)) and not isinstance(statement, ast.Return):
         return False
     if isinstance(statement, ast.Assign | ast.AugAssign):
         targets = getattr(statement, "targets", None) or [statement.target]
-        return not _named(targets) and any(_mentions(part, names) for part in (*targets, statement.value))
+        return not _assigned_names(targets) and any(_mentions(part, names) for part in (*targets, statement.value))
     return isinstance(statement, ast.Expr | ast.Return) and _mentions(statement, names)
 
 
@@ -69,8 +69,8 @@ def _written(array, index):
     return ast.unparse(array), ast.unparse(index)
 
 
-def _named(targets) -> set[str]:
-    """The names that are assigned to, if they are all plain ones."""
+def _assigned_names(targets) -> set[str]:
+    """Return the names that are assigned to, if they are all plain ones."""
     plain = all(isinstance(target, ast.Name) for target in targets)
     return {target.id for target in targets} if plain else set()
 

@@ -1,10 +1,10 @@
-"""Regions of a function (its body, branches, loop bodies) and the region in which each variable lives."""
+"""Regions of a function (its body, branches, loop bodies) and the home region of each variable."""
 
 import ast
 
 
 class Homes(ast.NodeVisitor):
-    """Finds each variable's home: the innermost region that holds all its uses, its first a plain store."""
+    """Finds each variable's home: the innermost region that holds all its uses, the first a plain store."""
 
     def __init__(self, tree):
         self.path = ["function"]
@@ -17,10 +17,11 @@ class Homes(ast.NodeVisitor):
         self._homes = {name: self._shared_region(uses) for name, uses in self.uses.items()}
 
     def stores(self, name) -> int:
-        """How often the function assigns to a name."""
+        """Return the number of assignments to a name."""
         return self._stores.get(name, 0)
 
     def home(self, name) -> str:
+        """Return the home region of a name."""
         return self._homes[name]
 
     @staticmethod
@@ -72,5 +73,6 @@ class Homes(ast.NodeVisitor):
 
 
 def region_of(node, part):
+    """Return the name of a statement's region."""
     kind = "loop" if isinstance(node, (ast.For, ast.While)) and part == "body" else "branch"
     return f"{kind}{id(node)}_{part}"

@@ -1,4 +1,4 @@
-"""What a `for` loop runs over: `range`, an array, a tuple, and `enumerate` and `zip` of these."""
+"""Iterables of a `for` loop: `range`, an array, a tuple, and `enumerate` and `zip` of these."""
 
 import ast
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, describe, one_type
+from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, common_type, describe
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """A loop's trips: the code of the first number, the end and the step, and the value of a trip, given its number."""
+    """A loop's iterations: the code of the first number, the end and the step, and the value for a number."""
 
     kind: types.Type
     low: str
@@ -23,53 +23,57 @@ class Iteration:
 
 
 class Iterations(Variables):
-    """Finds what a loop runs over."""
+    """Resolves the iterable of a loop."""
 
     def iteration(self, node) -> Iteration:
-        called = self.dotted(node.func) if isinstance(node, ast.Call) else None
-        if called in ("range", "enumerate", "zip"):
+        function = self.dotted(node.func) if isinstance(node, ast.Call) else None
+        if function in ("range", "enumerate", "zip"):
             if node.keywords:
-                self.fail(node, f"give the arguments of `{called}` by position, without names")
-            return getattr(self, called)(node)
+                self.fail(node, f"give the arguments of `{function}` by position, without names")
+            return getattr(self, function)(node)
         if isinstance(node, ast.Attribute) and node.attr == "flat":
             return self.flat(node)
-        over = self.expression(node)
-        if isinstance(over.type, Range):
-            return Iteration(over.type.items[0], *(f"{over.code}[{i}]" for i in range(3)), lambda number: number)
-        if isinstance(over.type, Array):
-            return self.counted(f"{over.code}.shape_values[0]", lambda n: self.entry(node, over, n))
-        if isinstance(over.type, Tuple):
-            if not over.type.items:
+        iterable = self.expression(node)
+        if isinstance(iterable.type, Range):
+            return Iteration(
+                iterable.type.items[0], *(f"{iterable.code}[{i}]" for i in range(3)), lambda number: number
+            )
+        if isinstance(iterable.type, Array):
+            return self.counted(f"{iterable.code}.shape_values[0]", lambda n: self.entry(node, iterable, n))
+        if isinstance(iterable.type, Tuple):
+            if not iterable.type.items:
                 self.fail(
                     node, f"`{self.written(node)}` is empty, and numba needs something to loop over; leave it out"
                 )
-            kind = one_type(over.type.items)
+            kind = common_type(iterable.type.items)
             if kind is None:
                 self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")
-            return self.counted(f"np.int64({len(over.type.items)})", lambda n: Value(f"{over.code}[{n.code}]", kind))
+            return self.counted(
+                f"np.int64({len(iterable.type.items)})", lambda n: Value(f"{iterable.code}[{n.code}]", kind)
+            )
         self.fail(
             node,
-            f"`{self.written(node)}` is {describe(over.type)}; a `for` loop in a kernel runs over `range(...)`, an "
+            f"`{self.written(node)}` is {describe(iterable.type)}; a `for` loop in a kernel runs over `range(...)`, an "
             "array or a tuple",
         )
 
     def flat(self, node) -> Iteration:
-        """All elements of an array, in C order."""
+        """Return an iteration over all elements of an array, in C order."""
         array = self.expression(node.value)
         if not isinstance(array.type, Array):
             self.fail(node, f"`{self.written(node.value)}` is {describe(array.type)}, not an array, and has no `flat`")
 
         def element(number):
-            return self.load(node, array, [Value(f"*unravelled({array.code}, {number.code})", types.int64)])
+            return self.load(node, array, [Value(f"*unravel({array.code}, {number.code})", types.int64)])
 
         return self.counted(f"{array.code}.size_value", element)
 
     def counted(self, length, value) -> Iteration:
-        """Trips 0, 1, ... up to `length`."""
+        """Return an iteration over 0, 1, ... up to `length`."""
         return Iteration(types.int64, "np.int64(0)", length, "np.int64(1)", value)
 
     def entry(self, node, array, number) -> Value:
-        """The next element of an array, or its next row."""
+        """Return the next element of an array, or its next row."""
         if array.type.ndim == 1:
             return self.load(node, array, [number])
         return self.view(array, [number])
@@ -96,9 +100,9 @@ class Iterations(Variables):
         return Iteration(kind, low, high, step, lambda number: number)
 
     def range_value(self, node) -> Value:
-        """`range(n)` that is kept in a name, or whose length is asked for."""
-        made = self.range(node)
-        return self.temp(f"({made.low}, {made.high}, {made.step})", Range((made.kind,) * 3))
+        """Return a `range(n)` that is kept in a name, or whose length is taken."""
+        iteration = self.range(node)
+        return self.temp(f"({iteration.low}, {iteration.high}, {iteration.step})", Range((iteration.kind,) * 3))
 
     def enumerate(self, node) -> Iteration:
         if len(node.args) not in (1, 2):
@@ -129,5 +133,5 @@ class Iterations(Variables):
         return self.counted(self.temp(trips, types.int64).code, values)
 
     def nth(self, part, number) -> Value:
-        """The number of a trip of `part`, when it is the `number`-th."""
+        """Return the loop number of the `number`-th iteration of `part`."""
         return Value(f"({part.low} + {part.step} * cast({number.code}, {self.dtype(part.kind)}))", part.kind)

@@ -6,28 +6,16 @@ from types import ModuleType
 
 import numpy as np
 
-from labkit.simulator import numba_types
+from labkit.simulator import language, numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.instruction import instruction_of
-from labkit.simulator.language import (
-    BUILTINS,
-    CALLS,
-    CASTS,
-    CONSTANTS,
-    FUNCTIONS,
-    POSITIONS,
-    PREFIXES,
-    SUBMODULES,
-    nearest,
-    why_unknown,
-)
-from labkit.simulator.reading.outside import outside, path_of
+from labkit.simulator.reading.outside import path_of, value_outside
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 
 
 class Names(Variables):
-    """What a name stands for."""
+    """Resolves names and attributes."""
 
     def of_Name(self, node):
         name = node.id
@@ -49,26 +37,29 @@ class Names(Variables):
         return value
 
     def variable(self, node) -> Value:
-        """What a variable holds; one that this path has not set may be from an earlier trip of a loop around it."""
+        """Return a variable's value; one not assigned on this path may be from an earlier iteration of a loop."""
         name = node.id
         if name not in self.env:
             self.late.add(name)
         kind = self.env.get(name, self.first.get(name))
         if name not in self.assigned:
             self.unsure.add(name)
-            missing, at = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
-            self.emit(f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {self.place(name, kind)}, {at})")
+            missing, position = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
+            self.emit(
+                f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {self.storage_name(name, kind)}, {position})"
+            )
         self.note_type(name, kind)
-        return Value(self.held(name, kind), kind)
+        return Value(self.current_value(name, kind), kind)
 
     def global_value(self, node):
         name = node.id
         if name not in self.names:
-            if name in BUILTINS or hasattr(builtins, name):
+            if name in language.BUILTINS or hasattr(builtins, name):
                 self.fail(node, f"`{name}` is not part of the kernel language here")
             self.fail(
                 node,
-                f"the name `{name}` is not defined{nearest(name)}; assign it before use, or pass it as an argument",
+                f"the name `{name}` is not defined{language.suggest_name(name)}; assign it before use, or pass it as "
+                "an argument",
             )
         value = self.names[name]
         known = self.known(value, node)
@@ -77,26 +68,26 @@ class Names(Variables):
         return known
 
     def fixed(self, node) -> Value:
-        """An argument of a device function that was fixed when the function was compiled."""
+        """Return an argument of a device function that was fixed when the function was compiled."""
         kind = self.env[node.id]
         return (self.known(kind.value, node) if not kind.path else None) or Value("None", kind)
 
     def bound(self, name):
-        """What a name stands for before the kernel runs: a global, or what an argument is fixed to; or MISSING."""
+        """Return the value of a name before the kernel runs: a global, or a fixed argument; else MISSING."""
         if name in self.env:
             kind = self.env[name]
             return kind.value if isinstance(kind, Fixed) else MISSING
         return self.names.get(name, MISSING)
 
     def literal(self, node):
-        """What numba takes for a literal: a number, a name for one, a tuple of these or one of its entries; or MISSING.
+        """Return what numba takes as a literal: a number, a name for one, a tuple of these or its entry; else MISSING.
 
-        A tuple holds MISSING where it has anything else (`is_whole`).
+        A tuple holds MISSING in place of anything else (`is_known`).
         """
         match node:
             case ast.Constant(value):
                 return value
-            case ast.IfExp(ast.Constant(test), yes, no):  # Python's compiler leaves the other one out
+            case ast.IfExp(ast.Constant(test), yes, no):  # Python's compiler drops the other branch
                 return self.literal(yes if test else no)
             case ast.Name(name):
                 return self.literals.get(name, self.bound(name))
@@ -111,26 +102,26 @@ class Names(Variables):
         return MISSING
 
     def outside(self, node):
-        """As `bound`, for a name or an attribute of a module, and None where nothing is known of it."""
+        """Return as `bound`, for a name or an attribute of a module; None where nothing is known."""
         root = node
         while isinstance(root, ast.Attribute):
             root = root.value
         if not isinstance(root, ast.Name) or root.id in self.env:
             kind = self.env.get(node.id) if isinstance(node, ast.Name) else None
             return kind.value if isinstance(kind, Fixed) else None
-        return outside(node, self.names)
+        return value_outside(node, self.names)
 
     def dotted(self, node) -> str | None:
-        """The name in the kernel language that an expression stands for, such as `cuda.shared.array`."""
+        """Return the name of an expression in the kernel language, such as `cuda.shared.array`."""
         if isinstance(node, ast.Attribute):
             kind = self.dtype_named(node)
             if kind is not None:
                 return path_of(kind)
             base = self.dotted(node.value)
-            if base in CASTS and node.attr == "type":
+            if base in language.CASTS and node.attr == "type":
                 return base
             path = f"{base}.{node.attr}"
-            return path_of(self.outside(node)) if base is None or path in SUBMODULES else path
+            return path_of(self.outside(node)) if base is None or path in language.SUBMODULES else path
         if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
             self.this_grid(node)
             return GRID_GROUP.path
@@ -141,11 +132,11 @@ class Names(Variables):
             return kind.path
         value = self.bound(node.id)
         if value is MISSING:
-            return node.id if node.id in BUILTINS and node.id not in self.env else None
+            return node.id if node.id in language.BUILTINS and node.id not in self.env else None
         return path_of(value)
 
     def dtype_named(self, node):
-        """The numba type that `x.dtype` stands for, where x is the name of an array; else None."""
+        """Return the numba type of `x.dtype`, where x is the name of an array; else None."""
         if not (isinstance(node, ast.Attribute) and node.attr == "dtype" and isinstance(node.value, ast.Name)):
             return None
         kind = self.env.get(node.value.id)
@@ -156,19 +147,19 @@ class Names(Variables):
 
     def of_Attribute(self, node):
         path = self.dotted(node)
-        if path in CASTS and self.dtype_named(node):
+        if path in language.CASTS and self.dtype_named(node):
             return Value("None", Fixed(path, path))
-        if path in POSITIONS:
-            kind, code = POSITIONS[path]
+        if path in language.POSITIONS:
+            kind, code = language.POSITIONS[path]
             return Value(code, kind)
-        if path in CONSTANTS:
-            return self.known(CONSTANTS[path], node)
+        if path in language.CONSTANTS:
+            return self.known(language.CONSTANTS[path], node)
         if path is not None:
-            if path in CALLS or path in FUNCTIONS or instruction_of(self.outside(node)):
+            if path in language.CALLS or path in language.FUNCTIONS or instruction_of(self.outside(node)):
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
-            if path in PREFIXES and path.startswith("cuda."):
+            if path in language.PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")
-            self.fail(node, why_unknown(path, self.written(node)))
+            self.fail(node, language.explain_unknown(path, self.written(node)))
         value = self.outside(node)
         if value is not None:
             known = self.known(value, node)
@@ -180,5 +171,5 @@ class Names(Variables):
 
 
 def is_rank(node) -> bool:
-    """Is it `x.ndim`, which numba knows when it compiles the kernel?"""
+    """Return whether the expression is `x.ndim`, which numba knows at compile time."""
     return isinstance(node, ast.Attribute) and node.attr == "ndim"

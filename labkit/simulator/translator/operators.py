@@ -1,4 +1,4 @@
-"""Operators, with the types and conversions that numba gives them."""
+"""Operators, with numba's types and conversions."""
 
 import ast
 import operator
@@ -8,46 +8,33 @@ import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
-from labkit.simulator.language import OPERATORS
+from labkit.simulator.language import OPERATORS, SIGNS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Member, Value, describe, is_tuple, items_of, one_type
+from labkit.simulator.values import MISSING, Array, Member, Value, common_type, describe, is_tuple, items_of
 from labkit.trace import Finding
 
-BINARY = {
-    "Add": (operator.add, "+"),
-    "Sub": (operator.sub, "-"),
-    "Mult": (operator.mul, "*"),
-    "Div": (operator.truediv, "/"),
-    "FloorDiv": (operator.floordiv, "//"),
-    "Mod": (operator.mod, "%"),
-    "Pow": (operator.pow, "**"),
-    "LShift": (operator.lshift, "<<"),
-    "RShift": (operator.rshift, ">>"),
-    "BitAnd": (operator.and_, "&"),
-    "BitOr": (operator.or_, "|"),
-    "BitXor": (operator.xor, "^"),
-}
-COMPARE = {
-    "Lt": (operator.lt, "<"),
-    "LtE": (operator.le, "<="),
-    "Gt": (operator.gt, ">"),
-    "GtE": (operator.ge, ">="),
-    "Eq": (operator.eq, "=="),
-    "NotEq": (operator.ne, "!="),
-}
+
+def _operators(kind) -> dict:
+    """Return (function, sign) of the operators of a kind, by their node in Python's grammar."""
+    return {node: (getattr(operator, name), SIGNS[node]) for name, node in OPERATORS.items() if issubclass(node, kind)}
+
+
+UNARY = _operators(ast.unaryop)
+BINARY = {node.__name__: entry for node, entry in _operators(ast.operator).items()}
+COMPARE = {node.__name__: entry for node, entry in _operators(ast.cmpop).items()}
 RELATIONS = {ast.Is: "identical", ast.IsNot: "identical", ast.In: "contained", ast.NotIn: "contained"}
-# What numba-cuda 0.30 gives a wrong type in place: it takes the quotient of two integers for an integer there.
+# In-place operations that numba-cuda 0.30 types wrongly: it takes the quotient of two integers as an integer.
 NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
-# Floating-point operations of the hardware in one of the source. A complex product is four products and two sums; a
-# quotient is three quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
+# Hardware FLOPs per operation of the source. A complex product is four products and two sums; a quotient is three
+# quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
 REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
 COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6, "Div": 9}
-MOST_MULTIPLIED = 0x10000  # as an exponent; larger ones are a call of `pow`
+MAX_MULTIPLIED = 0x10000  # greatest exponent computed by products; larger ones call `pow`
 COMPLEX = {types.complex64, types.complex128}
-# Where NumPy's operator has other rules than numba's.
+# Operations for which NumPy's operator has other rules than numba's.
 NUMBAS_RULES = {
     ("Integer", "FloorDiv"): "floor_quotient",
     ("Integer", "Pow"): "integer_power",
@@ -67,7 +54,7 @@ class Operators(Variables):
         return self.binary(node, left, self.expression(node.right), type(node.op).__name__)
 
     def operator_function(self, node):
-        """`operator.add(a, b)`, which is `a + b`."""
+        """Translate `operator.add(a, b)`, which is `a + b`."""
         kind = OPERATORS[self.dotted(node.func).removeprefix("operator.")]
         count = 1 if issubclass(kind, ast.unaryop) else 2
         if len(node.args) != count:
@@ -84,7 +71,7 @@ class Operators(Variables):
         written = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         for side, part in zip((left, right), written):
             if isinstance(side.type, Array):
-                self.one_of(part, side.type, f"`{sign}` takes numbers")
+                self.refuse_whole_array(part, side.type, f"`{sign}` takes numbers")
             if not isinstance(side.type, types.Type):
                 self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
         typed = (left.type, right.type)
@@ -133,13 +120,13 @@ class Operators(Variables):
         return Value(f"{function}({a}, {b})" if function else f"({a} {sign} {b})", result)
 
     def may_be_zero(self, op, right, result) -> bool:
-        """Does the operation divide by something that may be zero, without a float's infinity for an answer?"""
+        """Return whether the operation may divide by zero, where the result is not a float's infinity."""
         if isinstance(result, types.Complex):
             return op == "Div"
         return op in ("FloorDiv", "Mod") and isinstance(result, types.Integer) and right.static in (MISSING, 0)
 
     def note_float64(self, node, left, right, result, sign):
-        """float32 meets something wider: the whole expression becomes float64, at a fraction of the speed."""
+        """Advise where a wider operand makes a float32 expression float64, at a fraction of the speed."""
         if result != types.float64 or types.float32 not in (left.type, right.type):
             return
         other = right if left.type == types.float32 else left
@@ -169,11 +156,7 @@ class Operators(Variables):
                 return self.known(not test.static, node)
             return Value(f"logical_not({test.code})", types.boolean)
         value = self.scalar(node.operand, "this sign")
-        function, sign = {
-            ast.USub: (operator.neg, "-"),
-            ast.UAdd: (operator.pos, "+"),
-            ast.Invert: (operator.invert, "~"),
-        }[type(node.op)]
+        function, sign = UNARY[type(node.op)]
         resolved = numba_types.resolve(function, (value.type,))
         if resolved is None:
             self.fail(node, f"`{sign}` does not work on {describe(value.type)}")
@@ -188,7 +171,7 @@ class Operators(Variables):
         return self.settled(node, Value(self.converted(signed, result), result))
 
     def of_Compare(self, node):
-        """`a < b < c` is `a < b and b < c`, where b is computed once."""
+        """Translate `a < b < c`, which is `a < b and b < c`, with b computed once."""
         sides = [self.operand(node.left)]
 
         def test(op, right):
@@ -198,12 +181,12 @@ class Operators(Variables):
         return self.tests(True, [(right, partial(test, op, right)) for op, right in zip(node.ops, node.comparators)])
 
     def operand(self, node):
-        """(the node, its value) of one side of a comparison, which may be None."""
+        """Return (node, value) of one side of a comparison, which may be None."""
         nothing = isinstance(node, ast.Constant) and node.value is None
         return node, Value("None", types.none) if nothing else self.expression(node)
 
     def related(self, node, op, *sides):
-        """`a < b` and the like."""
+        """Translate `a < b` and similar comparisons."""
         kinds = [value.type for _, value in sides]
         equals = isinstance(op, ast.Eq | ast.NotEq)
         if equals and types.none in kinds:
@@ -218,15 +201,15 @@ class Operators(Variables):
             return self.known(bool(function(left.static, right.static)), node)
         resolved = numba_types.resolve(function, (left.type, right.type))
         if resolved is None or isinstance(resolved[1][0], types.Complex) and not equals:
-            given = f"{describe(left.type)} and {describe(right.type)}"
-            self.fail(node, f"`{sign}` cannot compare {given}; compare real numbers, such as `abs(...)`")
+            operand_types = f"{describe(left.type)} and {describe(right.type)}"
+            self.fail(node, f"`{sign}` cannot compare {operand_types}; compare real numbers, such as `abs(...)`")
         a, b = left.type, right.type
         if not isinstance(a, types.Integer | types.Boolean) or not isinstance(b, types.Integer | types.Boolean):
             a, b = resolved[1]
         return Value(f"({self.converted(left, a)} {sign} {self.converted(right, b)})", types.boolean)
 
     def identical(self, node, op, *sides):
-        """`a is None`, which is decided when the kernel is compiled; members of an Enum are compared."""
+        """Translate `a is None`, which is decided at compile time; members of an Enum are compared."""
         kinds = [value.type for _, value in sides]
         if types.none in kinds:
             return self.known((kinds[0] is kinds[1]) == isinstance(op, ast.Is | ast.Eq), node)
@@ -235,7 +218,7 @@ class Operators(Variables):
         return self.same_values(node, op, *sides)
 
     def same_values(self, node, op, *sides):
-        """`==` and `!=` of tuples: value by value."""
+        """Translate `==` and `!=` of tuples: value by value."""
         (_, left), (_, right) = sides
         if isinstance(left.type, Member) and not left.type.may_be(right.type):
             self.fail(node, f"{describe(left.type)} is never {describe(right.type)}; compare members of one Enum")
@@ -243,33 +226,39 @@ class Operators(Variables):
         parts = [self.related(node, ast.Eq(), *pair).code for pair in pairs]
         if len(left.type.items) != len(right.type.items):
             parts = ["np.False_"]
-        return self.said(f"({' & '.join(parts) or 'np.True_'})", isinstance(op, ast.NotEq | ast.IsNot))
+        return self.negated_if(f"({' & '.join(parts) or 'np.True_'})", isinstance(op, ast.NotEq | ast.IsNot))
 
     def contained(self, node, op, value, container):
-        """`a in (b, c)`."""
-        part, whole = container
-        if not is_tuple(whole.type):
-            self.fail(node, f"`in` looks through a tuple in a kernel, not through {describe(whole.type)}; write a loop")
-        if whole.type.items and one_type(whole.type.items) is None:
+        """Translate `a in (b, c)`."""
+        part, container_value = container
+        if not is_tuple(container_value.type):
+            self.fail(
+                node,
+                f"`in` looks through a tuple in a kernel, not through {describe(container_value.type)}; write a loop",
+            )
+        if container_value.type.items and common_type(container_value.type.items) is None:
             self.fail(node, f"`{self.written(part)}` holds values of several types, and `in` needs one type")
         value = value[0], self.kept(value[1])
-        parts = [self.related(node, ast.Eq(), value, (part, item)).code for item in items_of(self.kept(whole))]
-        return self.said(f"({' | '.join(parts) or 'np.False_'})", isinstance(op, ast.NotIn))
+        parts = [
+            self.related(node, ast.Eq(), value, (part, item)).code for item in items_of(self.kept(container_value))
+        ]
+        return self.negated_if(f"({' | '.join(parts) or 'np.False_'})", isinstance(op, ast.NotIn))
 
-    def said(self, code, negated):
+    def negated_if(self, code, negated):
+        """Return a boolean, negated if `negated`."""
         return Value(f"logical_not({code})" if negated else code, types.boolean)
 
 
 def _products(exponent) -> int:
-    """The products, and the quotient of a negative one, that numba writes for a power with a plain whole exponent."""
+    """Return the number of products, and the quotient of a negative one, in a power with a plain whole exponent."""
     size = abs(exponent)
-    if not 0 < size <= MOST_MULTIPLIED:
+    if not 0 < size <= MAX_MULTIPLIED:
         return 0
     return size.bit_length() - 1 + size.bit_count() - 1 + (exponent < 0)
 
 
 def _written_out(operation, operands):
-    """The syntax of an operation."""
+    """Return the syntax of an operation."""
     if isinstance(operation, ast.unaryop):
         return ast.UnaryOp(operation, *operands)
     if isinstance(operation, ast.cmpop):

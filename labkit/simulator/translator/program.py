@@ -1,4 +1,4 @@
-"""A translated kernel: its code, and what the launch must know about it."""
+"""A translated kernel: its code, and what a launch must know about it."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,10 +15,14 @@ from labkit.trace import Finding, Site
 
 @dataclass
 class Allocation:
-    """A call that makes an array: `shape` is 0 where it takes all dynamic shared memory.
+    """A call that makes an array; `shape` is 0 where it takes all dynamic shared memory.
 
-    `alignment` is what its address is sure to be a multiple of, in bytes; `first_byte` is where in dynamic shared
-    memory it begins, None for an array that has memory of its own.
+    Attributes
+    ----------
+    alignment
+        A divisor of its address, in bytes.
+    first_byte
+        Its first byte in dynamic shared memory; None for an array with memory of its own.
     """
 
     name: str
@@ -31,15 +35,15 @@ class Allocation:
 
     @property
     def dynamic(self) -> bool:
-        """Does it lie in dynamic shared memory?"""
+        """True if it is in dynamic shared memory."""
         return self.shape == 0 or self.first_byte is not None
 
 
 @dataclass(frozen=True)
 class Access:
-    """What an explored kernel yields before an access: its site, or its site for each array that it may be about.
+    """An access that an explored kernel yields before making it: its site, or its site by array name.
 
-    commutes: the atomic operation, if its order among others of that kind makes no difference.
+    `commutes` is the atomic operation, if its order among others of that kind makes no difference.
     """
 
     site: int | dict[str, int]
@@ -63,7 +67,7 @@ class Program:
     past_l1: set[int] = field(default_factory=set)
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
     guesses: set[int] = field(default_factory=set)
-    answers: set[int] = field(default_factory=set)
+    after_atomics: set[int] = field(default_factory=set)
     blocking: bool = False
     waiting: dict[FunctionType, bool] = field(default_factory=dict)
     meeting: dict[FunctionType, bool] = field(default_factory=dict)
@@ -72,7 +76,7 @@ class Program:
     prints: bool = False
     rebound: dict[str, int] = field(default_factory=dict)
     acts_on_atomics: bool = False
-    families: dict[Family, Any] = field(default_factory=dict)  # that it uses, each with what it has noted here
+    families: dict[Family, Any] = field(default_factory=dict)  # those it uses, each with its notes
     variables: dict[str, set] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
     compiled: dict[tuple, tuple] = field(default_factory=dict)
@@ -83,49 +87,49 @@ class Program:
 
     @property
     def static_shared_bytes(self) -> int:
-        """Shared memory that a block needs before any that the launch adds."""
+        """Shared memory of a block without what the launch adds."""
         shared = [a for a in self.allocations.values() if a.space == "shared" and not a.dynamic]
         return sum(-(-math.prod(a.shape) * a.dtype.itemsize // 16) * 16 for a in shared)
 
     def use(self, family: Family) -> Any:
-        """What a family has noted of the program, which uses it from now on."""
+        """Return a family's notes on the program, which uses the family from now on."""
         if family not in self.families:
             self.families[family] = family.notes()
         return self.families[family]
 
     @property
     def keeps_clocks(self) -> bool:
-        """Whether warps learn of one another by other means than barriers of all."""
+        """True if warps synchronise by other means than barriers of the block."""
         return self.acts_on_atomics or any(family.keeps_clocks for family in self.families)
 
     @property
     def has_warpgroup_clocks(self) -> bool:
-        """Whether the tensor cores of a warpgroup keep a clock of their own."""
+        """True if the tensor cores of a warpgroup keep their own clock."""
         return any(family.has_warpgroup_clocks for family in self.families)
 
     @property
     def keeps_events(self) -> bool:
-        """Whether its warps do different things at a time."""
+        """True if its warps do different things at a time."""
         return any(family.keeps_events for family in self.families)
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether operations go on beside the threads that begin them."""
+        """True if operations run while their threads continue."""
         return any(family.is_asynchronous for family in self.families)
 
     def is_copy(self, site: int) -> bool:
-        """Whether an asynchronous copy writes at this site, which is done once its thread has waited."""
+        """Return whether an asynchronous copy writes at this site, done once its thread has waited."""
         return any(family.notes_copies and site in notes for family, notes in self.families.items())
 
     def shared_states(self, units: int) -> dict[type, SharedState]:
-        """What its families keep of a shared array of so many units."""
+        """Return its families' states of a shared array with this many units."""
         return {kind: kind(units) for family in self.families for kind in family.shared_states}
 
     def local_states(self, shape: tuple[int, int]) -> dict[type, LocalState]:
-        """What its families keep of an array of a thread's own."""
+        """Return its families' states of a thread's own array."""
         return {kind: kind(shape) for family in self.families for kind in family.local_states}
 
     @property
     def waits_for_all(self) -> bool:
-        """Whether blocks may wait for one another, so that all must run together."""
+        """True if blocks may wait for one another, so that all must run together."""
         return self.spins or self.cooperative

@@ -1,4 +1,4 @@
-"""What the kernel language does not hold, and what to write instead."""
+"""Constructs outside the kernel language, and what to write instead."""
 
 import ast
 

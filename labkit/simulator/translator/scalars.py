@@ -1,4 +1,4 @@
-"""Calls of functions of numbers: casts, `math`, `cuda.libdevice` and the like; loads and stores with a cache hint."""
+"""Calls of scalar functions: casts, `math`, `cuda.libdevice` and similar; loads and stores with a cache hint."""
 
 import ast
 
@@ -11,7 +11,7 @@ from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 
-PAST_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that leave L1 out (PTX ISA, "Cache Operators")
+PAST_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
 COMPARED_BY_GPU = {types.float32, types.float64}
 
 
@@ -19,7 +19,7 @@ class Scalars(Variables):
     """Functions of numbers, typed by the tables in `labkit.simulator.functions`."""
 
     def converted(self, value, kind) -> str:
-        """The code of a value, converted to a type."""
+        """Return the code of a value, converted to a type."""
         if value.type == kind:
             return value.code
         if kind == bfloat16:
@@ -32,9 +32,9 @@ class Scalars(Variables):
         return f"cast({code}, {self.dtype(kind)})"
 
     def settled(self, node, value) -> Value:
-        """The result of an operation or a call, of the type that numba's inference leaves it with.
+        """Return the result of an operation or a call, of the type that numba's inference gives it.
 
-        A type there only grows from round to round: what was uint64 and becomes int64 ends as float64.
+        The type only widens from walk to walk: what was uint64 and becomes int64 ends as float64.
         """
         if not isinstance(value.type, types.Number | types.Boolean):
             return value
@@ -46,7 +46,7 @@ class Scalars(Variables):
         return Value(self.converted(value, kind), kind, value.static)
 
     def stored(self, node, value, kind) -> str:
-        """The code of a value as an array of this type holds it."""
+        """Return the code of a value as an array of this type holds it."""
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
             self.fail(node, f"an element of type {kind} cannot hold a complex number; store its `.real`")
         code = self.converted(value, kind)
@@ -82,56 +82,58 @@ class Scalars(Variables):
         return self.applied(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])
 
     def number_in(self, node, text) -> Value:
-        """`float("inf")`."""
+        """Translate `float("inf")`."""
         try:
             return self.known(float(text), node)
         except ValueError:
             self.fail(node, f"`{self.written(node)}` has no number in its text; write the number itself")
 
     def elementwise(self, node, function, values):
-        """`np.sin(x, out)`: the function of each element, written into an array of the same shape."""
+        """Translate `np.sin(x, out)`: the function of each element, written into an array of the same shape."""
         *inputs, out = values
         kinds = tuple(v.type.dtype if isinstance(v.type, Array) else v.type for v in values)
         if not inputs or function.resolve(kinds):  # as it would be of numbers, without an array for the result
-            whole, kind = next((n, v.type) for n, v in zip(node.args, values) if isinstance(v.type, Array))
-            self.one_of(whole, kind, f"`{self.written(node.func)}` needs one number")
+            array_node, kind = next((n, v.type) for n, v in zip(node.args, values) if isinstance(v.type, Array))
+            self.refuse_whole_array(array_node, kind, f"`{self.written(node.func)}` needs one number")
         for part, value in zip(node.args, inputs):
             if isinstance(value.type, Array) and value.type.ndim != out.type.ndim:
                 self.fail(part, f"`{self.written(part)}` and `{self.written(node.args[-1])}` need the same shape")
         with self.each_element(node, out) as index:
-            given = [
+            arguments = [
                 self.load(part, value, index) if isinstance(value.type, Array) else value
                 for part, value in zip(node.args, inputs)
             ]
-            self.store(node.args[-1], out, index, self.applied(node, function, given), node)
+            self.store(node.args[-1], out, index, self.applied(node, function, arguments), node)
         return out
 
     def applied(self, node, function, values) -> Value:
-        """The function of these numbers."""
+        """Return the function of these numbers."""
         resolved = function.resolve(tuple(v.type for v in values))
         if resolved is None:
-            given = ", ".join(describe(v.type) for v in values) or "nothing"
-            self.fail(node, f"`{self.written(node.func)}` does not take {given}")
+            codes = ", ".join(describe(v.type) for v in values) or "nothing"
+            self.fail(node, f"`{self.written(node.func)}` does not take {codes}")
         result, kinds = resolved
         items = tuple(result.types) if isinstance(result, types.BaseTuple) else (result,)
         dtypes = [self.dtype(kind) for kind in items]
         if function.flops:
             self.count_flops(items[0], function.flops)
-        given = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
+        codes = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
         if isinstance(result, types.BaseTuple):
-            return self.temp(f"called({self.constant(function.run)}, ({', '.join(dtypes)},){given})", Tuple(items))
-        return Value(f"called({self.constant(function.run)}, {dtypes[0]}{given})", result)
+            return self.temp(
+                f"apply_function({self.constant(function.run)}, ({', '.join(dtypes)},){codes})", Tuple(items)
+            )
+        return Value(f"apply_function({self.constant(function.run)}, {dtypes[0]}{codes})", result)
 
     def extreme(self, node):
-        """`min` and `max`: of two floats the GPU's own, which leaves NaN out; else by comparing as Python does."""
+        """Translate `min` and `max`: of two floats the GPU's own, which ignores NaN; else compared as in Python."""
         path = self.dotted(node.func)
         if len(node.args) < 2:
             self.fail(node, f"`{path}` compares two or more numbers here; loop over an array to find its {path}imum")
         values = [self.scalar(a, f"`{path}`") for a in node.args]
         kind = numba_types.unify(*(v.type for v in values))
         if kind is None or isinstance(kind, types.Complex):
-            given = " and ".join(describe(v.type) for v in values)
-            self.fail(node, f"`{path}` cannot compare {given}; convert them to one real type first")
+            operand_types = " and ".join(describe(v.type) for v in values)
+            self.fail(node, f"`{path}` cannot compare {operand_types}; convert them to one real type first")
         function = f"{path}imum"
         if len(values) == 2 and COMPARED_BY_GPU.issuperset(v.type for v in values):
             function = f"np.f{path}"
@@ -146,7 +148,7 @@ class Scalars(Variables):
         return self.expression(self.rewritten(node, lambda: ast.BinOp(node.args[0], ast.Pow(), node.args[1])))
 
     def select_value(self, node):
-        """`cuda.selp(test, a, b)`: a where the test holds, else b; both sides are computed."""
+        """Translate `cuda.selp(test, a, b)`: a where the test holds, else b; both sides are computed."""
         test, first, second = self.arguments(node, 3, "`cuda.selp`")
         if test.type != types.boolean:
             self.fail(node, f"`cuda.selp` takes a comparison first, not {describe(test.type)}")
@@ -161,7 +163,7 @@ class Scalars(Variables):
     # --- parts of numbers ---
 
     def number_part(self, base, name) -> Value | None:
-        """`z.real` and `z.imag`; None for other names and for what is no number."""
+        """Return `z.real` and `z.imag`; None for other names and for other values than numbers."""
         if name not in ("real", "imag") or not isinstance(base.type, types.Number):
             return None
         if isinstance(base.type, types.Complex):
@@ -169,7 +171,7 @@ class Scalars(Variables):
         return base if name == "real" else Value(f"{self.dtype(base.type)}.type(0)", base.type)
 
     def bit_count(self, node):
-        """`n.bit_count()`, which is `cuda.popc(n)`."""
+        """Translate `n.bit_count()`, which is `cuda.popc(n)`."""
         value = self.expression(node.func.value)
         if not isinstance(value.type, types.Integer) or node.args:
             self.fail(node, f"`{self.written(node.func)}` counts the ones of an integer, not of {describe(value.type)}")
@@ -199,9 +201,9 @@ class Scalars(Variables):
         subscript, array, index = self.hinted_element(node, 2)
         value = self.load(subscript, array, index)
         if self.dotted(node.func) in PAST_L1:
-            place = (node.lineno, node.col_offset, "load")
+            position = (node.lineno, node.col_offset, "load")
             sites = self.program.sites.items()
-            self.program.past_l1 |= {n for site, n in sites if (site.line, site.column, site.kind) == place}
+            self.program.past_l1 |= {n for site, n in sites if (site.line, site.column, site.kind) == position}
         return value
 
     def hinted_store(self, node):

@@ -4,7 +4,7 @@ import ast
 
 from numba import types
 
-from labkit.simulator.reading.syntax import jumps
+from labkit.simulator.reading.syntax import may_jump
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
@@ -21,7 +21,7 @@ class Statements(Variables):
             rest = body[position + 1 :]
             if not self.reachable:
                 return
-            if rest and jumps([node]):
+            if rest and may_jump([node]):
                 with self.block(f"if {self.mask} is not False:"):
                     self.statements(rest)
                     self.flush_flops()
@@ -90,7 +90,7 @@ class Statements(Variables):
         self.store(target, array, index, result, node.value)
 
     def keep_literal(self, target, literal):
-        """Keeps what numba takes a variable for that is set once."""
+        """Keep the literal of a variable that is assigned once."""
         if isinstance(target, ast.Name) and self.homes.stores(target.id) == 1:
             self.literals[target.id] = literal
         elif isinstance(target, ast.Tuple | ast.List) and isinstance(literal, tuple):
@@ -113,19 +113,19 @@ class Statements(Variables):
                     f"there are {len(target.elts)} names on the left, but {len(value.type.items)} on the right of `=`; "
                     "make the numbers equal",
                 )
-            whole = self.temp(value.code, value.type)
+            tuple_value = self.temp(value.code, value.type)
             for i, (element, kind) in enumerate(zip(target.elts, value.type.items)):
-                self.assign(element, Value(f"{whole.code}[{i}]", kind), node)
+                self.assign(element, Value(f"{tuple_value.code}[{i}]", kind), node)
         else:
             self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
 
-    def assign_element(self, target, value, given):
+    def assign_element(self, target, value, value_node):
         if is_field(target):
-            self.store(target, *self.element(target), value, given)
+            self.store(target, *self.element(target), value, value_node)
             return
         array, name, index = self.subscript(target)
         if isinstance(value.type, Record) and isinstance(array.type.dtype, types.Record):
-            self.copy_record(target, given, self.record(array, index), value)
+            self.copy_record(target, value_node, self.record(array, index), value)
             return
         if any(isinstance(i, tuple) for i in index) or (
             isinstance(value.type, Array) and len(index) < array.type.ndim == len(index) + value.type.ndim
@@ -135,39 +135,39 @@ class Statements(Variables):
                     target,
                     "numba-cuda compiles no copy from one part of an array to another; write a loop over the elements",
                 )
-            self.fill(target, self.view(array, index), value, given)
+            self.fill(target, self.view(array, index), value, value_node)
             return
-        whole = f", or write `{name}[...]` with a `:` for each index left out"
-        self.check_rank(target, array, name, len(index), whole)
-        self.store(target, array, index, value, given)
+        hint = f", or write `{name}[...]` with a `:` for each index left out"
+        self.check_rank(target, array, name, len(index), hint)
+        self.store(target, array, index, value, value_node)
 
-    def copy_record(self, target, given, to, source):
-        """`records[i] = record`, field by field."""
+    def copy_record(self, target, value_node, to, source):
+        """Translate `records[i] = record`, field by field."""
         if to.type.items[0].dtype != source.type.items[0].dtype:
             self.fail(target, f"`{self.written(target)}` holds another kind of record; copy the fields one by one")
         for name, kind in to.type.items[0].dtype.fields.items():
-            ours, theirs = (
-                self.field_of_record(node, record, name) for node, record in ((target, to), (given, source))
+            target_field, source_field = (
+                self.field_of_record(node, record, name) for node, record in ((target, to), (value_node, source))
             )
             if isinstance(kind.type, types.Record):
-                self.copy_record(target, given, self.record(*ours), self.record(*theirs))
+                self.copy_record(target, value_node, self.record(*target_field), self.record(*source_field))
             elif isinstance(kind.type, types.NestedArray):
-                self.copy_elements(target, given, self.view(*ours), self.view(*theirs))
+                self.copy_elements(target, value_node, self.view(*target_field), self.view(*source_field))
             else:
-                self.store(target, *ours, self.load(given, *theirs), given)
+                self.store(target, *target_field, self.load(value_node, *source_field), value_node)
 
-    def copy_elements(self, target, given, to, source):
-        """The array in a field of a record from that of another."""
+    def copy_elements(self, target, value_node, to, source):
+        """Copy the array in a field of a record from that of another."""
         with self.each_element(target, to) as index:
             if isinstance(to.type.dtype, types.Record):
-                self.copy_record(target, given, self.record(to, index), self.record(source, index))
+                self.copy_record(target, value_node, self.record(to, index), self.record(source, index))
             else:
-                self.store(target, to, index, self.load(given, source, index), given)
+                self.store(target, to, index, self.load(value_node, source, index), value_node)
 
-    def fill(self, target, view, value, given):
-        """`A[1:3] = value`: one number for all the elements."""
+    def fill(self, target, view, value, value_node):
+        """Translate `A[1:3] = value`: one number for all the elements."""
         with self.each_element(target, view) as index:
-            self.store(target, view, index, value, given)
+            self.store(target, view, index, value, value_node)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)

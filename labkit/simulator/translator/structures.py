@@ -26,10 +26,10 @@ from labkit.simulator.values import (
 
 
 class Structures(Variables):
-    """What a dot, or a field's name in brackets, takes out of a value."""
+    """Takes a part out of a value, by a dot or by a field's name in brackets."""
 
     def part(self, node, base) -> Value:
-        """`base.attr`."""
+        """Translate `base.attr`."""
         if isinstance(base.type, Array):
             return self.array_attribute(node, base)
         if isinstance(base.type, Vector) and node.attr in "xyzw"[: len(base.type.items)]:
@@ -57,7 +57,7 @@ class Structures(Variables):
         if node.attr in ("shape", "strides"):
             return Value(f"{base.code}.{node.attr.removesuffix('s')}_values", Tuple((types.int64,) * rank))
         if node.attr == "T":
-            return self.temp(f"transposed({base.code})", base.type)
+            return self.temp(f"transpose({base.code})", base.type)
         if node.attr == "size":
             return Value(f"{base.code}.size_value", types.int64)
         if node.attr == "nbytes":
@@ -76,23 +76,23 @@ class Structures(Variables):
         )
 
     def reshape(self, node):
-        """`A.reshape(4, 8)`."""
+        """Translate `A.reshape(4, 8)`."""
         base = self.expression(node.func.value)
-        given = [self.expression(argument) for argument in node.args]
-        if not isinstance(base.type, Array) or not given:
+        arguments = [self.expression(argument) for argument in node.args]
+        if not isinstance(base.type, Array) or not arguments:
             self.fail(node, f"`{self.written(node.func)}` makes a shape of an array: write `A.reshape(rows, columns)`")
-        sizes = items_of(self.kept(given[0])) if len(given) == 1 and is_tuple(given[0].type) else given
+        sizes = items_of(self.kept(arguments[0])) if len(arguments) == 1 and is_tuple(arguments[0].type) else arguments
         if not all(isinstance(size.type, types.Integer) for size in sizes):
             self.fail(node, f"the shape in `{self.written(node)}` must be whole numbers")
         codes = ", ".join(self.converted(size, types.int64) for size in sizes)
         others = tuple(replace(other, ndim=len(sizes)) for other in base.type.others)
         kind = replace(base.type, ndim=len(sizes), others=others)
-        return self.temp(f"reshaped(w, {self.mask}, {node.lineno}, {base.code}, {codes})", kind)
+        return self.temp(f"reshape(w, {self.mask}, {node.lineno}, {base.code}, {codes})", kind)
 
     # --- vectors ---
 
     def vector(self, node, name) -> Value:
-        """`cuda.float32x4(...)`, of numbers and shorter vectors."""
+        """Translate `cuda.float32x4(...)`, of numbers and shorter vectors."""
         kind, length = VECTORS[name]
         items = []
         for argument in node.args:
@@ -108,12 +108,12 @@ class Structures(Variables):
     # --- records ---
 
     def record(self, array, index) -> Value:
-        """One record of a structured array: the array, and where it stands there."""
+        """Return one record of a structured array: the array, and its index there."""
         kind = Record((array.type, *(i.type for i in index)))
         return self.temp(f"({array.code}, {', '.join(i.code for i in index)})", kind)
 
     def field(self, node, array, name) -> Value:
-        """One field of all the records of an array."""
+        """Return one field of all the records of an array."""
         kind = array.type.dtype.fields.get(name)
         if kind is None:
             self.fail(node, f"the records have no field `{name}`; they have {', '.join(array.type.dtype.fields)}")
@@ -121,15 +121,15 @@ class Structures(Variables):
         if isinstance(inner, types.NestedArray):
             inner, nested = inner.dtype, inner.ndim
 
-        def of(one):
-            offset = one.offset_bytes + kind.offset
-            return replace(one, dtype=inner, ndim=one.ndim + nested, offset_bytes=offset)
+        def field_type(records):
+            offset = records.offset_bytes + kind.offset
+            return replace(records, dtype=inner, ndim=records.ndim + nested, offset_bytes=offset)
 
-        whole = replace(of(array.type), others=tuple(of(o) for o in array.type.others))
-        return self.temp(f"field({array.code}, {name!r})", whole)
+        field_array = replace(field_type(array.type), others=tuple(map(field_type, array.type.others)))
+        return self.temp(f"field({array.code}, {name!r})", field_array)
 
     def field_place(self, node, base):
-        """The field's array, and the index there, of `base.field` or `base["field"]`."""
+        """Return the field's array, and the index there, of `base.field` or `base["field"]`."""
         name = node.attr if isinstance(node, ast.Attribute) else node.slice.value
         if isinstance(base.type, Array) and isinstance(base.type.dtype, types.Record):
             return self.field(node, base, name), []
@@ -139,13 +139,13 @@ class Structures(Variables):
 
     def field_of_record(self, node, record, name):
         array, *index = record.type.items
-        whole = self.field(node, Value(f"{record.code}[0]", array), name)
-        return whole, [Value(f"{record.code}[{i + 1}]", kind) for i, kind in enumerate(index)]
+        field_array = self.field(node, Value(f"{record.code}[0]", array), name)
+        return field_array, [Value(f"{record.code}[{i + 1}]", kind) for i, kind in enumerate(index)]
 
     # --- enumerations ---
 
     def member(self, node):
-        """`Colour.RED`, of an Enum that the kernel captured, or `Colour.RED.value`; else None."""
+        """Translate `Colour.RED`, of a captured Enum, or `Colour.RED.value`; return None for anything else."""
         asks_value = node.attr == "value" and isinstance(node.value, ast.Attribute)
         named = node.value if asks_value else node
         family = self.outside(named.value)

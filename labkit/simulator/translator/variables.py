@@ -1,4 +1,4 @@
-"""Variables: what they hold on each path, and the types that numba gives their versions."""
+"""Variables: their values on each path, and the types that numba gives their versions."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ class Variables(Emitter):
         if value.type is types.none:
             self.fail(node, f"the right-hand side has no value, so `{name}` cannot hold it")
         kind = value.type
-        if isinstance(kind, Fixed):  # what no lane holds
+        if isinstance(kind, Fixed):  # lanes do not hold it
             self.env[name] = kind
             return
         if not isinstance(kind, (types.Type, Array, Tuple)):
@@ -33,43 +33,43 @@ class Variables(Emitter):
         if name not in self.assigned:
             self.assigned.add(name)
             self.emit(f"a_{name} = union(a_{name}, {self.mask})")
-        place = self.place(name, kind)
-        self.local_types.setdefault(place, kind)
+        storage = self.storage_name(name, kind)
+        self.local_types.setdefault(storage, kind)
         self.note_type(name, kind)
-        # a thread that is followed keeps what it assigned, whether or not any code reads it
+        # an inspected thread keeps its values, whether or not any code reads them
         home = "m0" if self.program.watch else self.masks.get(self.homes.home(name), "m0")
         if home == self.mask:
-            self.emit(f"{place} = {value.code}")
+            self.emit(f"{storage} = {value.code}")
             return
         new = value.code if value.code.isidentifier() else self.temp(value.code, kind).code
         blend = "select" if isinstance(kind, types.Type) else "select_parts"
-        self.emit(f"{place} = {new} if {self.mask} is {home} else {blend}({self.mask}, {new}, {place})")
+        self.emit(f"{storage} = {new} if {self.mask} is {home} else {blend}({self.mask}, {new}, {storage})")
 
-    def place(self, name, kind) -> str:
-        """The variable of the translated code: `v_x`, and others beside it where x is a number here, an array there."""
+    def storage_name(self, name, kind) -> str:
+        """Return the variable of the translated code: `v_x`, or another where x is a number here and an array there."""
         forms = self.forms.setdefault(name, [])
         if form_of(kind) not in forms:
             forms.append(form_of(kind))
         return f"v{forms.index(form_of(kind)) or ''}_{name}"
 
     def note_type(self, name, kind):
-        """Keeps the types that a variable has where it is assigned or read: those of numba's SSA versions."""
+        """Keep the types of a variable where it is assigned or read: those of numba's SSA versions."""
         if isinstance(kind, types.Number | types.Boolean):
             self.program.variables.setdefault(name, set()).add(kind)
 
-    def held(self, name, kind) -> str:
-        """What a variable holds, with its type on this path: lanes on another path may hold a wider one."""
-        place = self.place(name, kind)
+    def current_value(self, name, kind) -> str:
+        """Return a variable's value, of its type on this path: lanes on another path may hold a wider one."""
+        storage = self.storage_name(name, kind)
         of_one_type = self.homes.stores(name) == 1 and not self.unrolls
-        return place if of_one_type else self.retyped(place, kind)
+        return storage if of_one_type else self.convert_type(storage, kind)
 
-    def retyped(self, code, kind) -> str:
+    def convert_type(self, code, kind) -> str:
         if isinstance(kind, Tuple):
-            return f"({''.join(self.retyped(f'{code}[{i}]', k) + ', ' for i, k in enumerate(kind.items))})"
+            return f"({''.join(self.convert_type(f'{code}[{i}]', k) + ', ' for i, k in enumerate(kind.items))})"
         return f"cast({code}, {self.dtype(kind)})" if isinstance(kind, types.Number | types.Boolean) else code
 
     def merge(self, envs, node):
-        """The environment after several paths meet."""
+        """Return the environment after several paths meet."""
         merged = dict(envs[0])
         for env in envs[1:]:
             for name, kind in env.items():
@@ -88,7 +88,7 @@ class Variables(Emitter):
         return merged
 
     def joined(self, name, first, second, node):
-        """The type of a variable that has the one or the other; a Conflict, to be told if it is read, where none is."""
+        """Return the type of a variable with either type; a Conflict, reported at a read, if they do not unify."""
         if isinstance(first, Conflict) or isinstance(second, Conflict):
             return first if isinstance(first, Conflict) else second
         try:
@@ -97,6 +97,7 @@ class Variables(Emitter):
             return Conflict(error.reason)
 
     def unified(self, first, second, node, what):
+        """Return the type that two types unify to; refuse them if there is none."""
         if isinstance(first, types.Type) and isinstance(second, types.Type):
             kind = numba_types.unify(first, second)
             if kind is not None:
@@ -114,10 +115,10 @@ class Variables(Emitter):
     def emit_watch(self, line):
         shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Number | types.Boolean)}
         lanes = {name: "None" if name in self.assigned else f"a_{name}" for name in shown}
-        values = ", ".join(f"{n!r}: ({self.held(n, kind)}, {lanes[n]})" for n, kind in shown.items())
+        values = ", ".join(f"{n!r}: ({self.current_value(n, kind)}, {lanes[n]})" for n, kind in shown.items())
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def emit_watch_as(self, mask, line):
-        kept, self.masks[self.region] = self.mask, mask
+        own_mask, self.masks[self.region] = self.mask, mask
         self.emit_watch(line)
-        self.masks[self.region] = kept
+        self.masks[self.region] = own_mask

@@ -1,4 +1,4 @@
-"""What an access outside of its array is told to be mended by: a guard that holds, or the mistake behind it."""
+"""Suggested fixes of an access outside an array: a guard that works, or the mistake behind it."""
 
 import numpy as np
 import pytest

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labkit.simulator.checks import clocks
-from labkit.simulator.checks.clocks import KNOWN, MOMENTS, PUBLISHED, Clocks, is_passed, time_of
+from labkit.simulator.checks.clocks import KNOWN, MOMENTS, PUBLISHED, Clocks, time_of, was_passed_on
 
 WARPS_PER_BLOCK = 4
 
@@ -95,11 +95,11 @@ def test_a_lane_tells_what_it_did_and_what_all_did_before_they_met():
         shared.exchange(w, array, np.zeros(32, np.int64), first, first, False)
 
     def known(time, until):
-        """Of the first two lanes: whether one who knows the warp until then knows what they did at a time."""
-        return [is_passed(shared.times, shared.passed, 0, lane, time, until) for lane in range(2)]
+        """Return, for two lanes, whether a warp that knows theirs until then knows what they did at a time."""
+        return [was_passed_on(shared.times, shared.passed_on, 0, lane, time, until) for lane in range(2)]
 
     tell()
-    shared.gather(w, ~first | first)
+    shared.note_collective(w, ~first | first)
     tell()
     assert known(0, 1) == [True, False]
     assert known(0, 3) == known(1, 3) == [True, True]

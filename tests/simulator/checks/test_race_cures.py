@@ -1,4 +1,4 @@
-"""What a race is told to be mended by: the cure that fits it, and the kernel mended so has no race."""
+"""Suggested fixes of a race: the one that fits, and a fixed kernel without a race."""
 
 import numpy as np
 import pytest

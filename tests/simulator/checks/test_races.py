@@ -1,4 +1,4 @@
-"""Which accesses are ordered: barriers of a warp, a part of it, a block and the grid, atomics and fences."""
+"""Order of accesses: barriers of a warp, a part of it, a block and the grid, atomics and fences."""
 
 import numpy as np
 import pytest
@@ -270,7 +270,7 @@ RESET = "\n    if is_last[0] and t == 0:\n        count[0] = 0\n"
 
 @pytest.mark.parametrize(("blocks", "threads"), [(3, 32), (5, 64), (300, 128), (2000, 32)])
 def test_the_last_block_may_reset_the_counter_by_a_plain_store(blocks, threads):
-    """As in NVIDIA's sample threadFenceReduction: who was last by the counter knows that all others have counted."""
+    """The last block knows from the counter that all others have counted, as in NVIDIA's threadFenceReduction."""
     resets = kernel_in(text_of(everyone_writes_and_fences) + RESET, "everyone_writes_and_fences", int32=int32)
     trace = labkit.simulate(resets, blocks, threads, *arguments_of(everyone_writes_and_fences, blocks, threads))
     assert trace.errors == ()
@@ -329,7 +329,7 @@ def the_first_resets(count, out):
 
 @cuda.jit
 def whoever_has_the_last_index_reads(count, out):
-    """What the counter said is a place to write to: it does not say that the others have counted."""
+    """The counter's value is used as an index to write to, so it does not say that the others have counted."""
     if cuda.threadIdx.x == 0:
         place = cuda.atomic.add(count, 0, 1)
         if place < 60:
@@ -495,7 +495,7 @@ def test_whoever_is_not_awaited_races(before, who, missing):
 
 @cuda.jit
 def adds_without_a_look(x, flag, out):
-    """Who does not look at what an atomic found cannot know who came first."""
+    """A thread that does not use an atomic's result cannot know which came first."""
     mine = cuda.atomic.add(flag, 1, 1)
     if cuda.blockIdx.x == 0:
         x[0] = 1
@@ -628,7 +628,7 @@ def largest(total, out):
 
 @cuda.jit
 def product_told(total, out):
-    """What is told to others may be out of date."""
+    """A value that is passed to others may be out of date."""
     old = total[0]
     out[cuda.grid(1)] = old
     while True:
@@ -668,7 +668,7 @@ def test_a_plain_access_races_with_a_swap(kernel):
 
 @cuda.jit
 def told_by_lane_0(arrived, out):
-    """Lane 0 writes, and its atomic tells other warps of that, not the lanes beside it."""
+    """Lane 0 writes, and its atomic tells other warps of that, but not the other lanes of its warp."""
     s = cuda.shared.array(1, float32)
     t = cuda.threadIdx.x
     if t == 0:

@@ -48,7 +48,7 @@ def awaited(out):
 
 @cuda.jit
 def incremented(out):
-    """What is read is then changed by an atomic, with no barrier between."""
+    """An element is read and then changed by an atomic, with no barrier between."""
     s = cuda.shared.array(THREADS, int32)
     t = cuda.threadIdx.x
     s[t] = t

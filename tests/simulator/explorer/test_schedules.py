@@ -62,7 +62,7 @@ def halved_in_a_hurry(x, out):
 
 @cuda.jit
 def mirrored(x, out):
-    """Of its two races the first does no harm where all values are equal."""
+    """Two races, of which the first does no harm where all values are equal."""
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
     s[t] = x[t]
@@ -231,7 +231,7 @@ def summed(x, out):
 
 @cuda.jit
 def numbered(out, tickets):
-    """Each warp draws a number, which depends on who came before."""
+    """Each warp draws a number, which depends on which warps came before."""
     if cuda.threadIdx.x % WARP == 0:
         out[cuda.threadIdx.x // WARP] = cuda.atomic.add(tickets, 0, 1)
 
@@ -302,7 +302,7 @@ def flag_before_the_box(x, y):
 
 @cuda.jit
 def patient(x, y, flag):
-    """Block 0 waits for block 1, in a loop that counts: nobody must be starved."""
+    """Block 0 waits for block 1, in a loop that counts: no warp may starve."""
     if cuda.threadIdx.x == 0:
         if cuda.blockIdx.x == 0:
             tries = 0

@@ -7,11 +7,11 @@ from cells import kernel_in
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
-from labkit.simulator.lanes import called
+from labkit.simulator.lanes import apply_function
 from labkit.simulator.numba_types import bfloat16, types
 
 FAMILIES = {f.__name__.rsplit(".", 1)[1]: f for f in (bits, builtin, complexes, half, libdevice, mathematics, ufuncs)}
-TRIED = [numba_types.named(n) for n in "float64 float32 int32 boolean uint32 complex64 float16".split()]
+TRIED = [numba_types.type_named(n) for n in "float64 float32 int32 boolean uint32 complex64 float16".split()]
 
 
 def signature(function):
@@ -48,9 +48,13 @@ def kernel_of(functions, uniform=False):
 
 
 def expected_of(function, given):
-    """What the table says of a function for these arguments, a value for each of its results."""
+    """Return the table's results of a function for these arguments, an array per result."""
     _, parts, converted = signature(function)
     values = [v.astype(numba_types.dtype_of(kind)) for v, kind in zip(given, converted)]
     with np.errstate(all="ignore"):
         dtypes = tuple(numba_types.dtype_of(part) for part in parts)
-        return called(function.run, dtypes, *values) if len(parts) > 1 else (called(function.run, dtypes[0], *values),)
+        return (
+            apply_function(function.run, dtypes, *values)
+            if len(parts) > 1
+            else (apply_function(function.run, dtypes[0], *values),)
+        )

@@ -8,7 +8,7 @@ import pytest
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.functions import mathematics
 from labkit.simulator.functions.ulp import BESSEL, FAST, FAST_EXPONENTIALS, ULP, allowed_error
-from labkit.simulator.lanes import called
+from labkit.simulator.lanes import apply_function
 from labkit.simulator.language import FUNCTIONS
 
 wider = pytest.mark.skipif(
@@ -43,10 +43,10 @@ TRUE = {
 
 
 def libdevice(name, *values):
-    """What `cuda.libdevice.name` gives for float32 or float64 values."""
+    """Return the result of `cuda.libdevice.name` for float32 or float64 values."""
     ending = "f" if values[-1].dtype == np.float32 else ""
     with np.errstate(all="ignore"):
-        return called(FUNCTIONS[f"cuda.libdevice.{name}{ending}"].run, values[-1].dtype, *values)
+        return apply_function(FUNCTIONS[f"cuda.libdevice.{name}{ending}"].run, values[-1].dtype, *values)
 
 
 @wider
@@ -81,7 +81,7 @@ def test_whole_powers_are_rounded_after_every_product():
     fifth = x * ((x * x) * (x * x))
     for name in ("cuda.libdevice.powif", "math.pow"):
         for exponent, expected in ((5, fifth), (-5, 1 / fifth)):
-            np.testing.assert_array_equal(called(FUNCTIONS[name].run, x.dtype, x, exponent * ones), expected)
+            np.testing.assert_array_equal(apply_function(FUNCTIONS[name].run, x.dtype, x, exponent * ones), expected)
 
 
 def test_the_logarithm_of_gamma_keeps_its_digits_near_its_zeros():
@@ -97,7 +97,7 @@ def test_the_logarithm_of_gamma_keeps_its_digits_near_its_zeros():
 def test_fast_division_takes_the_reciprocal_of_a_huge_number_for_zero():
     x, y = np.float32([[3, 3, np.inf, np.inf, 3], [2.0**126, 2.0**127, 2.0**127, np.inf, np.inf]])
     with np.errstate(all="ignore"):
-        found = called(FUNCTIONS["cuda.libdevice.fast_fdividef"].run, x.dtype, x, y)
+        found = apply_function(FUNCTIONS["cuda.libdevice.fast_fdividef"].run, x.dtype, x, y)
     np.testing.assert_array_equal(found, np.float32([3 * 2.0**-126, 0, np.nan, np.nan, 0]))
 
 

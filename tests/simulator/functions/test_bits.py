@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.simulator.functions import bits
-from labkit.simulator.lanes import called
+from labkit.simulator.lanes import apply_function
 
 DTYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -76,7 +76,7 @@ def libdevice(name):
 @pytest.mark.parametrize("name", [*TWO, *THREE])
 def test_integer_functions_of_libdevice(name):
     columns = [integers(np.int32, seed=s) for s in range(3 if name in THREE else 2)]
-    found = called(libdevice(name), np.dtype(np.int32), *columns)
+    found = apply_function(libdevice(name), np.dtype(np.int32), *columns)
     assert found.tolist() == [{**TWO, **THREE}[name](*map(int, row)) for row in zip(*columns)]
 
 

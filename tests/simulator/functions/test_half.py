@@ -8,14 +8,14 @@ import pytest
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions import half
-from labkit.simulator.lanes import called
+from labkit.simulator.lanes import apply_function
 from labkit.simulator.language import FUNCTIONS
 
 nan, inf = math.nan, math.inf
 
 
 def call(name, *values):
-    """What `cuda.fp16.name` or `cuda.bf16.name` gives for plain numbers."""
+    """Return the result of `cuda.fp16.name` or `cuda.bf16.name` for plain numbers."""
     function = FUNCTIONS[f"cuda.{name}"]
     case = function.cases[0]
     given = []
@@ -24,7 +24,7 @@ def call(name, *values):
         with np.errstate(all="ignore"):
             given.append(half.to_bfloat16(number) if kind == numba_types.bfloat16 else number)
     with np.errstate(all="ignore"):
-        return called(function.run, numba_types.dtype_of(case.return_type), *given).item()
+        return apply_function(function.run, numba_types.dtype_of(case.return_type), *given).item()
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rd", "ru"])

@@ -9,7 +9,7 @@ import pytest
 from numba_oracle import typing_context
 
 from labkit.simulator.functions.refused import REFUSED
-from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, why_unknown
+from labkit.simulator.language import CALLS, CASTS, FUNCTIONS, explain_unknown
 
 pytestmark = pytest.mark.needs("numba-cuda")
 
@@ -63,12 +63,12 @@ def test_numpys_functions_are_those_that_numba_cuda_has_code_for():
 def test_a_function_that_is_refused_says_what_to_write_instead():
     for name, cure in REFUSED.items():
         assert name not in RUN
-        assert cure in why_unknown(name, name)
+        assert cure in explain_unknown(name, name)
 
 
 @pytest.mark.parametrize(("name", "limits"), [("np.finfo", np.finfo(np.float32)), ("np.iinfo", np.iinfo(np.int32))])
 def test_a_limit_is_told_as_the_number_to_write_and_never_as_infinity(name, limits):
-    said = why_unknown(name, name)
+    said = explain_unknown(name, name)
     told = re.findall(r"`([^`]+)` for \w+(?:'s)? `\.(\w+)`", said)
     assert {"min", "max"} <= {limit for _, limit in told}
     assert all(eval(written) == getattr(limits, limit) for written, limit in told)

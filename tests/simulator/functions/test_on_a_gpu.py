@@ -1,4 +1,4 @@
-"""What a GPU computes for every function of numbers, beside the simulator's values and CUDA's bounds."""
+"""A GPU's result of every scalar function, compared with the simulator's and within CUDA's bounds."""
 
 import numpy as np
 import pytest
@@ -43,10 +43,7 @@ def numbers(kind, place):
 
 
 def tolerance(function, part, expected, given):
-    """How far the GPU may be from the simulator, which is within half a unit of the true value.
-
-    `given` are the function's arguments.
-    """
+    """Return the allowed difference of GPU and simulator, which is within half a unit of the true value."""
     module, _, name = function.name.rpartition(".")
     name = OTHER_NAMES.get(name, name)
     if isinstance(part, types.Complex) or module == "cmath":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from labkit.simulator.functions import rounding
-from labkit.simulator.lanes import called
+from labkit.simulator.lanes import apply_function
 from labkit.simulator.language import FUNCTIONS
 
 TYPES = [np.float32, np.float64, np.float16]
@@ -116,5 +116,7 @@ def test_conversions_of_libdevice(name, value, expected):
     function = FUNCTIONS[f"cuda.libdevice.{name}"]
     (kind,) = function.cases[0].args
     with np.errstate(all="ignore"):
-        found = called(function.run, np.dtype(str(function.cases[0].return_type)), np.dtype(str(kind)).type(value))
+        found = apply_function(
+            function.run, np.dtype(str(function.cases[0].return_type)), np.dtype(str(kind)).type(value)
+        )
     assert found == expected

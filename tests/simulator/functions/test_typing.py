@@ -14,8 +14,10 @@ from labkit.simulator.functions import bits, builtin, complexes, half, libdevice
 pytestmark = pytest.mark.needs("numba-cuda")
 
 FAMILIES = {f.__name__.rsplit(".", 1)[1]: f for f in (bits, builtin, complexes, half, libdevice, mathematics, ufuncs)}
-SOME = [numba_types.named(n) for n in "boolean int8 int32 uint64 float16 float32 float64 complex64 bfloat16".split()]
-ALL = SOME + [numba_types.named(n) for n in "int16 int64 uint8 uint16 uint32 complex128".split()]
+SOME = [
+    numba_types.type_named(n) for n in "boolean int8 int32 uint64 float16 float32 float64 complex64 bfloat16".split()
+]
+ALL = SOME + [numba_types.type_named(n) for n in "int16 int64 uint8 uint16 uint32 complex128".split()]
 
 
 def called(name):

@@ -1,4 +1,4 @@
-"""Planted bugs: kernels that are wrong in one way each, beside the kernel that is right.
+"""Planted bugs: kernels that are wrong in one way each, with the kernel that is right.
 
 A file is a bug. Its docstring says what goes wrong on a GPU; its constants, what must be found:
 

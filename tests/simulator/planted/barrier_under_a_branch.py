@@ -1,6 +1,6 @@
 """A barrier that only some threads of the block reach.
 
-Those who come wait for the others, who never will: the launch hangs, or goes on with half of the data.
+These threads wait for the others, which never come: the launch hangs, or goes on with half of the data.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A tile that is read before the copy to it was waited for.
 
-`cp.async` runs beside the thread that asks for it. A barrier of the block does not wait for copies: each thread has to
-wait for its own first.
+`cp.async` runs while its thread continues. A barrier of the block does not wait for copies: each thread has to wait for
+its own first.
 """
 
 import numpy as np

@@ -1,8 +1,7 @@
 """Two steps of a stencil in one launch.
 
-`cuda.syncthreads()` between the steps waits for the threads of the block, not for the blocks beside it: at the
-block's edges the second step reads neighbours that may not have made their first. The right kernel makes one step a
-launch.
+`cuda.syncthreads()` between the steps waits for the threads of the block, not for neighbouring blocks. At the block's
+edges the second step reads neighbours that may not have made their first. The right kernel makes one step per launch.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A shift that writes into the array it reads.
 
-Thread i takes the element of its right neighbour, who takes the next one. Which value it gets depends on who was
-first, in the same block and in the next.
+Thread i takes the element of its right neighbour, which takes the next one. Which value it gets depends on which thread
+was first, in the same block and in the next.
 """
 
 import numpy as np

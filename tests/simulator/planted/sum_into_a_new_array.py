@@ -1,4 +1,4 @@
-"""A sum that is added to an array which nobody has set to zero.
+"""A sum that is added to an array which is never set to zero.
 
 `cuda.device_array` reserves memory and leaves in it whatever was there. The first `+=` reads that.
 """

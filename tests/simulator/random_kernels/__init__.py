@@ -1,2 +1,3 @@
-"""Random kernels: what the language allows (`uses`), kernels that hold it (`writer`), what of it ran (`executed`), what
-numba says of them (`oracles`), and how far two right answers may lie apart (`tolerance`)."""
+"""Random kernels: the constructs of the language (`uses`), kernels with them (`writer`), and what ran (`executed`).
+
+Results are compared with numba's (`oracles`), within an allowed difference (`tolerance`)."""

@@ -1,4 +1,4 @@
-"""Counts what ran: each pair of a syntax node or function, and a dtype, whose code some lane came to.
+"""Counts of what ran: each pair of a syntax node or function, and a dtype, whose code some lane came to.
 
 The translator writes a call into the lanes' code beside each node that it translates; code in a branch or loop that
 no lane enters does not run.

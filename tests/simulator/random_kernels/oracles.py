@@ -1,4 +1,4 @@
-"""What numba says of a random kernel: the types of its variables, its values on a CPU, and those on a GPU."""
+"""numba as the oracle of a random kernel: the types of its variables, its values on a CPU, and those on a GPU."""
 
 import warnings
 from functools import cache

@@ -1,4 +1,4 @@
-"""How far two right answers of a function may lie apart, by CUDA's published bounds."""
+"""Allowed difference of two right results of a function, by CUDA's published bounds."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from labkit.simulator.functions.ulp import FAST, FAST_EXPONENTIALS, ULP
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two right answers may lie apart: units in the last place of `dtype`, and an absolute distance."""
+    """Allowed difference of two right results: units in the last place of `dtype`, and an absolute distance."""
 
     ulp: float = 0
     dtype: str = "float64"
     absolute: float = 0
 
     def near(self, ours, theirs):
-        """Where two right answers could have given these values."""
+        """Return where two right results could have given these values."""
         unit = np.spacing(np.abs(theirs).astype(self.dtype)).astype(np.float64)
         same = (ours == theirs) | np.isnan(ours) & np.isnan(theirs)
         with np.errstate(invalid="ignore"):  # infinities
@@ -45,7 +45,7 @@ FAST_OTHERS = Tolerance(64, "float32", 2**-19)  # division, powers and tangents 
 
 
 def tolerance(name, result) -> Tolerance:
-    """That of a function, twice CUDA's bound, for each side, and a unit for rounding; exact where there is none."""
+    """Return a function's tolerance: CUDA's bound per side, and a unit for rounding; exact without a bound."""
     last = name.rpartition(".")[2]
     result = result[0] if isinstance(result, types.BaseTuple) else result
     if isinstance(result, types.Complex):

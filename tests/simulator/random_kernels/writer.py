@@ -1,10 +1,10 @@
 """Writes a random kernel: the uses that it must hold, in random control flow and arithmetic, always inside bounds.
 
-Some things are left out because numba has no one answer to compare with: variables that are a bool on one path and
-a float32 on another, whose products get a type that depends on the order of numba's inference, and variables that
-change their type in the test of a `while`, which Python's compiler writes twice, so that they have one type on entry
-and another on the way back. Variables are not set to a bare literal either: numba leaves out branches on those, and
-the simulator types both sides. Floats are not compared with `%`, which a GPU computes from a rounded quotient.
+Some things are left out because numba has no single result to compare with. Products of variables that are a bool on
+one path and a float32 on another get a type that depends on the order of numba's inference. Variables that change their
+type in the test of a `while`, which Python's compiler writes twice, have one type on entry and another on the way back.
+Variables are not set to a bare literal either: numba prunes branches on those, and the simulator types both sides.
+Floats are not compared with `%`, which a GPU computes from a rounded quotient.
 
 Wherever the writer chooses, the first choice is the plainest, which is where hypothesis shrinks to.
 """

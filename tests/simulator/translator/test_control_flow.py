@@ -1,12 +1,12 @@
-"""What statements do with control."""
+"""Control flow of statements."""
 
 import ast
 
 import pytest
 from cells import run_cell
 
-from labkit.simulator.reading.syntax import is_spin, jumps, never_ends
-from labkit.simulator.translator.control_flow import blocks
+from labkit.simulator.reading.syntax import is_spin, may_jump, never_ends
+from labkit.simulator.translator.control_flow import may_block
 
 
 def statements(text):
@@ -25,7 +25,7 @@ def statements(text):
     ],
 )
 def test_jumps(text, leaves):
-    assert jumps(statements(text)) is leaves
+    assert may_jump(statements(text)) is leaves
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ def test_a_kernel_blocks_where_a_device_function_of_its_device_function_waits():
             x[0] = twice(x[1])
         """
     )
-    assert blocks(scope["waiting"].py_func, {})
-    assert not blocks(scope["free"].py_func, {})
+    assert may_block(scope["waiting"].py_func, {})
+    assert not may_block(scope["free"].py_func, {})

@@ -1,4 +1,4 @@
-"""Which reads are only guesses, that a compare-and-swap then checks."""
+"""Reads that are only guesses, which a compare-and-swap then checks."""
 
 import ast
 from textwrap import dedent, indent

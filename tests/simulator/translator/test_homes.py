@@ -1,4 +1,4 @@
-"""Where variables live."""
+"""Home regions of variables."""
 
 import ast
 from textwrap import dedent

@@ -1,10 +1,10 @@
-"""What is read of a function."""
+"""Reading of a function's source."""
 
 import pytest
 from cells import run_cell
 
 from labkit.simulator.errors import KernelError
-from labkit.simulator.reading.source import argument_names, captured, read_source
+from labkit.simulator.reading.source import argument_names, captured_values, read_source
 
 
 def test_lines_are_those_of_the_cell():
@@ -19,8 +19,8 @@ def test_captured_prefers_closures_to_globals():
     function = run_cell("n = 3\nm = 4\ndef outer(n):\n    def kernel(x):\n        x[0] = n + m\n    return kernel")[
         "outer"
     ](7)
-    assert captured(function)["n"] == 7
-    assert captured(function)["m"] == 4
+    assert captured_values(function)["n"] == 7
+    assert captured_values(function)["m"] == 4
 
 
 @pytest.mark.parametrize("arguments", ["*x", "x, *, n", "**x"])

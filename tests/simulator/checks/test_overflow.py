@@ -4,33 +4,33 @@ from random import Random
 
 import numpy as np
 
-from labkit.simulator.checks import crowd
-from labkit.simulator.checks.crowd import NONE, SITE, Crowd
+from labkit.simulator.checks import overflow
+from labkit.simulator.checks.overflow import NONE, SITE, Overflow
 
 
 def listed(entries, first):
     sites = []
     while first != NONE:
         sites.append(entries[first, SITE])
-        first = entries[first, crowd.NEXT]
+        first = entries[first, overflow.NEXT]
     return sites
 
 
 def test_lists_hold_what_was_put_in_and_not_taken_out():
-    kept, random = Crowd(True), Random(3)
+    kept, random = Overflow(True), Random(3)
     firsts, expected = np.full(5, NONE, np.int32), [[] for _ in range(5)]
     for number in range(2000):
         kept.make_room(1)
         which = random.randrange(5)
         if len(expected[which]) < 6 and random.random() < 0.6:
-            firsts[which] = crowd.add(kept.entries, firsts[which], 0, 0, 0, 0, 0, 0, number)
+            firsts[which] = overflow.add(kept.entries, firsts[which], 0, 0, 0, 0, 0, 0, number)
             expected[which].insert(0, number)
         elif expected[which]:
             place = random.randrange(len(expected[which]))
             at, before = firsts[which], NONE
             for _ in range(place):
-                at, before = kept.entries[at, crowd.NEXT], at
-            firsts[which] = crowd.remove(kept.entries, firsts[which], before, at)
+                at, before = kept.entries[at, overflow.NEXT], at
+            firsts[which] = overflow.remove(kept.entries, firsts[which], before, at)
             del expected[which][place]
     assert [listed(kept.entries, first) for first in firsts] == expected
     assert len(kept.entries) <= 64
@@ -39,10 +39,10 @@ def test_lists_hold_what_was_put_in_and_not_taken_out():
 
 
 def test_beyond_the_limit_nobody_is_kept(monkeypatch):
-    monkeypatch.setattr(crowd, "MAX_ENTRIES", 16)
-    kept, first = Crowd(True), NONE
+    monkeypatch.setattr(overflow, "MAX_ENTRIES", 16)
+    kept, first = Overflow(True), NONE
     for number in range(100):
         kept.make_room(1)
-        first = crowd.add(kept.entries, first, 0, 0, 0, 0, 0, 0, number)
+        first = overflow.add(kept.entries, first, 0, 0, 0, 0, 0, 0, number)
     assert len(kept.entries) == 16
     assert listed(kept.entries, first) == [*range(14, -1, -1)]
