@@ -11,45 +11,45 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.ladder import MOST_BLOCKS
 
-FOLDED = False  # whether all blocks lie along x
+IS_FLAT = False  # whether all blocks lie along x
 
 
 @cuda.jit(device=True)
-def divided(a, b):
+def divmod_u32(a, b):
     """The quotient and the remainder of two numbers that are not negative, in 32 bits, where numba would take 64."""
     quotient = np.int32(np.uint32(a) // np.uint32(b))
     return quotient, np.int32(a - quotient * b)
 
 
 @cuda.jit(device=True)
-def place_of_block(width, height):
+def block_index(width, height):
     """A block's place along x, y and z, in a grid of `width` blocks along x and `height` along y."""
-    if FOLDED:
-        row, x = divided(cuda.blockIdx.x, width)
-        z, y = divided(row, height)
+    if IS_FLAT:
+        row, x = divmod_u32(cuda.blockIdx.x, width)
+        z, y = divmod_u32(row, height)
         return x, y, z
     return np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
 
 
 @cuda.jit(device=True)
-def place_from_the_end(width, height):
+def block_from_end(width, height):
     """As `place_of_block`, but along x the first blocks have the last places."""
-    x, y, z = place_of_block(width, height)
-    if FOLDED:
+    x, y, z = block_index(width, height)
+    if IS_FLAT:
         return np.int32(width - 1 - x), y, z
     return np.int32(cuda.gridDim.x - 1 - x), y, z
 
 
-def within_limits(kernel, grid: tuple[int, ...]) -> tuple:
+def fit_grid(kernel, grid: tuple[int, ...]) -> tuple:
     """The kernel and its grid; where that has too many blocks along y or z, a copy for a grid along x.
 
     Blocks have the same order in both.
     """
     if all(count <= most for count, most in zip(grid[1:], MOST_BLOCKS[1:])):
         return kernel, grid
-    return _folded(kernel), prod(grid)
+    return _flat(kernel), prod(grid)
 
 
 @cache
-def _folded(kernel):
-    return specialise(kernel, FOLDED=True)
+def _flat(kernel):
+    return specialise(kernel, IS_FLAT=True)

@@ -7,10 +7,11 @@ from labkit.arrays.views import as_words, viewed
 from labkit.attention.problem import Attention, Layout, as_heads
 from labkit.ladder import TooLarge
 
-MOST_ROWS = 2**31
+MAX_ROWS = 2**31
 TINY = 1e-30
 LOG2_E = 1.4426950408889634
-Apart = tuple[np.int32, np.int32, np.int32]
+SIGNS = 0x80008000  # sign bits of two 16-bit elements in a word
+RowStrides = tuple[np.int32, np.int32, np.int32]
 
 
 def as_rows(name: str, X, layout: Layout) -> tuple:
@@ -36,12 +37,12 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
         )
     apart = [stride // (width * size) for stride in strides]
     rows = 1 + sum((length - 1) * each for length, each in zip(sides, apart))
-    if rows >= MOST_ROWS:
-        raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MOST_ROWS}")
+    if rows >= MAX_ROWS:
+        raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MAX_ROWS}")
     return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, apart))
 
 
-def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
+def as_matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[RowStrides, ...]]:
     """All arrays in the problem's format as matrices of rows, or of 32-bit words of these, and how far apart they are.
 
     Raises
@@ -54,11 +55,11 @@ def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, t
     if words:
         for name, (X, _) in zip(names, found):
             check_rows(X.shape[1], X.dtype.itemsize)
-            check_begin(name, X)
+            check_alignment(name, X)
     return tuple(as_words(X) if words else X for X, _ in found), tuple(apart for _, apart in found)
 
 
-def scale_of(problem: Attention) -> tuple[bool, np.float32]:
+def exp2_scale(problem: Attention) -> tuple[bool, np.float32]:
     """Whether the signs of Q change before, and what then scales scores to exponents of 2, above zero.
 
     A larger score must be a larger exponent, so that a scale below zero turns the signs of Q. A scale of zero would
@@ -67,7 +68,12 @@ def scale_of(problem: Attention) -> tuple[bool, np.float32]:
     return problem.factor < 0, np.float32(max(abs(problem.factor), TINY) * LOG2_E)
 
 
-def in_pieces(*rows) -> bool:
+def size_arguments(problem: Attention) -> tuple:
+    """Number of keys, heads of Q per head of K, and window bounds, as kernels take them."""
+    return np.int32(problem.keys), np.int32(problem.heads_per_kv), tuple(map(np.int32, problem.window_bounds))
+
+
+def are_aligned(*rows) -> bool:
     """Whether rows of these matrices are whole pieces of 16 bytes, and begin at such."""
     return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)
 
@@ -88,7 +94,7 @@ def check_rows(head_dim: int, itemsize: int) -> None:
         )
 
 
-def check_begin(name: str, X) -> None:
+def check_alignment(name: str, X) -> None:
     """Refuses an array of the device that does not begin at a multiple of 16 bytes.
 
     Raises

@@ -15,8 +15,8 @@ def tiles_of_rows(
 ) -> tuple[Int[np.ndarray, " tiles"], Int[np.ndarray, " tiles"]]:
     """For each tile of queries the first tile of keys that some of them see, and the one behind the last."""
     top = np.arange(0, problem.queries, rows)
-    first, _ = problem.seen(top)
-    _, behind = problem.seen(np.minimum(top + rows, problem.queries) - 1)
+    first, _ = problem.key_range(top)
+    _, behind = problem.key_range(np.minimum(top + rows, problem.queries) - 1)
     first = first // columns
     return first, np.maximum(-(-behind // columns), first)
 

@@ -15,7 +15,7 @@ PANEL = 32  # words of a row that eight threads take at once
 
 
 @cuda.jit(device=True)
-def load_tile(tile, X, row, apart, position, length, thread, threads):
+def load_tile(tile, X, row, stride, position, length, thread, threads):
     """The block loads positions of a head, from one on, and zeros behind its length.
 
     The head begins at a row of X, and its positions are `apart` rows from one another.
@@ -23,30 +23,30 @@ def load_tile(tile, X, row, apart, position, length, thread, threads):
     y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
     swizzled = np.uint32((piece ^ y % 8) * 4)  # also for rows that are a multiple of 8 on
     for i in range(tile.shape[0] * 8 // threads):
-        at = np.uint32(position + y + i * (threads // 8))
+        pos = np.uint32(position + y + i * (threads // 8))
         for panel in range(0, tile.shape[1], PANEL):
             word = np.uint32(panel + piece * 4)
             w0 = w1 = w2 = w3 = np.uint32(0)
-            if at < length and word < X.shape[1]:
-                w0, w1, w2, w3 = ptx.load4(X, (np.uint32(row + at * apart), word))
+            if pos < length and word < X.shape[1]:
+                w0, w1, w2, w3 = ptx.load4(X, (np.uint32(row + pos * stride), word))
             ptx.store4(tile, (np.uint32(y + i * (threads // 8)), np.uint32(panel + swizzled)), w0, w1, w2, w3)
 
 
 @cuda.jit(device=True)
-def copy_tile(tiles, stage, X, row, apart, position, length, thread, threads):
+def copy_tile_async(tiles, stage, X, row, stride, position, length, thread, threads):
     """As `load_tile`, by copies that run beside the threads."""
     y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
     swizzled = np.uint32((piece ^ y % 8) * 4)
     for i in range(tiles.shape[1] * 8 // threads):
-        at = np.uint32(position + y + i * (threads // 8))
+        pos = np.uint32(position + y + i * (threads // 8))
         for panel in range(0, tiles.shape[2], PANEL):
             word = np.uint32(panel + piece * 4)
-            place = stage, np.uint32(y + i * (threads // 8)), np.uint32(panel + swizzled)
-            inside = 16 if at < length and word < X.shape[1] else 0
-            ptx.cp_async(tiles, place, X, (np.uint32(row + at * apart), word), 16, inside)
+            index = stage, np.uint32(y + i * (threads // 8)), np.uint32(panel + swizzled)
+            valid_bytes = 16 if pos < length and word < X.shape[1] else 0
+            ptx.cp_async(tiles, index, X, (np.uint32(row + pos * stride), word), 16, valid_bytes)
 
 
 @cache
-def in_format(kernel, format: Format, **constants):
+def specialise_format(kernel, format: Format, **constants):
     """The kernel's copy for a format that has these constants."""
     return specialise(kernel, FORMAT=format.number, **constants)

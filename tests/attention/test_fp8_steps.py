@@ -142,28 +142,28 @@ def test_log_sum_exp_is_right_in_the_mean(step):
 
 CHANGES = [
     ("scale * q_scale[plane, np.uint32(row)]", "scale * q_scale[plane, 0]"),
-    ("k_scale[of_keys, np.uint32(tile)]", "k_scale[of_keys, 0]"),
-    ("v_scale[of_keys, np.uint32(tile)], least)", "unit, least)"),
-    ("np.uint32(plane // group)", "np.uint32(0)"),
-    ("add(O, N, r, shrinks[r] * into)", "add(O, N, r, shrinks[r])"),
-    ("add(O, N, r, shrinks[r] * into)", "add(O, N, r, into)"),
-    ("shrinks[r] = next_shrinks[r]", "pass"),
+    ("k_scale[kv_plane, np.uint32(tile)]", "k_scale[kv_plane, 0]"),
+    ("v_scale[kv_plane, np.uint32(tile)], min_unit)", "unit, min_unit)"),
+    ("np.uint32(plane // heads_per_kv)", "np.uint32(0)"),
+    ("add_tile(O, PV, r, alpha[r] * unit_ratio)", "add_tile(O, PV, r, alpha[r])"),
+    ("add_tile(O, PV, r, alpha[r] * unit_ratio)", "add_tile(O, PV, r, unit_ratio)"),
+    ("alpha[r] = next_alpha[r]", "pass"),
     ("FORMAT, n > 0, 1)", "FORMAT, n >= 0, 1)"),
-    ("shrink(O, r, unit)", "pass"),
+    ("rescale(O, r, unit)", "pass"),
     ("v = stage, 0, n // 4 * STEP", "v = stage, 0, 0"),
     ("tile * BOX), full_v", "0), full_v"),
     ("tile * BN, 0), full_k", "0, 0), full_k"),
-    ("queries, keys, band, BN", "queries, keys - BN, band, BN"),
-    (re.compile(r"V_tiles(.*), before\)"), r"V_tiles\1, stage)"),
+    ("num_queries, num_keys, window, BN", "num_queries, num_keys - BN, window, BN"),
+    (re.compile(r"V_tiles(.*), prev_stage\)"), r"V_tiles\1, stage)"),
 ]
 OF_SUMS = [
-    ("total[r] * shrinks[r] + T", "total[r] + T"),
-    ("total[r] * shrinks[r] + T", "total[r] * shrinks[r] * into + T"),
-    ("T[2 * r]", "T[0]"),
+    ("row_sum[r] * alpha[r] + s", "row_sum[r] + s"),
+    ("row_sum[r] * alpha[r] + s", "row_sum[r] * alpha[r] * unit_ratio + s"),
+    ("sums[2 * r]", "sums[0]"),
     ("0x38383838", "0x38383830"),
 ]
-MASKS = [("lane, warp, keys, band)", "lane, warp, keys, (band[0], band[1] + 1))")]
-MASKS += [("lane, warp, keys, band)", "lane, warp, keys, (band[0], band[1] - 1))")]
+MASKS = [("lane, warp, num_keys, window)", "lane, warp, num_keys, (window[0], window[1] + 1))")]
+MASKS += [("lane, warp, num_keys, window)", "lane, warp, num_keys, (window[0], window[1] - 1))")]
 WRONG = [
     pytest.param(step, right, wrong, id=f"{step.slug} {wrong}")
     for step in STEPS

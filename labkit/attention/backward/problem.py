@@ -40,7 +40,7 @@ class AttentionBackward(Attention):
 
         In a large problem the heads of all of the batch that share a head of K are as the first ones.
         """
-        of = replace(self, batch=1, heads=self.group, kv_heads=1) if self._is_large else self
+        of = replace(self, batch=1, heads=self.heads_per_kv, kv_heads=1) if self._is_large else self
         forward = AttentionForward(**asdict(of))
         given = forward.operands(format, seed)
         O, lse = (np.ascontiguousarray(one.value) for one in forward.expected(given, format).values())
@@ -70,7 +70,7 @@ class AttentionBackward(Attention):
         Q, K, V, _, _, dO = (as_heads(np.asarray(X), problem.layout) if X.ndim == 4 else X for X in arrays[:6])
         dQ, dK, dV = ([np.zeros(X.shape) for _ in range(2)] for X in (Q, K, V))  # value and bound
         for b, h in np.ndindex(Q.shape[:2]):
-            of = b, h // problem.group
+            of = b, h // problem.heads_per_kv
             heads = (format.decode(X[b, h]) for X in (Q, dO)), (format.decode(X[of]) for X in (K, V))
             found = _of_head(problem, *heads[0], *heads[1], format)
             for sums, place, more in zip((dQ, dK, dV), ((b, h), of, of), found, strict=True):
@@ -78,7 +78,7 @@ class AttentionBackward(Attention):
                     total[place] += one
         results = {}
         for name, (value, bound) in {"dQ": dQ, "dK": dK, "dV": dV}.items():
-            bound += format.result.rounding * np.abs(value) + problem.group * EPS * np.abs(value)
+            bound += format.result.rounding * np.abs(value) + problem.heads_per_kv * EPS * np.abs(value)
             bound += format.result.rounding * 2.0**-14 if format.dtype == np.float16 else 0.0
             places = (in_layout(X, problem.layout) for X in (value, bound))
             results[self.ARRAYS.index(name)] = ladder.Expected(*places)
@@ -89,7 +89,7 @@ class AttentionBackward(Attention):
         if not self._is_large:
             return operands
         *arrays, _ = operands
-        few = replace(self, batch=1, heads=self.group, kv_heads=1)
+        few = replace(self, batch=1, heads=self.heads_per_kv, kv_heads=1)
         heads = self.layout.index("H")
         cut = []
         for (name, shape), X in zip(few.shapes.items(), arrays, strict=True):

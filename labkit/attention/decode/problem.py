@@ -170,7 +170,7 @@ class AttentionDecode(Attention):
         *arrays, _ = operands
         Q, K, V, lengths, table, O, lse = map(np.asarray, arrays)
         some = slice(None, None, max(1, self.batch - 1))
-        Q, O = (in_layout(as_heads(X, self.layout)[some, -self.group :], self.layout) for X in (Q, O))
+        Q, O = (in_layout(as_heads(X, self.layout)[some, -self.heads_per_kv :], self.layout) for X in (Q, O))
         K, V = (in_layout(as_heads(X, self.layout)[:, -1:], self.layout) for X in (K, V))
-        few = asdict(self) | {"batch": len(Q), "heads": self.group, "kv_heads": 1}
-        return Q, K, V, lengths[some], table[some], O, lse[some, -self.group :], AttentionDecode(**few)
+        few = asdict(self) | {"batch": len(Q), "heads": self.heads_per_kv, "kv_heads": 1}
+        return Q, K, V, lengths[some], table[some], O, lse[some, -self.heads_per_kv :], AttentionDecode(**few)

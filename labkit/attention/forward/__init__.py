@@ -1,7 +1,8 @@
 """Attention forward: from the matrix of scores in memory to tiles that never leave the chip, one idea a step.
 
-Kernels see Q, K, V and O as matrices of rows of head_dim. `apart` says for each of them how many rows batches, heads
-and positions are apart, which is all that a layout is; `band` which keys a query sees (`AttentionForward.band`).
+Kernels see Q, K, V and O as matrices of rows of head_dim. `strides` are those of batches, heads and
+positions, in rows, for each of these arrays: a layout is no more. `window` says which keys a query sees: query i sees
+keys i + window[0] to i + window[1] (`AttentionForward.window_bounds`).
 """
 
 from labkit.attention.problem import AttentionForward

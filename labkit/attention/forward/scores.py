@@ -11,54 +11,54 @@ import numpy as np
 from labkit import cuda, ptx
 
 FORMAT = ptx.BF16
-NONE = np.float32(-np.inf)  # the score of a key that is not seen
+MASKED = np.float32(-np.inf)  # the score of a key that is not seen
 LN_2 = np.float32(log(2))
 ALL = 0xFFFFFFFF
 ROWS = 64  # of a warpgroup
 
 
 @cuda.jit(device=True)
-def seen(top, rows, queries, keys, band, width):
+def tile_range(row0, num_rows, num_queries, num_keys, window, tile_keys):
     """The first tile of `width` keys that some of these rows of queries see, and the one behind the last."""
-    last = min(keys, min(top + rows, queries) + band[1]) - 1
-    return np.int32(max(0, top + band[0]) // width), np.int32(last // width + 1)
+    last_key = min(num_keys, min(row0 + num_rows, num_queries) + window[1]) - 1
+    return np.int32(max(0, row0 + window[0]) // tile_keys), np.int32(last_key // tile_keys + 1)
 
 
 @cuda.jit(device=True)
-def hide(S, top, left, lane, warp, keys, band):
+def apply_mask(S, row0, col0, lane, warp, num_keys, window):
     """Takes away the scores of keys that a query does not see, where a tile has such: those from `left` on."""
     width = S.shape[0] * 2
-    if left + width > keys or left + width - 1 > top + band[1] or left < top + ROWS - 1 + band[0]:
+    if col0 + width > num_keys or col0 + width - 1 > row0 + window[1] or col0 < row0 + ROWS - 1 + window[0]:
         for r in range(2):
-            row, column = np.int32(top + warp % 4 * 16 + lane // 4 + 8 * r), np.int32(left + lane % 4 * 2)
-            least, most = np.int32(row + band[0] - column), np.int32(min(keys - 1, row + band[1]) - column)
+            row, column = np.int32(row0 + warp % 4 * 16 + lane // 4 + 8 * r), np.int32(col0 + lane % 4 * 2)
+            first, last = np.int32(row + window[0] - column), np.int32(min(num_keys - 1, row + window[1]) - column)
             for n in range(0, S.shape[0], 4):
                 for i in range(2):
-                    place = np.int32(2 * n + i)
-                    if place < least or place > most:
-                        S[n + 2 * r + i] = NONE
+                    offset = np.int32(2 * n + i)
+                    if offset < first or offset > last:
+                        S[n + 2 * r + i] = MASKED
 
 
 @cuda.jit(device=True)
-def weigh(S, r, most, total, scale):
+def exp_tile(S, r, row_max, row_sum, scale):
     """Makes weights of the scores of a row.
 
     Gives the greatest score so far, the sum of this thread's weights so far, and by what all shrinks that was summed
     before.
     """
-    high = most
+    new_max = row_max
     for n in range(2 * r, S.shape[0], 4):
-        high = cuda.libdevice.fmaxf(high, cuda.libdevice.fmaxf(S[n], S[n + 1]))
-    high = cuda.libdevice.fmaxf(high, cuda.shfl_xor_sync(ALL, high, 1))
-    high = cuda.libdevice.fmaxf(high, cuda.shfl_xor_sync(ALL, high, 2))
-    origin = np.float32(0) if high == NONE else high * scale
-    shrinks = ptx.exp2(most * scale - origin)
-    total *= shrinks
+        new_max = cuda.libdevice.fmaxf(new_max, cuda.libdevice.fmaxf(S[n], S[n + 1]))
+    new_max = cuda.libdevice.fmaxf(new_max, cuda.shfl_xor_sync(ALL, new_max, 1))
+    new_max = cuda.libdevice.fmaxf(new_max, cuda.shfl_xor_sync(ALL, new_max, 2))
+    safe_max = np.float32(0) if new_max == MASKED else new_max * scale
+    alpha = ptx.exp2(row_max * scale - safe_max)
+    row_sum *= alpha
     for n in range(2 * r, S.shape[0], 4):
         for i in range(2):
-            S[n + i] = ptx.exp2(S[n + i] * scale - origin)
-            total += S[n + i]
-    return high, total, shrinks
+            S[n + i] = ptx.exp2(S[n + i] * scale - safe_max)
+            row_sum += S[n + i]
+    return new_max, row_sum, alpha
 
 
 @cuda.jit(device=True)
@@ -69,7 +69,7 @@ def pack(P, S):
 
 
 @cuda.jit(device=True)
-def shrink(O, r, factor):
+def rescale(O, r, factor):
     """Multiplies what a thread has of a row of O."""
     for n in range(2 * r, O.shape[0], 4):
         O[n] *= factor
@@ -77,25 +77,25 @@ def shrink(O, r, factor):
 
 
 @cuda.jit(device=True)
-def finish(O, r, most, total, scale):
+def divide(O, r, row_max, row_sum, scale):
     """Divides a row of O by the sum of its weights, and gives its log-sum-exp."""
-    total += cuda.shfl_xor_sync(ALL, total, 1)
-    total += cuda.shfl_xor_sync(ALL, total, 2)
-    return divide(O, r, most * scale, total)
+    row_sum += cuda.shfl_xor_sync(ALL, row_sum, 1)
+    row_sum += cuda.shfl_xor_sync(ALL, row_sum, 2)
+    return divide_by_sum(O, r, row_max * scale, row_sum)
 
 
 @cuda.jit(device=True)
-def divide(O, r, origin, total):
+def divide_by_sum(O, r, ref_max, row_sum):
     """As `finish`, by the total of the whole row; a weight of 1 has the exponent `origin`."""
-    share, logarithm = np.float32(0), NONE
-    if total != np.float32(0):  # nor is NaN
-        share, logarithm = np.float32(1) / total, origin * LN_2 + log(total)
-    shrink(O, r, share)
-    return logarithm
+    recip, row_lse = np.float32(0), MASKED
+    if row_sum != np.float32(0):  # nor is NaN
+        recip, row_lse = np.float32(1) / row_sum, ref_max * LN_2 + log(row_sum)
+    rescale(O, r, recip)
+    return row_lse
 
 
 @cuda.jit(device=True)
-def put(O, tile, y, lane, warp):
+def store_rows(O, tile, y, lane, warp):
     """Stores a warpgroup's rows of O, rounded, to a swizzled tile of boxes, from its row y on."""
     row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
     for piece in range(0, O.shape[0] // 4, 2):

@@ -13,7 +13,7 @@ from labkit.arrays.owners import owner_of
 from labkit.arrays.views import viewed
 from labkit.arrays.workspace import Workspace
 from labkit.attention.decode.problem import AttentionDecode
-from labkit.attention.interface.choice import chosen_for_cache
+from labkit.attention.interface.choice import choose_for_cache
 from labkit.attention.problem import Layout, check_options
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -73,7 +73,7 @@ class CachedAttention(Operation):
         }
         arrays = tuple(given[name] if name in given else instead[name]() for name in ARRAYS)
         alike = asked.batch == 1 or "lengths" not in given
-        return chosen_for_cache(arrays, asked, self._format(given), workspace, alike).launches
+        return choose_for_cache(arrays, asked, self._format(given), workspace, alike).launches
 
     def _problem(self, given) -> AttentionDecode:
         """Raises where the arrays make no attention."""

@@ -20,8 +20,8 @@ def is_deterministic(step: Step, problem: Attention) -> bool:
 
 def fills_gpu(step: Step, problem: AttentionDecode) -> bool:
     """Whether blocks fill the GPU once or several times, if each has as much to read, or share all that there is."""
-    busy = getattr(step.module, "busy", None)
-    return busy is None or (not problem.ragged and busy(problem) >= FULL)
+    utilisation = getattr(step.module, "utilisation", None)
+    return utilisation is None or (not problem.ragged and utilisation(problem) >= FULL)
 
 
 SIZES = ("head_dim", 2), ("queries", 1), ("keys", 1), ("causal", 1)
@@ -31,7 +31,7 @@ HEADS_IN_ANY_ORDER = replace(HEADS, suits=always, words=", in any order")
 CACHE = Chooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
 
 
-def chosen(
+def choose(
     arrays: tuple, problem: Attention, format: Format, workspace: Workspace, deterministic: bool = True
 ) -> Chosen:
     """The fastest step for arrays that fit the problem, and its launches.
@@ -50,7 +50,7 @@ def chosen(
     return chooser.fastest(arrays, problem, format, workspace)
 
 
-def chosen_for_cache(
+def choose_for_cache(
     arrays: tuple, problem: AttentionDecode, format: Format, workspace: Workspace, alike: bool
 ) -> Chosen:
     """The fastest step for queries of a cache, and its launches; `alike` says whether all sequences have as many keys.

@@ -11,7 +11,7 @@ from labkit.arrays.operands import format_held, holds, order_of_axes, sides, str
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.arrange import in_rows
-from labkit.attention.interface.choice import FORMATS, chosen
+from labkit.attention.interface.choice import FORMATS, choose
 from labkit.attention.problem import Attention, Layout, check_options
 from labkit.calls.operation import Operation, Result
 from labkit.formats import Format
@@ -69,7 +69,7 @@ class OfHeads(Operation):
         rows = {name: given[name] for name in self.arrays if name != "lse"}
         rows, before, after = in_rows(rows, self.outputs, self.layout, workspace)
         arrays = tuple((rows | {"lse": lse})[name] for name in self.arrays)
-        return [*before, *chosen(arrays, problem, format, workspace, self.deterministic).launches, *after]
+        return [*before, *choose(arrays, problem, format, workspace, self.deterministic).launches, *after]
 
     @property
     def _options(self):
