@@ -1,24 +1,24 @@
-"""Scores are computed again, once for dQ with queries outside, and once more for dK and dV with keys outside.
+"""Scores are recomputed, once for dQ with Q-outer loops, and once for dK and dV with KV-outer loops.
 
-A block has a tile of queries, and their dQ stays in its registers while all keys pass by that they see. Another kernel
-has tiles of keys, and the gradients of these and of their values, while all queries pass by that see some of them, from
-all heads that share the keys. So nobody adds to what another block writes, and no order is left to chance. (Dao,
+One kernel has a block per tile of queries, whose dQ stays in registers while the block loops over all keys that they
+see. Another has a block per tile of keys, and keeps their dK and dV while it loops over all queries that see them, from
+all heads that share the keys. No block adds to what another one writes, so the result is deterministic. (Dao,
 FlashAttention-2, 2023, algorithm 2, which has one kernel and adds to dQ by atomics.)
 
-A weight is exp(S - lse). But in float32 the last bit of a score of a million is 0.06, as is that of its log-sum-exp:
-weights would be some percent off, and beyond all measure where scores are larger. So the first kernel finds the maximum
-and the sum of each row again, as forward does, and the second one takes its weights from these: they add up to 1, since
-both kernels add up a score in the same order. Delta, the sum of O * dO, is added up in the order of dO V^T: where a key
-has all of the weight, dS = P * (dO V^T - delta) is 0, with no rounding left to be multiplied by a large key.
+P is exp(S - lse). But the last bit of a float32 score of a million is 0.06, and so is that of its log-sum-exp: P would
+be some percent off, and useless for larger scores. So the first kernel computes row_max and row_sum again, as forward
+does, and the second one uses them: P adds up to 1, since both kernels sum a score in the same order. Delta, the sum of
+O * dO, is summed in the order of dO V^T: where one key has all the weight, dS = P * (dO V^T - delta) is exactly 0, and
+no rounding error is multiplied by a large key.
 
-Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     queries * HEAD * (3 + 2 * keys / TILE)      numbers loaded for dQ
     2 * keys * HEAD * (1 + queries / TILE)      numbers loaded for dK and dV
     (4 * TILE * ROW + 2 * TILE * P_ROW) * 4     bytes of shared memory per block
 
-Limited by the CUDA cores, and by shared memory, from which they take both factors of each product. Seven products are
-made in place of the five that it takes, since two of them are needed twice.
+Limited by the CUDA cores, and by shared memory, which delivers both factors of each product. There are seven products
+instead of five, since two of them are computed twice.
 """
 
 from functools import cache

@@ -1,20 +1,19 @@
-"""Tensor cores: weights and their gradients become the left operands of the second products where they are.
+"""Tensor cores: P and dS become left operands of the second products in the registers where they were computed.
 
 A warp has 16 rows of keys or more, and multiplies by `mma.sync`. It computes scores of keys by queries, S^T = K Q^T,
-and dP^T = V dO^T, since P^T and dS^T are what dV = P^T dO and dK = dS^T Q begin with: a lane holds the elements of
-the one product that it must hold for the other, rounds them, and packs them in pairs. The kernel for dQ has queries
-for rows, and S and dP as they are. Q, dO and K are read by `ldmatrix` for the first products, and by `ldmatrix.trans`
-for the second ones. Wide heads have more sums than registers, so that two blocks take half of the columns of dK and dV
-each, and both make the weights.
+and dP^T = V dO^T, since dV = P^T dO and dK = dS^T Q begin with P^T and dS^T: a lane has the elements that it needs for
+the second product, rounds them, and packs them in pairs. The kernel for dQ has queries as rows, and S and dP as they
+are. Q, dO and K are loaded by `ldmatrix` for the first products, by `ldmatrix.trans` for the second ones. Wide heads
+have more accumulators than registers: then two blocks have half of the columns of dK and dV each, and both compute P.
 
-Costs, of a head of 64 numbers whose queries and keys are multiples of the tiles, all of them seen:
+Costs per head of 64 elements, if queries and keys are multiples of the tiles and none is masked:
 
     2 * queries * HEAD / 8                          vectors of O and dO loaded for delta
     2 * keys * HEAD * (1 + queries / BM) / 8        vectors loaded for dK and dV
     2 * queries * HEAD * (1 + keys / BM) / 8        vectors loaded for dQ
     (2 * BM + 2 * BN) * HEAD * 2                    bytes of shared memory per block
 
-Limited by waiting: a block loads two tiles, waits for them, then multiplies, and memory rests meanwhile.
+Limited by latency: a block loads two tiles, waits for them, then multiplies, while memory is idle.
 """
 
 import numpy as np

@@ -1,17 +1,16 @@
-"""Two warpgroups multiply by `wgmma`, and a third fetches what streams by the copy engine.
+"""Two consumer warpgroups multiply by `wgmma`, and a producer warpgroup loads streaming tiles by TMA.
 
-Both kernels keep a tile for each warpgroup in shared memory and gradients in registers, and let tiles of the other side
-stream through a ring of stages: queries and dO past keys and values, for dK and dV, and the reverse for dQ. Scores of
-keys by queries, S^T = K Q^T, and dP^T = V dO^T lie in registers as the tensor cores take the left operand of
-dV += P^T dO and dK += dS^T Q. Their right operands, rows along the sum, lie MN-major, so that each tile is read both
-ways as it came. Log-sum-exp and delta, which differ by column there, come with the tile of queries to which they
-belong.
+In both kernels each warpgroup keeps its tile in shared memory and its gradients in registers, while tiles of the other
+side stream through a ring of stages: Q and dO past K and V, for dK and dV, and the reverse for dQ. Scores of keys by
+queries, S^T = K Q^T, and dP^T = V dO^T are in registers as the tensor cores need the left operands of dV += P^T dO and
+dK += dS^T Q. Their right operands have rows along the sum and are MN-major: each tile is read both ways as it arrived.
+Log-sum-exp and delta, which vary by column there, are loaded with their tile of queries.
 
-Products are asked for before their results are needed: the exponentials fall under dO V^T, and the slopes of dK under
-P^T dO. While a warpgroup waits the other one multiplies. (Shah and others, FlashAttention-3, 2024, section 3; Dao,
+Products are issued before their results are needed: the exponentials overlap dO V^T, and dS for dK overlaps P^T dO.
+While one warpgroup waits, the other multiplies. (Shah and others, FlashAttention-3, 2024, section 3; Dao,
 FlashAttention-2, 2023, section 3.2, for blocks of keys.)
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of 128, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of 128 and none is masked:
 
     D / 64 * (2 + 2 * queries / BQ) + queries / BQ          copies per tile of keys
     D / 64 * (2 + 2 * keys / BK)                            copies per tile of queries
@@ -19,7 +18,7 @@ Costs, of a head of 128 numbers whose queries and keys are multiples of 128, all
     WARPGROUPS * keys / BK * (2 * D + BK) / 16              `wgmma` per tile of queries
     (2 * BM + 2 * STAGES_K * BK) * D * 2                    bytes of shared memory per block
 
-Limited by the tensor cores, which make seven products in place of the five that it takes.
+Limited by the tensor cores, which compute seven products instead of five.
 """
 
 from functools import cache

@@ -1,24 +1,24 @@
-"""The block of a tile of keys multiplies dQ, too, and the copy engine adds its share to memory.
+"""The block of a tile of keys also computes its part of dQ, which TMA adds to memory.
 
-Scores and their gradients are computed once, for all three gradients: five products, not seven, and half of the
-exponentials. dV and dK take P^T and dS^T from registers, as before. For dQ both warpgroups also put dS^T in shared
-memory, meet at a barrier, and multiply a half of dQ^T = K^T dS each, over the keys of both, from tiles that lie
-MN-major. A share of dQ goes through shared memory to float32 sums in device memory by `cp.reduce.async.bulk`, while
-dS^T Q is under way. The kernel for delta clears these sums, and a last one scales and rounds them.
+S and dP are computed once for all three gradients: five products, not seven, and half of the exponentials. dV and dK
+take P^T and dS^T from registers, as before. For dQ both warpgroups also store dS^T in shared memory, meet at a barrier,
+and compute a half of dQ^T = K^T dS each, over the keys of both, from MN-major tiles. This part of dQ goes through
+shared memory to float32 sums in device memory by `cp.reduce.async.bulk`, while dS^T Q is in flight. The kernel for
+delta clears these sums, and a last one scales and rounds them.
 
-The order in which blocks add to a number is not fixed, so that dQ may differ in its last bits from one run to the next.
-(Dao, FlashAttention-2, 2023, section 3.2, for atomic additions to dQ; Shah and others, FlashAttention-3, 2024, for a
-copy engine that works beside the products; PTX ISA, "cp.reduce.async.bulk".)
+Blocks add to a number in no fixed order, so dQ may differ in its last bits from run to run. (Dao, FlashAttention-2,
+2023, section 3.2, for atomic additions to dQ; Shah and others, FlashAttention-3, 2024, for TMA that overlaps the
+products; PTX ISA, "cp.reduce.async.bulk".)
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of 128, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of 128 and none is masked:
 
     D / 64 * (2 + 2 * queries / BN) + queries / BN          copies per tile of keys
     WARPGROUPS * queries / BN * (2 * (D + BN) + BM) / 16    `wgmma` per tile of keys
     queries * D                                             numbers added to memory per tile of keys
     2 * BM * D * 2 + STAGES * (2 * BN * D * 2 + 1024) + 2 * DS_BYTES + BN * D * 4    bytes of shared memory per block
 
-Limited by shared memory, by its bytes: for a tile of queries 368 KB move there, in 2944 clocks of 128 bytes, beside
-2560 clocks of products.
+Limited by the bytes of shared memory: per tile of queries 368 KB move there, in 2944 clocks of 128 bytes, against 2560
+clocks of products.
 """
 
 from functools import cache

@@ -1,19 +1,19 @@
-"""A block a head of the cache: the queries of all heads that share its keys are rows of one tile.
+"""One block per head of the cache: the queries of all heads that share its keys are rows of one tile.
 
-Each key and value crosses memory once, for all of them. A tile of `mma` has 16 rows, and a few queries leave most of
-them empty, which costs nothing: the tensor cores wait for memory anyway. Each warp has tiles of 16 keys of its own, and
-a ring of them in shared memory, which `cp.async` fills while it multiplies; no warp waits for another before the end,
-when their partial results are put together. A page begins where a table says, and that is all that pages change.
+Each key and value is loaded once for all of them. A tile of `mma` has 16 rows, most of them empty with few queries,
+which costs nothing: the tensor cores wait for memory anyway. Each warp has its own tiles of 16 keys, and a ring of them
+in shared memory, filled by `cp.async` while it multiplies. Warps wait for each other only at the end, when their
+partial results are merged. Pages only change where a tile begins: a table says that.
 (Dao, FlashAttention-2, 2023, algorithm 1, of one tile of queries; Kwon and others, PagedAttention, 2023.)
 
-Costs, of sequences whose keys are a multiple of the tile:
+Costs, if the keys of sequences are multiples of the tile:
 
     2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
     batch * kv_heads                                blocks
     0                                               bank conflicts per block
 
-Limited by how few blocks there are: with one sequence and 8 heads, 8 multiprocessors of 132 read.
+Limited by the number of blocks: with one sequence and 8 heads, 8 multiprocessors of 132 read.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""The keys of a head are divided among several blocks, and a second launch puts their partial results together.
+"""Several blocks share the keys of a head, and a second launch merges their partial results.
 
-As many blocks as the GPU holds at the same time read at once, each an equal part of a sequence. What a block found, its
-sums with their origin and total, goes to the workspace in float32. (Dao, Haziza, Massa and Sizov, Flash-Decoding for
-long-context inference, 2023.)
+As many blocks as the GPU holds at a time read equal parts of a sequence. Each stores its accumulators, with their
+ref_max and row_sum, in the workspace in float32. (Dao, Haziza, Massa and Sizov, Flash-Decoding for long-context
+inference, 2023.)
 
-Costs, of sequences whose keys are a multiple of the tile, in `parts` parts:
+Costs, if the keys of sequences are multiples of the tile, in `parts` parts:
 
     2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
@@ -12,9 +12,9 @@ Costs, of sequences whose keys are a multiple of the tile, in `parts` parts:
     batch * heads * parts * (HEAD + 2) * 4          bytes of partial results, of one query a sequence
     0                                               bank conflicts per block
 
-Limited by blocks that wait for others: parts are equal within a sequence alone, and heads times parts seldom are as
-many as the blocks that the GPU holds. The second launch begins once all keys are read, and waits for what is left; a
-row has a block of its own then, whose warps put parts of the parts together.
+Limited by blocks that wait for others: parts are equal only within a sequence, and heads times parts rarely equal the
+blocks that the GPU holds. The second launch starts after all keys are read, and its latency counts: so each row has a
+block, whose warps merge shares of the parts.
 """
 
 import numpy as np

@@ -1,11 +1,11 @@
-"""All tiles of all heads in one list, which is divided evenly among as many blocks as the GPU holds: Stream-K.
+"""Stream-K: one list of all tiles of all heads, divided evenly among as many blocks as the GPU holds.
 
-A block begins somewhere in a head and ends somewhere in another. Of a head that several blocks share, whoever is last
-to come puts the partial results together, always in the order of the keys, so that the bits do not depend on who that
-is. One launch does it all, also where sequences differ in length, and leaves the counters at 0 for the next.
+A block starts somewhere in a head and ends somewhere in another. If several blocks share a head, the last one to finish
+merges the partial results, always in the order of the keys: the bits do not depend on which block that is. One launch
+does it all, also for sequences of different lengths, and leaves the counters at 0 for the next.
 (Osama, Merrill, Cecka, Garland and Owens, Stream-K, 2023; Sanovar and others, Lean Attention, 2024.)
 
-Costs, of sequences whose keys are a multiple of the tile:
+Costs, if the keys of sequences are multiples of the tile:
 
     2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block

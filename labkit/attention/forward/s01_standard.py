@@ -1,14 +1,14 @@
-"""Three kernels: one multiplies Q K^T and stores the scores, one makes weights of them, one multiplies these by V.
+"""Three kernels: S = Q K^T is stored, softmax makes P of each row of S, and O = P V reads it.
 
-That is how the formula reads. Scores are float32, and there are queries x keys of them for each head.
+This is the formula, read literally. S is float32, with queries x keys scores per head.
 
-Costs, of a head with queries and keys that are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     4 * queries * keys              bytes of workspace
     2 * 4 * queries * keys          bytes of scores written
     4 * 4 * queries * keys          bytes of scores read, where O has 64 columns
 
-Limited by that matrix: at 16,384 queries and keys it has 1 GB a head. `s02_kv_outer` never stores it.
+Limited by S: at 16,384 queries and keys it takes 1 GB per head. `s02_kv_outer` never stores it.
 """
 
 from math import exp, inf, log

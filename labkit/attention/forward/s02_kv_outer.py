@@ -1,11 +1,10 @@
-"""One kernel, and scores that never leave the chip: tiles of keys are outside, tiles of queries inside.
+"""One fused kernel, and S stays on the chip: the outer loop runs over tiles of K and V, the inner one over tiles of Q.
 
-The softmax of a row is put together tile by tile. Where a tile of keys has a larger score, what was there before
-shrinks by exp(old maximum - new maximum). A block has a head; it keeps a tile of keys and of values, and for each tile
-of queries reads maximum, sum and O from memory, adds its part, and writes them back. (Dao and others, FlashAttention,
-2022, algorithm 1.)
+The softmax of a row is computed tile by tile. A larger maximum rescales what was summed before by exp(old maximum - new
+maximum). A block has one head. It keeps a tile of K and V; for each tile of Q it loads row_max, row_sum and O, adds its
+part, and stores them again. (Dao and others, FlashAttention, 2022, algorithm 1.)
 
-Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     queries * keys / BN * HEAD / 4                  vectors of Q loaded
     2 * keys * HEAD / 4                             vectors of K and V loaded
@@ -13,8 +12,8 @@ Costs, of a head whose queries and keys are multiples of the tile, all of them s
     queries * (keys / BN + 1) * HEAD / 4            vectors of O stored
     (BM * Q_ROW + BN * Q_ROW + BN * HEAD + BM * P_ROW) * 4      bytes of shared memory per block
 
-Limited by O, which comes and goes as often as there are tiles of keys, and by a grid of as many blocks as there are
-heads. `s03_q_outer` changes the order of the loops.
+Limited by traffic of O, which is loaded and stored once per tile of keys, and by the grid, with one block per head.
+`s03_q_outer` swaps the loops.
 
 Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
 """

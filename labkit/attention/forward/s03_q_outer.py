@@ -1,10 +1,10 @@
-"""Tiles of queries are outside: their maximum, sum and O stay in registers, and are divided and stored once.
+"""The outer loop runs over tiles of Q: row_max, row_sum and O stay in registers, and O is divided and stored once.
 
-A block has a tile of queries and takes tiles of keys and values one after the other. O is rescaled where a maximum
-rises, and divided by the sum at the end alone. A warp has whole rows of scores, so that it needs no other warp between
-its two products. (Dao, FlashAttention-2, 2023, algorithm 1 and section 3.3.)
+A block has a tile of queries, and loops over tiles of K and V. A larger maximum rescales O; row_sum divides it only at
+the end. A warp has whole rows of scores, and needs no other warp between its two products. (Dao, FlashAttention-2,
+2023, algorithm 1 and section 3.3.)
 
-Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     queries * HEAD / 4                              vectors of Q loaded
     2 * queries * keys * HEAD / BM / 4              vectors of K and V loaded

@@ -1,22 +1,21 @@
-"""Tensor cores: scores become the left operand of the second product where they are, in registers.
+"""Tensor cores: P becomes the left operand of the second product in the registers where S was computed.
 
-A warp has 16 rows of queries or more, and multiplies by `mma.sync`. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows
-g and g + 8 of the scores, and these are the very elements that the lane must hold of the weights as the left operand of
-P V: they are rounded, packed in pairs, and never cross shared memory. A row belongs to four lanes, so that two shuffles
-find its maximum. V is read by `ldmatrix.trans`, since its rows run along k.
+A warp has 16 rows of queries or more, and multiplies by `mma.sync`. Lane 4 g + t has columns 2 t and 2 t + 1 of rows g
+and g + 8 of S. The left operand of P V needs exactly these elements in this lane: they are rounded and packed in pairs,
+and P never crosses shared memory. Four lanes share a row, so that two shuffles find its maximum. V is loaded by
+`ldmatrix.trans`, since its rows run along k.
 
-Any number near the maximum will do in its place: the origin of the exponents is moved, and O rescaled, only where a
-maximum has risen by more than a factor of 2^8, which is seldom. (Zadouri, Hoehnerbach, Shah and others,
-FlashAttention-4, on rescaling.)
+Any number near the maximum can replace it. So ref_max moves, and O is rescaled, only if the maximum has risen by more
+than a factor of 2^8, which is rare. (Zadouri, Hoehnerbach, Shah and others, FlashAttention-4, on rescaling.)
 
-Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     queries * HEAD / 8                              vectors of Q loaded
     2 * queries * keys * HEAD / BM / 8              vectors of K and V loaded
     (BM + 2 * BN) * HEAD * 2                        bytes of shared memory per block
     0                                               bank conflicts per block
 
-Limited by waiting: a block loads a tile of keys and values, waits for it, then multiplies, and memory rests meanwhile.
+Limited by latency: a block loads a tile of K and V, waits for it, then multiplies, while memory is idle.
 """
 
 from math import inf, log

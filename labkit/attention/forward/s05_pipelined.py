@@ -1,18 +1,18 @@
-"""Copies run ahead: `cp.async` brings the next keys and values while these are multiplied.
+"""Prefetch: `cp.async` copies the next tiles of K and V while the current ones are multiplied.
 
-There are two tiles of keys and of values in shared memory. The copies of the next ones begin before the first product
-of these, and the block waits for them behind the second one. One barrier is enough: whoever is past it has done with
-the tiles that come to be overwritten.
+Shared memory has two tiles of K and of V. Copies of the next tiles start before the first product of the current ones,
+and the block waits for them after the second product. One barrier suffices: past it, all warps are done with the tiles
+that the next copies overwrite.
 
-Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     queries * HEAD / 8                              copies of Q, of 16 bytes
     2 * queries * keys * HEAD / BM / 8              copies of K and V, of 16 bytes
     (BM + 2 * STAGES * BN) * HEAD * 2               bytes of shared memory per block
     0                                               bank conflicts per block
 
-Limited by what surrounds the tensor cores' work: a warp computes its softmax while it multiplies nothing, and
-`mma.sync` is fed through registers.
+Limited by what surrounds the tensor cores' work: a warp issues no product during its softmax, and `mma.sync` takes
+operands through registers.
 """
 
 from math import inf, log

@@ -1,19 +1,18 @@
-"""Two warpgroups multiply by `wgmma`, and a third fetches the tiles of K and V by the copy engine.
+"""Two consumer warpgroups multiply by `wgmma`, and a producer warpgroup loads tiles of K and V by TMA.
 
-One thread of the third walks through the tiles that the block's queries see, and fills two rings of stages, one for K
-and one for V. Each of the others has 64 queries. `wgmma` reads Q and K in shared memory as they came, rows along k, and
-V as well: a row of V is all that P V needs for one k, so V lies MN-major. A thread keeps parts of two rows of scores,
-where `wgmma` left them, and they are where it takes the weights from: P goes from registers to the tensor cores,
-rounded to the format, and never through shared memory. Rows of O leave through the place that Q had.
+One thread of the producer loops over the tiles that the block's queries see, and fills two rings of stages, one for K
+and one for V. Each consumer has 64 queries. `wgmma` reads Q and K from shared memory as they arrive, with rows along k,
+and V too: a row of V is all that P V needs for one k, so V is MN-major. S stays in registers, where each thread has
+parts of two rows. P is rounded there, and goes to the tensor cores from registers. O leaves through Q's shared memory.
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     D / 64 * (1 + 2 * keys / BN)                copies per block, of boxes of rows
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
     (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
 
-Limited by waiting: a warpgroup asks for scores, waits, makes weights of them, asks for sums, waits. While it makes
-weights the tensor cores have what the other warpgroup asked for, if the two do not wait at the same time.
+Limited by waiting: a warpgroup issues Q K^T, waits, computes P, issues P V, waits. While it computes P, the tensor
+cores work for the other warpgroup, unless both wait at the same time.
 """
 
 import numpy as np

@@ -1,20 +1,20 @@
-"""The softmax of a tile is computed under the products of the next scores and the last sums.
+"""The softmax of a tile overlaps the products of the next S and the last O.
 
-A warpgroup asks for the scores of a tile and, before it waits for them, for the sums of the tile before, whose weights
-it has. While the tensor cores add these up it makes weights of the scores, and shrinks O only then. The weights stay in
-float32 until those sums are done, since the registers of P are being read.
+A warpgroup issues Q K^T of a tile and, without waiting, P V of the tile before. While the tensor cores do the latter,
+it computes P of the new scores; it rescales O only then. P stays in float32 until P V is done, which reads its
+registers.
 
-The compiler may move a wait for the tensor cores up, and it did, to before the first exponential: nothing depends on
-it. It moves nothing across the end of a basic block, so the wait for the values of this tile, a loop, stands between
+The compiler may hoist a wait for the tensor cores, since nothing depends on it; it moved one before the first
+exponential. It moves nothing across the end of a basic block, so the wait for this tile of V, a loop, stands between
 (a test looks at the machine code).
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     D / 64 * (1 + 2 * keys / BN)                copies per block, of boxes of rows
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
     (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
 
-Limited by chance: the two warpgroups may ask for products at the same time, and compute at the same time.
+Limited by chance: both warpgroups may issue products, and compute, at the same time.
 """
 
 import numpy as np

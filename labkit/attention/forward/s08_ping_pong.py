@@ -1,17 +1,17 @@
-"""The two warpgroups take turns: one computes its softmax while the tensor cores work for the other.
+"""Ping-pong: one warpgroup computes its softmax while the tensor cores work for the other.
 
-Before it asks for products a warpgroup waits at a barrier of its own, and when it has asked it comes to the other's
-barrier and goes on (`barrier_arrive`). So the products of one are asked for as a whole, and the softmax of the other
-falls under them. (Shah and others, FlashAttention-3, 2024, section 3.1.)
+Before it issues products, a warpgroup waits at its own barrier. Then it arrives at the barrier of the other one,
+without waiting (`barrier_arrive`). So the products of one are issued together, and overlap the softmax of the other.
+(Shah and others, FlashAttention-3, 2024, section 3.1.)
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     D / 64 * (1 + 2 * keys / BN)                copies per block, of boxes of rows
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
     (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
 
-Limited by beginnings and ends: a block begins with empty rings, and ends with a softmax under which nothing is
-multiplied; and where it is causal some blocks have many more keys than others.
+Limited by prologues and tails: a block starts with empty rings, and ends with a softmax that overlaps no product; if
+causal, some blocks have far more keys than others.
 """
 
 import numpy as np

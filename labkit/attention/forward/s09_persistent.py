@@ -1,18 +1,18 @@
-"""Blocks stay: each takes tile after tile of queries, and the copies for the next one run ahead.
+"""Persistent blocks: each loops over tiles of queries, and copies for the next one run ahead.
 
-The grid has a block for each SM. Tiles of queries are dealt in pairs, the first of a head with the last, the second
-with the last but one: where it is causal the long one makes up for the short one, and every pair takes the same time.
-Blocks with neighbouring pairs read the same keys and values, from the L2 cache. O has its own place in shared memory,
-from which it leaves while the next tile is computed.
+The grid has one block per SM. Tiles of queries are scheduled in pairs: the first of a head with the last, the second
+with the last but one. If causal, the long tile compensates for the short one, and every pair takes the same time.
+Blocks with neighbouring pairs read the same K and V from the L2 cache. O has shared memory of its own, from which it is
+stored while the next tile is computed.
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     D / 64 * (1 + 2 * keys / BN)                copies per tile of queries, of boxes of rows
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per tile of queries
     (2 * BM + 2 * STAGES * BN) * D * 2          bytes of shared memory per block
 
-Limited by the tensor cores, and by the special function unit beside them, which takes half as long for an exponential
-of each score as they do for both products of a head of 128 numbers, and as long as they do for one of 64.
+Limited by the tensor cores, and by the special function unit (MUFU). For an exponential per score, that takes half as
+long as the tensor cores take for both products of a head of 128, and equally long for a head of 64.
 """
 
 import numpy as np

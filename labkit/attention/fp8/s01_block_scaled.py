@@ -1,26 +1,25 @@
-"""e4m3 operands, whose products the tensor cores make twice as fast; each block of them has a scale.
+"""e4m3 operands with a scale per block: the tensor cores multiply them at twice the rate of bfloat16.
 
-The kernel is `persistent` of the ladder "forward" but for four things. The scales of a block of queries and of one of
-keys are part of the factor that makes exponents of scores. O is kept in units of the scale of the values that were
-added last, so that it changes units where it shrinks anyway; no unit is less than the 2**64th part of an earlier one,
-lest O overflows. Weights are e4m3 as well: the greatest of a row is 2**8, whose 2**-14th part still has all bits. A
-thread has other columns of scores than an e4m3 fragment wants; it packs them as they are, because V holds its keys in
-that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which moves bytes between threads instead, and
-transposes V in the kernel.)
+The kernel is `persistent` of the ladder "forward", with four changes. The scales of a block of queries and of one of
+keys are factors of the exponents. O is in units of the newest scale of V: its unit changes where O is rescaled anyway,
+and is never less than 2**-64 times an earlier one, to keep O finite. P is e4m3 as well; the greatest weight of a row is
+2**8, and a weight 2**-14 times that still has all bits. A thread has other columns of S than an e4m3 fragment needs; it
+packs them as they are, because V has its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3,
+which moves bytes between threads instead, and transposes V in the kernel.)
 
-And the tensor cores add up the values of a tile of keys alone. Sums of e4m3 products keep 13 bits behind the largest,
-and lose the rest: in one accumulator the values of 4,096 keys that do not cancel come out 8 % too small. O takes the
-sums of each tile in float32, by a multiply-add where a multiplication shrank it. That costs no instruction, but
+Also, the tensor cores accumulate only within a tile of keys. Sums of e4m3 products keep 13 bits below the largest one,
+and lose the rest: with one accumulator, 4,096 values that do not cancel come out 8 % too small. O adds the product of
+each tile in float32, by a multiply-add in place of the multiplication that rescaled it. That costs no instruction, but
 registers for both. (DeepSeek-V3 Technical Report, 2024, section 3.3.2; Zhang and others, SageAttention2, 2024.)
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
     WARPGROUPS * keys / BN * (D + BN) / 32      `wgmma` per tile of queries
     BM * (BOX_BYTES + D * 2) + STAGES * (BN + D) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit, which takes as long for an exponential of each score as the tensor cores do for
-both products of a head of 128 numbers.
+Limited by the special function unit: an exponential per score takes as long as both products of a head of 128 elements
+take the tensor cores.
 """
 
 import numpy as np

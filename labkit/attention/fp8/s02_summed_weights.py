@@ -1,17 +1,17 @@
-"""The tensor cores add the weights too: a product with a tile of ones, of 8 columns, the fewest there are.
+"""The tensor cores compute row_sum too: a product of P with a tile of ones, of 8 columns, the minimum.
 
-The kernel is `block_scaled` but for that. Threads add up the totals of tiles alone, and a row is divided by the sum of
-the weights that multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that
-sum too, and is off by as much as its weights are where a few of them are all of it, by a 16th at most.
+The kernel is `block_scaled`, but for that. Threads add up only the sums of tiles, and a row is divided by the sum of
+the rounded weights that multiplied V: an error that all of them share cancels. Log-sum-exp comes from that sum too. If
+a few weights make up the whole sum, it has their relative error, 1/16 at most.
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
     WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit still, which has 16 lanes: an exponential of each score takes it as long as both
-products take the tensor cores. Beside it warps issue three and a half instructions a score in place of four and a half.
+Limited by the special function unit still, which has 16 lanes: an exponential per score takes as long as both products
+take the tensor cores. Warps issue three and a half instructions per score now, instead of four and a half.
 """
 
 import numpy as np

@@ -1,27 +1,25 @@
-"""The code of a weight is a linear function of its score: there is no exponential, and no conversion.
+"""The code of a weight is a linear function of its score: no exponential, and no conversion.
 
-The kernel is `summed_weights` but for that. The code of an e4m3 number has its exponent above 3 bits of fraction, so
-that 8 times an exponent of 2, plus 56, is the code of the power where the exponent is whole, and on the line from this
-power to the next elsewhere. (Schraudolph, A Fast, Compact Approximation of the Exponential Function, 1999, which does
-so to the upper half of a float64.) Rounded to a whole code, a weight is off by 3.1 % in the mean square, where rounding
-the exponential makes 2.6 %, and by 8 % at most.
+The kernel is `summed_weights`, but for that. An e4m3 code has its exponent above 3 bits of fraction. So 8 times an
+exponent of 2, plus 56, is the code of the power if the exponent is whole, and interpolates linearly between two powers
+otherwise. (Schraudolph, A Fast, Compact Approximation of the Exponential Function, 1999, which does so to the upper
+half of a float64.) Rounded to a whole code, a weight has a root-mean-square error of 3.1 %, compared with 2.6 % for the
+rounded exponential, and of 8 % at most.
 
-The line is above the exponential, by 4 % in the mean. All weights of a row share that, so that it cancels in O; lest
-log-sum-exp has it, all codes are 0.4566 lower, less than half a code, and the greatest weight stays what it is. Weights
-end sooner: the line meets zero at 2**-7, so that those below the 2**-15th part of the greatest are none. A score that
-is NaN has no weight.
+The line is 4 % above the exponential on average. All weights of a row share that, so it cancels in O. To correct
+log-sum-exp, all codes are 0.4566 lower, which is less than half a code: the greatest weight does not change. The line
+meets zero at 2**-7, so weights below 2**-15 times the greatest are 0. A score that is NaN has weight 0.
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
     WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the warps: a score takes an instruction for the maximum of its row, two multiply-adds and three quarters of
-one that moves bytes, and each number of O a multiply-add where the tile ends. Together with what a tile asks for
-once, two warps of a scheduler issue as many instructions as the tensor cores take cycles for both products. On an H100
-the products alone are 1.55 times as fast as the whole; it is 1.21 times as fast with no maxima, and 1.14 times with
-tiles that are not added to O.
+Limited by instruction issue: a score takes one instruction for the row's maximum, two multiply-adds, and three quarters
+of one that moves bytes; each element of O takes a multiply-add per tile. With the overhead of a tile, two warps of a
+scheduler issue as many instructions as the tensor cores take cycles for both products. On an H100 the products alone
+run 1.55x faster than the whole kernel; without maxima it is 1.21x faster, without adding tiles to O 1.14x.
 """
 
 import numpy as np
