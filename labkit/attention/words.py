@@ -1,7 +1,7 @@
-"""Tiles of 16-bit elements in shared memory, two in a word, and their way to and from rows in global memory.
+"""Loads of 16-bit rows to swizzled tiles in shared memory, two elements per word.
 
-A piece of 16 bytes of row r lies where piece p ^ (r % 8) would be, so that `ldmatrix` meets no bank twice: eight
-neighbouring rows have a piece in different banks.
+16-byte vector p of row r is stored at vector p ^ (r % 8). So `ldmatrix` has no bank conflict: eight neighbouring rows
+have a vector in different banks.
 """
 
 from functools import cache
@@ -11,14 +11,14 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import Format
 
-PANEL = 32  # words of a row that eight threads take at once
+PANEL = 32  # words of a row that eight threads load at a time
 
 
 @cuda.jit(device=True)
 def load_tile(tile, X, row, stride, position, length, thread, threads):
-    """The block loads positions of a head, from one on, and zeros behind its length.
+    """Load a tile by the block: rows of a head from a position on, and zeros past its length.
 
-    The head begins at a row of X, and its positions are `apart` rows from one another.
+    The head starts at a row of X; `stride` is the number of rows from one position to the next.
     """
     y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
     swizzled = np.uint32((piece ^ y % 8) * 4)  # also for rows that are a multiple of 8 on
@@ -34,7 +34,7 @@ def load_tile(tile, X, row, stride, position, length, thread, threads):
 
 @cuda.jit(device=True)
 def copy_tile_async(tiles, stage, X, row, stride, position, length, thread, threads):
-    """As `load_tile`, by copies that run beside the threads."""
+    """Issue `cp.async` copies of a tile: rows of a head from a position on, and zeros past its length."""
     y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
     swizzled = np.uint32((piece ^ y % 8) * 4)
     for i in range(tiles.shape[1] * 8 // threads):
@@ -48,5 +48,5 @@ def copy_tile_async(tiles, stage, X, row, stride, position, length, thread, thre
 
 @cache
 def specialise_format(kernel, format: Format, **constants):
-    """The kernel's copy for a format that has these constants."""
+    """The kernel for a format, with these constants."""
     return specialise(kernel, FORMAT=format.number, **constants)

@@ -46,7 +46,7 @@ CHANGES = (
 )
 FOR_THE_COMPILER = "passes at once"  # a wait of this kind
 # Above the fence of a fragment that another function packed, and of accumulators that nobody touched since the last.
-UNTOLD = "Begins sums += P B", "Begins dQ^T = K^T dS"
+UNTOLD = "Begin acc += P B", "Begin dQ^T = K^T dS"
 
 
 def wrong(step):

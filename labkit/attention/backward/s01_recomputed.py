@@ -34,9 +34,9 @@ from labkit.ladder import Launch, TooLarge
 
 FORMATS = (FP32,)
 TILE = 32  # queries, and keys, of a block
-HEAD = 64  # columns of a tile: head_dim and zeros
-ROW = HEAD + 1  # of a tile in shared memory: neighbours in a column lie in different banks
-P_ROW = 48  # of weights: two neighbouring rows lie in different banks
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
+ROW = HEAD + 1  # of a tile in shared memory: neighbours in a column are in different banks
+P_ROW = 48  # of weights: two neighbouring rows are in different banks
 SIDE, DOWN = 16, 8  # threads along a row, and down a column
 THREADS = SIDE * DOWN
 ROWS, COLS = TILE // DOWN, TILE // SIDE  # scores of a thread
@@ -50,7 +50,7 @@ LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 
 @cuda.jit(device=True)
 def load_tile(tile, X, first, stride, position, length, factor, thread):
-    """The block loads rows of X, times a factor, from a position of a head on; zeros behind its length and head_dim."""
+    """Load rows of X, times a factor, from a position of a head on; zeros past its length and head_dim."""
     for n in range(thread, TILE * HEAD, THREADS):
         row, col = n // HEAD, n % HEAD
         inside = position + row < length and col < X.shape[1]
@@ -59,7 +59,7 @@ def load_tile(tile, X, first, stride, position, length, factor, thread):
 
 @cuda.jit(device=True)
 def compute_scores(scores, Q_tile, K_tile, V_tile, dO_tile, x, y):
-    """Tiles of S = Q K^T, as exponents of 2, and of dP = dO V^T."""
+    """Compute tiles of S = Q K^T, as exponents of 2, and of dP = dO V^T."""
     for i in range(ROWS):
         for j in range(COLS):
             scores[0, i, j] = scores[1, i, j] = 0
@@ -78,7 +78,7 @@ def is_visible(row, col, num_keys, window):
 
 @cuda.jit(launch_bounds=THREADS)
 def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys, heads_per_kv, window, scale, factor):
-    """dQ, and of each row delta and what makes weights of its scores: a block has a tile of queries."""
+    """Compute dQ, and delta, row_max and 1 / row_sum of each row; a block has a tile of queries."""
     K_tile = ptx.shared_array(0, (TILE, ROW), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (TILE, ROW), np.float32)
     Q_tile = ptx.shared_array(Q_BYTE, (TILE, ROW), np.float32)
@@ -112,7 +112,7 @@ def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys,
     last_query = min(q0 + TILE, num_queries) - 1
     for k0 in range(max(0, (q0 + lowest) // TILE * TILE), min(num_keys, last_query + highest + 1), TILE):
         # -- load K and V tile; S = Q K^T and dP = dO V^T --
-        cuda.syncthreads()  # all have done with the tiles before
+        cuda.syncthreads()  # all warps are done with the previous tiles
         load_tile(K_tile, K, k_row, strides[1][2], k0, num_keys, one, thread)
         load_tile(V_tile, V, v_row, strides[2][2], k0, num_keys, one, thread)
         cuda.syncthreads()
@@ -160,7 +160,7 @@ def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys,
 
 @cuda.jit(launch_bounds=THREADS)
 def recomputed(Q, K, V, dO, delta, row_maxima, recips, dK, dV, strides, num_keys, heads_per_kv, window, scale):
-    """dK and dV: a block has a tile of keys."""
+    """Compute dK and dV; a block has a tile of keys."""
     K_tile = ptx.shared_array(0, (TILE, ROW), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (TILE, ROW), np.float32)
     Q_tile = ptx.shared_array(Q_BYTE, (TILE, ROW), np.float32)
@@ -189,7 +189,7 @@ def recomputed(Q, K, V, dO, delta, row_maxima, recips, dK, dV, strides, num_keys
         do_row = batch * strides[4][0] + head * strides[4][1]
         for q0 in range(first, end, TILE):
             # -- load Q and dO tile; S = Q K^T and dP = dO V^T --
-            cuda.syncthreads()  # all have done with the tiles before
+            cuda.syncthreads()  # all warps are done with the previous tiles
             load_tile(Q_tile, Q, q_row, strides[0][2], q0, num_queries, scale, thread)
             load_tile(dO_tile, dO, do_row, strides[4][2], q0, num_queries, one, thread)
             cuda.syncthreads()

@@ -30,7 +30,7 @@ MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
 THREADS = 32 * WARPS
 BM, BN = 16 * MI * WARPS, 32  # rows of a block, keys for dK and dV, queries for dQ; and of a tile that passes by
-HEAD = 64  # columns of a tile: head_dim and zeros
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
 WORDS = HEAD // 2
 STEPS = HEAD // 16  # of k in products over head_dim
 COLS = HEAD  # of the gradients of a block
@@ -49,7 +49,7 @@ LOG2_E = np.float32(LOG2_OF_E)
 
 @cuda.jit(launch_bounds=LANES * ROWS)
 def deltas(O, dO, delta, strides):
-    """The sum of O * dO of each query, by some lanes of a warp."""
+    """Compute delta, the sum of O * dO of each query, by `LANES` lanes per row."""
     num_queries, thread = np.int32(delta.shape[2]), np.int32(cuda.threadIdx.x)
     tile, head, batch = block_index(-(-num_queries // ROWS), delta.shape[1])
     row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
@@ -70,9 +70,9 @@ def deltas(O, dO, delta, strides):
 
 @cuda.jit(device=True)
 def compute_scores(scores, A_tile, y, B_tile, lane):
-    """scores = A B^T of a warp's rows of A, from row y on, and the rows of B."""
+    """Compute scores = A B^T of a warp's rows of A, from row y on, and the rows of B."""
     a = cuda.local.array((MI, 4), np.uint32)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
+    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
     b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     for i in range(MI):
         for j in range(NI):
@@ -92,7 +92,7 @@ def compute_scores(scores, A_tile, y, B_tile, lane):
 
 @cuda.jit(device=True)
 def mask_weights(P, row0, col0, lowest, highest, num_cols, lane):
-    """Takes away weights of a warp's rows, from `top` on: of columns that a row does not see, from `left` on."""
+    """Set masked elements of P to 0: rows of a warp from row0 on, columns from col0 on."""
     for i in range(MI):
         for r in range(2):
             row = np.int32(row0 + i * 16 + r * 8 + lane // 4)
@@ -106,7 +106,7 @@ def mask_weights(P, row0, col0, lowest, highest, num_cols, lane):
 
 @cuda.jit(device=True)
 def accumulate(acc, scores, B_tile, first, lane):
-    """sums += scores B, of columns of B from piece `first` on; what the scores became is rounded."""
+    """Add P B to acc, with columns of B from 16-byte vector `first` on; P is rounded."""
     a = cuda.local.array((MI, 4), np.uint32)
     b_row, b_piece = np.uint32(lane % 16), np.uint32(lane // 16)
     for step in range(NI // 2):
@@ -125,7 +125,7 @@ def accumulate(acc, scores, B_tile, first, lane):
 
 @cuda.jit(device=True)
 def store_gradient(X, acc, first_row, stride, row0, num_rows, first_word, factor, lane):
-    """Stores a warp's rows of a gradient, from position `top` on, and its columns, from a word on."""
+    """Store a warp's rows of a gradient, times a factor, from row0 on, and its columns, from a word on."""
     for i in range(MI):
         for r in range(2):
             row = np.int32(row0 + i * 16 + r * 8 + lane // 4)
@@ -139,7 +139,7 @@ def store_gradient(X, acc, first_row, stride, row0, num_rows, first_word, factor
 
 @cuda.jit(launch_bounds=THREADS)
 def mma(Q, K, V, dO, lse, delta, dK, dV, strides, num_keys, heads_per_kv, window, scale):
-    """dK and dV: a block has a tile of keys."""
+    """Compute dK and dV; a block has a tile of keys."""
     K_tile = ptx.shared_array(0, (BM, WORDS), np.uint32)
     V_tile = ptx.shared_array(SECOND_BYTE, (BM, WORDS), np.uint32)
     Q_tile = ptx.shared_array(THIRD_BYTE, (BN, WORDS), np.uint32)
@@ -170,7 +170,7 @@ def mma(Q, K, V, dO, lse, delta, dK, dV, strides, num_keys, heads_per_kv, window
         do_row = np.int32(batch * strides[4][0] + head * strides[4][1])
         for q0 in range(first, end, BN):
             # -- load Q and dO tile; S^T = K Q^T and dP^T = V dO^T --
-            cuda.syncthreads()  # all have done with the tiles before
+            cuda.syncthreads()  # all warps are done with the previous tiles
             load_tile(Q_tile, Q, q_row, strides[0][2], q0, num_queries, thread, THREADS)
             load_tile(dO_tile, dO, do_row, strides[4][2], q0, num_queries, thread, THREADS)
             cuda.syncthreads()
@@ -205,7 +205,7 @@ def mma(Q, K, V, dO, lse, delta, dK, dV, strides, num_keys, heads_per_kv, window
 
 @cuda.jit(launch_bounds=THREADS)
 def of_queries(Q, K, V, dO, lse, delta, dQ, strides, num_keys, heads_per_kv, window, scale):
-    """dQ: a block has a tile of queries."""
+    """Compute dQ; a block has a tile of queries."""
     Q_tile = ptx.shared_array(0, (BM, WORDS), np.uint32)
     dO_tile = ptx.shared_array(SECOND_BYTE, (BM, WORDS), np.uint32)
     K_tile = ptx.shared_array(THIRD_BYTE, (BN, WORDS), np.uint32)
@@ -239,7 +239,7 @@ def of_queries(Q, K, V, dO, lse, delta, dQ, strides, num_keys, heads_per_kv, win
     last_query = np.int32(min(q0 + BM, num_queries) - 1)
     for k0 in range(max(0, (q0 + lowest) // BN * BN), min(num_keys, last_query + highest + 1), BN):
         # -- load K and V tile; S = Q K^T and dP = dO V^T --
-        cuda.syncthreads()  # all have done with the tiles before
+        cuda.syncthreads()  # all warps are done with the previous tiles
         load_tile(K_tile, K, k_row, strides[1][2], k0, num_keys, thread, THREADS)
         load_tile(V_tile, V, v_row, strides[2][2], k0, num_keys, thread, THREADS)
         cuda.syncthreads()

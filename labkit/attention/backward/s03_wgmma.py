@@ -40,7 +40,7 @@ from labkit.parts.ring import claim, next_stage, place_in_ring, prepare
 FORMAT = ptx.BF16
 TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a tile that streams, by D: what registers hold
 STAGES_Q, STAGES_K = 3, 2  # of these
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM = 128  # rows of a block: keys for dK and dV, queries for dQ
 BQ, BK = TILES[D]
 BN, STAGES = BQ, STAGES_Q  # of the tiles that stream past a block, for dK and dV
@@ -51,7 +51,7 @@ WM = 64  # rows of a warpgroup
 WARPGROUPS = BM // WM  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
-PAIRS = SCORES // 2  # of weights, in a register each
+PAIRS = SCORES // 2  # of elements of P, in a register each
 TILE_BYTES, STAGE_BYTES = BM * D * 2, BN * D * 2
 RING_BYTE = 2 * TILE_BYTES  # where the first ring of stages begins, of Q or K
 SECOND_BYTE = RING_BYTE + STAGES * STAGE_BYTES  # and the second one, of dO or V
@@ -65,7 +65,7 @@ LOG2_E = np.float32(LOG2_OF_E)
 
 @cuda.jit(launch_bounds=LANES * ROWS)
 def deltas(O, dO, lse, stats, strides):
-    """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query: by tiles, as `wgmma` takes them."""
+    """Store log-sum-exp, as an exponent of 2, and delta, the sum of O * dO, in tiles of queries for `wgmma`."""
     num_queries, tile_rows, thread = np.int32(lse.shape[2]), np.int32(stats.shape[3]), np.int32(cuda.threadIdx.x)
     tile, head, batch = block_index(-(-stats.shape[1] * tile_rows // ROWS), lse.shape[1])
     row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
@@ -89,14 +89,14 @@ def deltas(O, dO, lse, stats, strides):
 
 @cuda.jit(device=True)
 def issue_loads(tiles, stage, tensor_map, batch, head, position, full, i):
-    """Begins to fetch the boxes of some rows, from a position on, to a stage."""
+    """Issue TMA loads of some rows, from a position on, to a stage."""
     for box in range(BOXES):
         ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, box_index(batch, head, position, box * BOX), full, i)
 
 
 @cuda.jit(device=True)
 def begin_scores(S, A_tile, y, B_tiles, stage):
-    """Begins S = A B^T for 64 rows of A, from row y on, and the rows of a tile."""
+    """Begin S = A B^T for 64 rows of A, from row y on, and the rows of a tile B."""
     ptx.wgmma_fence()
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
@@ -110,7 +110,7 @@ def begin_scores(S, A_tile, y, B_tiles, stage):
 
 @cuda.jit(device=True)
 def begin_accumulate(acc, P, tiles, stage):
-    """Begins sums += P B for a tile B, whose rows are as many as P has columns."""
+    """Begin acc += P B for a tile B, whose rows are as many as P has columns."""
     ptx.wgmma_fence()
     for n in range(0, P.shape[0], 4):
         b = stage, 0, 4 * n, 0
@@ -120,7 +120,7 @@ def begin_accumulate(acc, P, tiles, stage):
 
 @cuda.jit(device=True)
 def load_stats(stats, stage, kind, n, lane):
-    """What the columns of elements n and n + 1 of the scores have: of kind 0 log-sum-exp, of kind 1 delta."""
+    """Load log-sum-exp (kind 0) or delta (kind 1) of the columns of elements n and n + 1 of a score tile."""
     row = kind * (BN // 32) + n // 16
     vector = np.uint32(n % 16 // 2 + lane % 4 // 2 ^ row % 8)
     return ptx.load2(stats, (stage, row, np.uint32(vector * 4 + lane % 2 * 2)))
@@ -130,7 +130,7 @@ def load_stats(stats, stage, kind, n, lane):
 def wgmma(
     Q_map, K_map, V_map, dO_map, lse_map, dK_map, dV_map, H, num_queries, num_keys, heads_per_kv, window, scale, factor
 ):
-    """dK and dV: a block has a tile of keys."""
+    """Compute dK and dV; a block has a tile of keys."""
     K_tile = ptx.shared_array(0, (1, BOXES, BM, BOX), np.uint32)
     V_tile = ptx.shared_array(TILE_BYTES, (1, BOXES, BM, BOX), np.uint32)
     Q_tiles = ptx.shared_array(RING_BYTE, (STAGES, BOXES, BN, BOX), np.uint32)
@@ -232,7 +232,7 @@ def wgmma(
 def of_queries(
     Q_map, K_map, V_map, dO_map, stats, dQ_map, H, num_queries, num_keys, heads_per_kv, window, scale, factor
 ):
-    """dQ: a block has a tile of queries."""
+    """Compute dQ; a block has a tile of queries."""
     Q_tile = ptx.shared_array(0, (1, BOXES, BM, BOX), np.uint32)
     dO_tile = ptx.shared_array(TILE_BYTES, (1, BOXES, BM, BOX), np.uint32)
     K_tiles = ptx.shared_array(RING_BYTE, (STAGES, BOXES, BN, BOX), np.uint32)
@@ -305,7 +305,7 @@ def of_queries(
             apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
             for n in range(SCORES):
                 S[n] = ptx.exp2(S[n])
-            ptx.mbarrier_wait(full_v, stage, parity)  # passes at once; the compiler moves no wait before it
+            ptx.mbarrier_wait(full_v, stage, parity)  # passes at once; the compiler hoists no wait past it
             ptx.wgmma_wait(0)
             if is_leader:
                 ptx.mbarrier_arrive(empty_v, stage)

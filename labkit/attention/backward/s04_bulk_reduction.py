@@ -41,7 +41,7 @@ DETERMINISTIC = False  # blocks add to dQ in any order
 FORMAT = ptx.BF16
 TILES = {64: 96, 128: 64}  # queries of a tile that streams, by D: what registers hold
 STAGES = 2  # of these
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM = 128  # keys of a block
 BN = TILES[D]
 BOXES = D // 64  # of a row
@@ -50,12 +50,12 @@ STEP = 8  # words of k that an instruction takes
 WM = 64  # rows of a warpgroup
 WARPGROUPS = BM // WM  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
-PARTS = WARPGROUPS // BOXES  # of the queries of a tile, in dQ: a warpgroup has a part, and 64 numbers of its rows
+PARTS = WARPGROUPS // BOXES  # of the queries of a tile: dQ of a warpgroup has one part, and 64 elements of its rows
 PART_Q = BN // PARTS
-DQ_PART = PART_Q * 64  # numbers of dQ that a warpgroup has
+DQ_PART = PART_Q * 64  # elements of dQ per warpgroup
 DQ_STAGED = WARPGROUPS * DQ_PART
 SCORES, ACCUMULATORS, DQ_SIZE = WM * BN // 128, WM * D // 128, DQ_PART // 128  # of a thread
-PAIRS = SCORES // 2  # of weights, in a register each
+PAIRS = SCORES // 2  # of elements of P, in a register each
 TILE_BYTES, STAGE_BYTES, DS_BYTES = BM * D * 2, BN * D * 2, PARTS * BM * 128
 Q_BYTE = 2 * TILE_BYTES  # where the ring of Q begins
 DO_BYTE = Q_BYTE + STAGES * STAGE_BYTES
@@ -70,10 +70,7 @@ LOG2_E = np.float32(LOG2_OF_E)
 
 @cuda.jit(launch_bounds=LANES * ROWS)
 def deltas(O, dO, lse, stats, dQ_sums, strides):
-    """Log-sum-exp as an exponent of 2, and the sum of O * dO, of each query: by tiles, as `wgmma` takes them.
-
-    It also clears the sums of dQ.
-    """
+    """Store log-sum-exp, as an exponent of 2, and delta, in tiles of queries for `wgmma`; clear the sums of dQ."""
     num_queries, tile_rows, thread = np.int32(lse.shape[2]), np.int32(stats.shape[3]), np.int32(cuda.threadIdx.x)
     tile, head, batch = block_index(-(-stats.shape[1] * tile_rows // ROWS), lse.shape[1])
     row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
@@ -101,14 +98,14 @@ def deltas(O, dO, lse, stats, dQ_sums, strides):
 
 @cuda.jit(device=True)
 def issue_loads(tiles, stage, tensor_map, batch, head, position, full, i):
-    """Begins to fetch the boxes of some rows, from a position on, to a stage."""
+    """Issue TMA loads of some rows, from a position on, to a stage."""
     for box in range(BOXES):
         ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, box_index(batch, head, position, box * BOX), full, i)
 
 
 @cuda.jit(device=True)
 def begin_scores(S, A_tile, y, B_tiles, stage):
-    """Begins S = A B^T for 64 rows of A, from row y on, and the rows of a tile."""
+    """Begin S = A B^T for 64 rows of A, from row y on, and the rows of a tile B."""
     ptx.wgmma_fence()
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
@@ -122,7 +119,7 @@ def begin_scores(S, A_tile, y, B_tiles, stage):
 
 @cuda.jit(device=True)
 def begin_accumulate(acc, P, tiles, stage):
-    """Begins sums += P B for a tile B, whose rows are as many as P has columns."""
+    """Begin acc += P B for a tile B, whose rows are as many as P has columns."""
     ptx.wgmma_fence()
     for n in range(0, P.shape[0], 4):
         b = stage, 0, 4 * n, 0
@@ -132,7 +129,7 @@ def begin_accumulate(acc, P, tiles, stage):
 
 @cuda.jit(device=True)
 def load_stats(stats, stage, kind, n, lane):
-    """What the columns of elements n and n + 1 of the scores have: of kind 0 log-sum-exp, of kind 1 delta."""
+    """Load log-sum-exp (kind 0) or delta (kind 1) of the columns of elements n and n + 1 of a score tile."""
     row = kind * (BN // 32) + n // 16
     vector = np.uint32(n % 16 // 2 + lane % 4 // 2 ^ row % 8)
     return ptx.load2(stats, (stage, row, np.uint32(vector * 4 + lane % 2 * 2)))
@@ -140,7 +137,7 @@ def load_stats(stats, stage, kind, n, lane):
 
 @cuda.jit(device=True)
 def mask_rows(S, k0, lane, warp, num_keys):
-    """Takes away the scores of rows behind the last key, which would be endless where log-sum-exp is far below 0."""
+    """Mask rows past the last key, whose P would overflow where log-sum-exp is far below 0."""
     if k0 + WM > num_keys:
         for r in range(2):
             if np.int32(k0 + warp % 4 * 16 + lane // 4 + 8 * r) >= num_keys:
@@ -150,7 +147,7 @@ def mask_rows(S, k0, lane, warp, num_keys):
 
 @cuda.jit(device=True)
 def store_ds(dS, tiles, buffer, y, lane, warp):
-    """Stores a warpgroup's rows of dS^T, already packed, from row y on."""
+    """Store a warpgroup's rows of dS^T, already packed, from row y on."""
     row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
     for piece in range(0, BN // 8, 2):
         part, column = piece // (PART_Q // 8), piece % (PART_Q // 8)
@@ -162,7 +159,7 @@ def store_ds(dS, tiles, buffer, y, lane, warp):
 
 @cuda.jit(device=True)
 def begin_dq(dQ, K_tile, box, dS_tiles, buffer, part):
-    """Begins dQ^T = K^T dS for 64 numbers of a row, and a part of the queries of a tile."""
+    """Begin dQ^T = K^T dS for 64 elements of head_dim, and a part of the queries of a tile."""
     ptx.wgmma_fence()
     for key in range(0, BM, 16):
         a, b = (0, box, key, 0), (buffer, part, key, 0)
@@ -175,7 +172,7 @@ def begin_dq(dQ, K_tile, box, dS_tiles, buffer, part):
 
 @cuda.jit(device=True)
 def add_dq(dQ, staged, dQ_sums, plane, tile, wg_idx, lane, warp):
-    """Begins to add a warpgroup's share of dQ to the sums, where they lie as its threads hold them."""
+    """Begin to add a warpgroup's part of dQ to the sums, which have the order of its registers."""
     begin, thread = np.uint32(wg_idx * DQ_PART), np.uint32(warp % 4 * 32 + lane)
     for n in range(0, DQ_SIZE, 4):
         ptx.store4(staged, np.uint32(begin + n * 128 + thread * 4), dQ[n], dQ[n + 1], dQ[n + 2], dQ[n + 3])
@@ -204,7 +201,7 @@ def bulk_reduction(
     scale,
     factor,
 ):
-    """dK and dV, and shares of dQ: a block has a tile of keys."""
+    """Compute dK and dV, and add to dQ; a block has a tile of keys."""
     K_tile = ptx.shared_array(0, (1, BOXES, BM, BOX), np.uint32)
     V_tile = ptx.shared_array(TILE_BYTES, (1, BOXES, BM, BOX), np.uint32)
     Q_tiles = ptx.shared_array(Q_BYTE, (STAGES, BOXES, BN, BOX), np.uint32)
@@ -251,7 +248,7 @@ def bulk_reduction(
         dS = cuda.local.array(PAIRS, np.uint32)
         dK = cuda.local.array(ACCUMULATORS, np.float32)
         dV = cuda.local.array(ACCUMULATORS, np.float32)
-        dQ = cuda.local.array(DQ_SIZE, np.float32)  # turned: rows are numbers, columns queries
+        dQ = cuda.local.array(DQ_SIZE, np.float32)  # transposed: columns are queries
         wg_idx = np.uint32(warp // 4 - 1)
         y = np.uint32(wg_idx * WM)
         is_leader = warp % 4 == 0 and lane == 0
@@ -288,8 +285,8 @@ def bulk_reduction(
             pack(dS, dP)
             store_ds(dS, dS_tiles, buffer, y, lane, warp)
             if is_leader:
-                ptx.tma_store_wait(0)  # the share before may be overwritten
-            ptx.barrier_sync(3, 128 * WARPGROUPS)  # dS of both is there, and the tile of dS before is free
+                ptx.tma_store_wait(0)  # the previous part of dQ may be overwritten
+            ptx.barrier_sync(3, 128 * WARPGROUPS)  # dS of both is stored, and the previous tile of dS is free
             begin_dq(dQ, K_tile, wg_idx // PARTS, dS_tiles, buffer, wg_idx % PARTS)
             begin_accumulate(dK, dS, Q_tiles, stage)
             ptx.wgmma_wait(1)
@@ -304,7 +301,7 @@ def bulk_reduction(
         # -- store dK and dV --
         for n in range(ACCUMULATORS):
             dK[n] *= factor
-        ptx.barrier_sync(3, 128 * WARPGROUPS)  # nobody reads K any more
+        ptx.barrier_sync(3, 128 * WARPGROUPS)  # no warp reads K any more
         store_rows(dK, K_tile, y, lane, warp)
         store_rows(dV, V_tile, y, lane, warp)
         ptx.barrier_sync(1 + wg_idx, 128)
@@ -318,7 +315,7 @@ def bulk_reduction(
 
 @cuda.jit(launch_bounds=256)
 def rounded(dQ_sums, dQ, strides, heads, num_queries, factor):
-    """dQ of its sums, which lie as threads held them: of 16 numbers of two queries a thread."""
+    """Scale and round the sums of dQ, stored in the order of registers; a thread has 16 elements of two queries."""
     t, w = np.int32(cuda.threadIdx.x // 4), np.int32(cuda.threadIdx.x % 4)
     eight, side = np.int32(cuda.threadIdx.y), np.int32(cuda.threadIdx.z)
     tile, head, batch = block_index(dQ_sums.shape[1], heads)

@@ -34,17 +34,17 @@ from labkit.attention.decode.tiles import (
 )
 from labkit.ladder import Launch
 
-HEAD = 128  # columns of a tile: head_dim and zeros
+HEAD = 128  # columns of a tile: head_dim, padded with zeros
 WORDS = HEAD // 2
 STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns of O
-ROW = HEAD + 8  # of a partial result: sums, origin, total, and no bank twice
-STAGES = 3  # tiles of keys, and of values, that a warp has
-PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
+ROW = HEAD + 8  # of a partial result: accumulators, ref_max, row_sum, and padding against bank conflicts
+STAGES = 3  # tiles of K, and of V, per warp
+PENDING = STAGES - 2  # copies that may be in flight while a tile is multiplied
 SLOTS = WARPS * STAGES
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
-QUICK = True  # to simulate: no block waits for what another one counts
-MERGE_WARPS = 8  # warps that put the parts of a row together
+QUICK = True  # to simulate: no block waits for another
+MERGE_WARPS = 8  # warps that merge the parts of a row
 
 
 @cuda.jit(launch_bounds=(THREADS, BLOCKS_PER_SM))
@@ -59,7 +59,7 @@ def split(Q, K, V, lengths, table, strides, page, heads_per_kv, num_queries, cau
     visible = cuda.local.array(2, np.int32)
     thread, (plane, part, batch) = np.int32(cuda.threadIdx.x), block_index(planes, parts)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
-    kv_rows = np.int32(heads_per_kv * num_queries)  # that share a head of K
+    kv_rows = np.int32(heads_per_kv * num_queries)  # of Q that share a head of K
     tiles_per_head = np.int32((kv_rows + ROWS - 1) // ROWS)  # tiles of them
     head, head_tile = divmod_u32(plane, tiles_per_head)
     row0 = np.int32(head_tile * ROWS)
@@ -88,7 +88,7 @@ def split(Q, K, V, lengths, table, strides, page, heads_per_kv, num_queries, cau
     stage = np.int32(0)
     for tile in range(first, end, WARPS):
         ptx.cp_async_wait(PENDING)
-        cuda.syncwarp()  # this tile is there for all lanes, and all have done with the one before
+        cuda.syncwarp()  # all lanes see this tile, and are done with the previous one
         ahead = np.int32(tile + (STAGES - 1) * WARPS)
         if ahead < end:
             slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
@@ -97,8 +97,8 @@ def split(Q, K, V, lengths, table, strides, page, heads_per_kv, num_queries, cau
         attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
         stage = np.int32((stage + 1) % STAGES)
     # -- merge the partial results of the warps, store that of the block --
-    ptx.launch_release()  # not before: blocks that wait cost the GPU more than they gain
-    cuda.syncthreads()  # all warps have done with their tiles
+    ptx.launch_release()  # not earlier: waiting blocks cost more than they gain
+    cuda.syncthreads()  # all warps are done with their tiles
     store_partial(partials, warp, acc, ref_max, row_sum, lane)
     cuda.syncthreads()
     index = np.int32((batch * planes + plane) * parts + part)

@@ -24,12 +24,12 @@ from labkit.attention.decode.operands import BLOCKS_PER_SM, BN, MASKED, ROWS, TH
 from labkit.attention.decode.tiles import attend, combine_warps, copy_kv, load_queries, store_partial, write_o
 from labkit.ladder import Launch
 
-HEAD = 128  # columns of a tile: head_dim and zeros
+HEAD = 128  # columns of a tile: head_dim, padded with zeros
 WORDS = HEAD // 2
 STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns of O
-ROW = HEAD + 8  # of a partial result: sums, origin, total, and no bank twice
-STAGES = 3  # tiles of keys, and of values, that a warp has
-PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
+ROW = HEAD + 8  # of a partial result: accumulators, ref_max, row_sum, and padding against bank conflicts
+STAGES = 3  # tiles of K, and of V, per warp
+PENDING = STAGES - 2  # copies that may be in flight while a tile is multiplied
 SLOTS = WARPS * STAGES
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
@@ -37,19 +37,19 @@ SHARED_BYTES = 2 * V_BYTE
 
 @cuda.jit(device=True)
 def count_tiles(lengths, batch):
-    """Tiles of a head of a sequence: one at least, since O is to be written where there are no keys."""
+    """Number of tiles of a head of a sequence: at least one, since O is stored even without keys."""
     return max(1, np.int32((lengths[batch] + BN - 1) // BN))
 
 
 @cuda.jit(device=True)
 def block_begin(block, per_block, extra):
-    """Where a block's part of the list begins: the first `more` blocks have a tile more than the others."""
+    """Start of a block's part of the list: the first `extra` blocks have one tile more than the others."""
     return np.int32(block * per_block + min(block, extra))
 
 
 @cuda.jit(device=True)
 def owner(tile, per_block, extra):
-    """The block whose part a tile of the list is in."""
+    """Block whose part of the list has a tile."""
     if tile < extra * (per_block + 1):
         block, _ = divmod_u32(tile, per_block + 1)
     else:
@@ -72,7 +72,7 @@ def stream_k(
     visible = cuda.local.array(2, np.int32)
     thread, block = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.x)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
-    kv_rows = np.int32(heads_per_kv * num_queries)  # that share a head of K
+    kv_rows = np.int32(heads_per_kv * num_queries)  # of Q that share a head of K
     tiles_per_head = np.int32((kv_rows + ROWS - 1) // ROWS)  # tiles of them
     # -- this block's part of the list, and the head where it begins --
     all_tiles = np.int32(0)
@@ -115,7 +115,7 @@ def stream_k(
         stage = np.int32(0)
         for tile in range(first, end, WARPS):
             ptx.cp_async_wait(PENDING)
-            cuda.syncwarp()  # this tile is there for all lanes, and all have done with the one before
+            cuda.syncwarp()  # all lanes see this tile, and are done with the previous one
             ahead = np.int32(tile + (STAGES - 1) * WARPS)
             if ahead < end:
                 slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
@@ -124,7 +124,7 @@ def stream_k(
             attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
             stage = np.int32((stage + 1) % STAGES)
         # -- merge the partial results of the warps, store that of the block --
-        cuda.syncthreads()  # all warps have done with their tiles
+        cuda.syncthreads()  # all warps are done with their tiles
         store_partial(partials, warp, acc, ref_max, row_sum, lane)
         cuda.syncthreads()
         index = np.int32(batch * planes + plane)  # of all heads
@@ -164,7 +164,7 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     planes, row = operands.count_planes(problem), operands.padded_head_dim(problem) + 8
     heads = problem.batch * planes
     blocks = max(1, min(operands.max_resident_blocks(), heads * -(-problem.keys // BN) // WARPS))
-    # A block begins a piece, and so does a head: pieces of a head follow one another if both are counted.
+    # A new block and a new head each start a partial result: indices that count both keep those of a head together.
     results = workspace.array("results", (blocks + heads, ROWS, row), np.float32)
     arguments = *arguments, np.int32(planes), results, workspace.counters(heads)
     kernel = operands.adapt_kernel(stream_k, problem, format)

@@ -1,9 +1,9 @@
-"""What a warp does with a tile of 16 keys, and how partial results are put together.
+"""Attention of one warp to a tile of 16 keys, and the merge of partial results.
 
-Rows of a warp's tile of scores are the queries of all heads that share a head of K, 16 of them at most; lane 4 g + t
-has parts of rows g and g + 8. A warp keeps sums of weighed values, and for each row the origin of its exponents and the
-total of its weights: these three are a *partial result* of the keys that it saw. Those of other keys may have another
-origin, and are added to it as softmax is merged. (Milakov and Gimelshein, Online normalizer calculation for softmax,
+The rows of a warp's tile of scores are the queries of all heads that share a head of K, 16 at most; lane 4 g + t has
+parts of rows g and g + 8. A *partial result* is what a warp has of its keys: accumulators of P V, and for each row
+ref_max (the exponent of a weight of 1) and row_sum. Two partial results are merged as softmax is, after both are
+rescaled to one ref_max. (Milakov and Gimelshein, Online normalizer calculation for softmax,
 2018, section 3.1.)
 """
 
@@ -18,7 +18,7 @@ from labkit.attention.decode.operands import BN, MASKED, THREADS, WARPS
 
 FORMAT = ptx.BF16
 SIGN_BITS = 0  # bits that flip the signs of a word of Q
-HEAD = 128  # columns of a tile: head_dim and zeros
+HEAD = 128  # columns of a tile: head_dim, padded with zeros
 WORDS, PANEL = HEAD // 2, 32  # of a row, and those of them that eight lanes copy at once
 STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns of O
 RESCALE_ABOVE = np.float32(8)  # rise of a maximum, as an exponent of 2, above which accumulators are rescaled
@@ -29,9 +29,9 @@ ALL = 0xFFFFFFFF
 
 @cuda.jit(device=True)
 def copy_tile(tiles, slot, X, row, stride, num_rows, lane):
-    """Copies of the first `inside` rows of 16, from a row of X on and `apart` from one another; zeros behind them.
+    """Issue copies of a tile of 16 rows of X, from a row on; zeros past the first `num_rows`.
 
-    A piece of 16 bytes of row r lies where piece p ^ (r % 8) would be, so that `ldmatrix` meets no bank twice.
+    16-byte vector p of row r is stored at vector p ^ (r % 8), so that `ldmatrix` has no bank conflict.
     """
     y, piece = np.uint32(lane // 8), np.uint32(lane % 8)
     first, step = np.uint64(row + lane // 8 * stride), np.uint64(4 * stride)
@@ -46,7 +46,7 @@ def copy_tile(tiles, slot, X, row, stride, num_rows, lane):
 
 @cuda.jit(device=True)
 def copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, position, length, lane):
-    """The warp begins to copy the keys and values from a position of a sequence on, which all lie in one page."""
+    """Issue copies of a warp's tile of K and V, from a position of a sequence on; it is within one page."""
     page_index, offset = divmod_u32(position, page)
     page_id, num_rows = table[batch, page_index], np.int32(length - position)
     k_row = np.int32(page_id * strides[1][0] + head * strides[1][1] + offset * strides[1][2])
@@ -57,9 +57,9 @@ def copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, pos
 
 @cuda.jit(device=True)
 def load_queries(q, Q, row, strides, row0, num_rows, num_queries, lane):
-    """The fragments of 16 rows of queries, from member `top` of those of a group on.
+    """Load the fragments of 16 rows of Q, from row row0 on of those that share a head of K.
 
-    Rows that there are not repeat the last one, and so do columns, which meet zeros in a tile of K.
+    Missing rows repeat the last one, and so do columns, which meet zeros in a tile of K.
     """
     last = np.uint32(Q.shape[1] - 1)
     for r in range(2):
@@ -73,9 +73,9 @@ def load_queries(q, Q, row, strides, row0, num_rows, num_queries, lane):
 
 @cuda.jit(device=True)
 def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale, lane):
-    """Adds the keys and values of a tile, from position `left` on, to a partial result.
+    """Add the keys and values of a tile, from position k0 on, to a partial result.
 
-    `seen` says how many keys each of the lane's two rows sees.
+    `visible` is the number of keys that each of the lane's two rows sees.
     """
     scores = cuda.local.array((2, 4), np.float32)
     alpha = cuda.local.array(2, np.float32)
@@ -126,7 +126,7 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
 
 @cuda.jit(device=True)
 def store_partial(results, index, acc, ref_max, row_sum, lane):
-    """Stores a warp's partial result: of each row HEAD sums, then its origin and its total."""
+    """Store a warp's partial result: of each row HEAD accumulators, then ref_max and row_sum."""
     for r in range(2):
         row = np.uint32(lane // 4 + 8 * r)
         row_sum[r] += cuda.shfl_xor_sync(ALL, row_sum[r], 1)
@@ -139,10 +139,7 @@ def store_partial(results, index, acc, ref_max, row_sum, lane):
 
 @cuda.jit(device=True)
 def merge_partials(results, first, end, row, col):
-    """Four columns of a row of several partial results together, their origin and their total.
-
-    It takes them in their order, so that the bits are the same each time.
-    """
+    """Merge four columns of a row of partial results, always in their order: ref_max, row_sum, and the columns."""
     ref_maxes = cuda.local.array(UNROLL, np.float32)
     row_sums = cuda.local.array(UNROLL, np.float32)
     values = cuda.local.array((UNROLL, 4), np.float32)
@@ -172,7 +169,7 @@ def merge_partials(results, first, end, row, col):
 
 @cuda.jit(device=True)
 def combine_warps(results, index, partials, num_rows, thread):
-    """The block puts the partial results of its warps together, and stores so many rows."""
+    """Merge the partial results of a block's warps, and store `num_rows` rows."""
     for n in range(thread * 4, num_rows * HEAD, THREADS * 4):
         row, col = np.int32(n // HEAD), np.int32(n % HEAD)
         ref_max, row_sum, a, b, c, d = merge_partials(partials, 0, WARPS, row, col)
@@ -183,10 +180,7 @@ def combine_warps(results, index, partials, num_rows, thread):
 
 @cuda.jit(device=True)
 def write_o(O, lse, results, first, end, row, col, o_row, strides, batch, first_head, kv_row):
-    """Puts four columns of a row of partial results together, and writes O, and with the first of them log-sum-exp.
-
-    It is the query of a member of a group of heads that begins with `head`.
-    """
+    """Merge four columns of a row of partial results, and store O, and once per row log-sum-exp."""
     ref_max, row_sum, a, b, c, d = merge_partials(results, first, end, row, col)
     recip = np.float32(0) if row_sum == np.float32(0) else np.float32(1) / row_sum
     (head, query), word = divmod_u32(kv_row, lse.shape[2]), np.uint32(col // 2)

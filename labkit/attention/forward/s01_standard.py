@@ -25,7 +25,7 @@ from labkit.ladder import Launch
 FORMATS = (FP32,)
 TILE = 64  # queries and keys of a block; queries and columns of O
 DEPTH = 32  # that it takes at a time
-PADDED = DEPTH + 1  # a row of a tile in shared memory: neighbours in a column lie in different banks
+PADDED = DEPTH + 1  # a row of a tile in shared memory: neighbours in a column are in different banks
 PER_THREAD = 4  # rows, and columns, of a thread
 SIDE = TILE // PER_THREAD  # threads along a side of a block
 WARP, WARPS = 32, 8
@@ -33,7 +33,7 @@ WARP, WARPS = 32, 8
 
 @cuda.jit(launch_bounds=(SIDE * SIDE, 2))
 def standard(Q, K, S, strides, heads, heads_per_kv, window, scale):
-    """S = scale Q K^T, tile by tile; minus infinity where a query does not see a key of a tile that others see."""
+    """Compute S = scale Q K^T by tiles; masked scores of a tile that is partly seen are minus infinity."""
     Q_tile = cuda.shared.array((TILE, PADDED), np.float32)
     K_tile = cuda.shared.array((TILE, PADDED), np.float32)
     acc = cuda.local.array((PER_THREAD, PER_THREAD), np.float32)
@@ -75,7 +75,7 @@ def standard(Q, K, S, strides, heads, heads_per_kv, window, scale):
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def softmax_rows(S, lse, window):
-    """Each row of S becomes exp(S - maximum) / sum; a warp has a row, and reads it three times."""
+    """Replace each row of S by exp(S - maximum) / sum; a warp has a row, and reads it three times."""
     lane, num_queries, num_keys = cuda.threadIdx.x % WARP, S.shape[1], S.shape[2]
     row_group, plane, _ = block_index(-(-num_queries // WARPS), S.shape[0])
     row = row_group * WARPS + cuda.threadIdx.x // WARP
@@ -103,7 +103,7 @@ def softmax_rows(S, lse, window):
 
 @cuda.jit(launch_bounds=(SIDE * SIDE, 2))
 def multiply_by_v(S, V, O, strides, heads, heads_per_kv, window):
-    """O = S V, tile by tile."""
+    """Compute O = S V by tiles."""
     S_tile = cuda.shared.array((TILE, PADDED), np.float32)
     V_tile = cuda.shared.array((DEPTH, TILE), np.float32)
     acc = cuda.local.array((PER_THREAD, PER_THREAD), np.float32)

@@ -32,10 +32,10 @@ from labkit.parts.vector_widths import specialise_alignment
 
 FORMATS = (FP32,)
 BM, BN = 64, 32  # queries and keys of a tile
-HEAD = 64  # columns of a tile: head_dim and zeros
-LINE = 64  # of them that a row of threads takes at once
-Q_ROW = HEAD + 4  # of Q and of K in shared memory: eight neighbouring rows lie in different banks
-P_ROW = BN + 16  # two neighbouring rows lie in different banks
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
+LINE = 64  # columns that a row of threads loads at a time
+Q_ROW = HEAD + 4  # of Q and of K in shared memory: eight neighbouring rows are in different banks
+P_ROW = BN + 16  # two neighbouring rows are in different banks
 SIDE = 16  # threads along a row
 ROWS, COLS = BM // 8, BN // SIDE  # scores of a thread
 VECTORS = HEAD // LINE  # of four columns of O, of a thread
@@ -82,7 +82,7 @@ def kv_outer(Q, K, V, O, lse, row_maxima, row_sums, strides, num_keys, heads_per
                     row_maxima[batch, head, row], row_sums[batch, head, row] = -inf, 0
     for k0 in range(max(0, lowest // BN * BN), min(num_keys, num_queries + highest), BN):
         # -- load K and V tile --
-        cuda.syncthreads()  # all have done with the tiles before
+        cuda.syncthreads()  # all warps are done with the previous tiles
         for n in range(thread, BN * HEAD // 4, THREADS):
             row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
             a = b = c = d = np.float32(0)
@@ -95,7 +95,7 @@ def kv_outer(Q, K, V, O, lse, row_maxima, row_sums, strides, num_keys, heads_per
         last_key = min(k0 + BN, num_keys) - 1
         for q0 in range(max(0, (k0 - highest) // BM * BM), min(num_queries, last_key - lowest + 1), BM):
             # -- load Q tile --
-            cuda.syncthreads()  # all have done with the tile before, and have seen what was written of its rows
+            cuda.syncthreads()  # all are done with the previous tile, and see its stores
             for n in range(thread, BM * HEAD // 4, THREADS):
                 row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
                 a = b = c = d = np.float32(0)

@@ -30,10 +30,10 @@ from labkit.parts.vector_widths import specialise_alignment
 
 FORMATS = (FP32,)
 BM, BN = 64, 32  # queries and keys of a tile
-HEAD = 64  # columns of a tile: head_dim and zeros
-LINE = 64  # of them that a row of threads takes at once
-Q_ROW = HEAD + 4  # of Q and of K in shared memory: eight neighbouring rows lie in different banks
-P_ROW = BN + 16  # two neighbouring rows lie in different banks
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
+LINE = 64  # columns that a row of threads loads at a time
+Q_ROW = HEAD + 4  # of Q and of K in shared memory: eight neighbouring rows are in different banks
+P_ROW = BN + 16  # two neighbouring rows are in different banks
 SIDE = 16  # threads along a row
 ROWS, COLS = BM // 8, BN // SIDE  # scores of a thread
 VECTORS = HEAD // LINE  # of four columns of O, of a thread
@@ -84,7 +84,7 @@ def q_outer(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     last_query = min(q0 + BM, num_queries) - 1
     for k0 in range(max(0, (q0 + lowest) // BN * BN), min(num_keys, last_query + highest + 1), BN):
         # -- load K and V tile --
-        cuda.syncthreads()  # all have done with the tiles before
+        cuda.syncthreads()  # all warps are done with the previous tiles
         for n in range(thread, BN * HEAD // 4, THREADS):
             row, col = n // (HEAD // 4), n % (HEAD // 4) * 4
             a = b = c = d = np.float32(0)

@@ -29,12 +29,12 @@ from labkit.attention.words import load_tile, specialise_format
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
-SIGN_BITS = 0  # bits that turn the signs of a word of Q
+SIGN_BITS = 0  # bits that flip the signs of a word of Q
 RESCALE_ABOVE = np.float32(8)  # of a maximum, as an exponent of 2, above which O is rescaled
 MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
 BM, BN = 16 * MI * WARPS, 64  # queries and keys of a tile
-HEAD = 64  # columns of a tile: head_dim and zeros
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
 WORDS = HEAD // 2
 STEPS = HEAD // 16  # of k in Q K^T
 NI, NO = BN // 8, HEAD // 8  # fragments of 8 columns of scores and of O
@@ -62,7 +62,7 @@ def mma(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     q0 = np.int32(tile * BM)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     g, t = np.uint32(lane // 4), np.uint32(lane % 4)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
+    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
     b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     q_row = np.int32(batch * strides[0][0] + head * strides[0][1])
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
@@ -81,7 +81,7 @@ def mma(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     last_query = np.int32(min(q0 + BM, num_queries) - 1)
     for k0 in range(max(0, (q0 + lowest) // BN * BN), min(num_keys, last_query + highest + 1), BN):
         # -- load K and V tile --
-        cuda.syncthreads()  # all have done with the tiles before
+        cuda.syncthreads()  # all warps are done with the previous tiles
         load_tile(K_tile, K, k_row, strides[1][2], k0, num_keys, thread, THREADS)
         load_tile(V_tile, V, v_row, strides[2][2], k0, num_keys, thread, THREADS)
         cuda.syncthreads()

@@ -26,13 +26,13 @@ from labkit.attention.words import copy_tile_async, specialise_format
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
-SIGN_BITS = 0  # bits that turn the signs of a word of Q
+SIGN_BITS = 0  # bits that flip the signs of a word of Q
 RESCALE_ABOVE = np.float32(8)  # of a maximum, as an exponent of 2, above which O is rescaled
 MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
 STAGES = 2  # tiles of keys, and of values
 BM, BN = 16 * MI * WARPS, 64  # queries and keys of a tile
-HEAD = 64  # columns of a tile: head_dim and zeros
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
 WORDS = HEAD // 2
 STEPS = HEAD // 16  # of k in Q K^T
 NI, NO = BN // 8, HEAD // 8  # fragments of 8 columns of scores and of O
@@ -60,7 +60,7 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     q0 = np.int32(tile * BM)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     g, t = np.uint32(lane // 4), np.uint32(lane % 4)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
+    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
     b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     q_row = np.int32(batch * strides[0][0] + head * strides[0][1])
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
@@ -85,7 +85,7 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     for k0 in range(first, end, BN):
         # -- wait for K and V tile, prefetch the next ones --
         ptx.cp_async_wait(0)
-        cuda.syncthreads()  # these tiles are there for all, and all have done with those before
+        cuda.syncthreads()  # all warps see these tiles, and are done with the previous ones
         if k0 + BN < end:
             copy_tile_async(K_tiles, 1 - stage, K, k_row, strides[1][2], k0 + BN, num_keys, thread, THREADS)
             copy_tile_async(V_tiles, 1 - stage, V, v_row, strides[2][2], k0 + BN, num_keys, thread, THREADS)

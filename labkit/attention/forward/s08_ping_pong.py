@@ -25,7 +25,7 @@ from labkit.parts.ring import place_in_ring, prepare
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile
 STAGES = 2
 BOXES = D // 64  # of a row
@@ -36,17 +36,17 @@ WARPGROUPS = BM // WM  # that multiply
 CONSUMERS = 128 * WARPGROUPS  # threads
 WARPS = 4 * (1 + WARPGROUPS)
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
-PAIRS = SCORES // 2  # of weights, in a register each
-K_BYTE = BM * D * 2  # where the tiles of K begin
+PAIRS = SCORES // 2  # of elements of P, in a register each
+K_BYTE = BM * D * 2  # offset of the tiles of K
 V_BYTE = K_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = V_BYTE + STAGES * BN * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-TILES = {64: 128, 128: 128, 192: 112, 256: 80}  # BN by D: as many keys as shared memory and registers hold
+TILES = {64: 128, 128: 128, 192: 112, 256: 80}  # BN by D: the most keys that shared memory and registers hold
 
 
 @cuda.jit(device=True)
 def begin_qk(S, Q_tile, y, K_tiles, stage):
-    """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
+    """Begin S = Q K^T for 64 queries, from row y on, and a tile of keys."""
     ptx.wgmma_fence()
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
@@ -57,7 +57,7 @@ def begin_qk(S, Q_tile, y, K_tiles, stage):
 
 @cuda.jit(device=True)
 def begin_pv(O, P, V_tiles, stage):
-    """Begins O += P V for a tile of keys."""
+    """Begin O += P V for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, PAIRS, 4):
         v = stage, 0, 4 * n, 0
@@ -102,8 +102,8 @@ def ping_pong(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, s
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(PAIRS, np.uint32)
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        row_max = cuda.local.array(2, np.float32)  # of the scores of a row so far
-        row_sum = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
+        row_max = cuda.local.array(2, np.float32)  # running maximum of the scores
+        row_sum = cuda.local.array(2, np.float32)  # sum of this thread's elements of P
         alpha = cuda.local.array(2, np.float32)
         wg_idx = np.uint32(warp // 4 - 1)
         y = np.uint32(wg_idx * WM)
@@ -143,7 +143,7 @@ def ping_pong(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, s
             apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
             for r in range(2):
                 row_max[r], row_sum[r], alpha[r] = exp_tile(S, r, row_max[r], row_sum[r], scale)
-            ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
+            ptx.mbarrier_wait(full_v, stage, parity)  # for the next O += P V; the compiler hoists no wait past it
             ptx.wgmma_wait(0)
             if is_leader:
                 ptx.mbarrier_arrive(empty_v, prev_stage)

@@ -27,7 +27,7 @@ from labkit.parts.ring import place_in_ring, prepare
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile
 STAGES = 2
 BOXES = D // 64  # of a row
@@ -38,19 +38,19 @@ WARPGROUPS = BM // WM  # that multiply
 CONSUMERS = 128 * WARPGROUPS  # threads
 WARPS = 4 * (1 + WARPGROUPS)
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
-PAIRS = SCORES // 2  # of weights, in a register each
-K_BYTE = BM * D * 2  # where the tiles of K begin
+PAIRS = SCORES // 2  # of elements of P, in a register each
+K_BYTE = BM * D * 2  # offset of the tiles of K
 V_BYTE = K_BYTE + STAGES * BN * D * 2
 O_BYTE = V_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = O_BYTE + BM * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-TILES = {64: 192, 128: 128}  # BN by D: as many keys as shared memory and registers hold
+TILES = {64: 192, 128: 128}  # BN by D: the most keys that shared memory and registers hold
 BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))  # those that it takes
 
 
 @cuda.jit(device=True)
 def begin_qk(S, Q_tile, y, K_tiles, stage):
-    """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
+    """Begin S = Q K^T for 64 queries, from row y on, and a tile of keys."""
     ptx.wgmma_fence()
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
@@ -61,7 +61,7 @@ def begin_qk(S, Q_tile, y, K_tiles, stage):
 
 @cuda.jit(device=True)
 def begin_pv(O, P, V_tiles, stage):
-    """Begins O += P V for a tile of keys."""
+    """Begin O += P V for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, PAIRS, 4):
         v = stage, 0, 4 * n, 0
@@ -94,7 +94,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
-            kv_count = q_count = np.uint32(0)  # stages, and tiles of queries, so far
+            kv_count = q_count = np.uint32(0)  # tiles of K and of Q so far
             for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
                 plane, pair = np.int32(item // pairs), np.int32(item % pairs)
                 batch, head = np.int32(plane // heads), np.int32(plane % heads)
@@ -116,8 +116,8 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(PAIRS, np.uint32)
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        row_max = cuda.local.array(2, np.float32)  # of the scores of a row so far
-        row_sum = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
+        row_max = cuda.local.array(2, np.float32)  # running maximum of the scores
+        row_sum = cuda.local.array(2, np.float32)  # sum of this thread's elements of P
         alpha = cuda.local.array(2, np.float32)
         wg_idx = np.uint32(warp // 4 - 1)
         y = np.uint32(wg_idx * WM)
@@ -169,7 +169,9 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
                     apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
                         row_max[r], row_sum[r], alpha[r] = exp_tile(S, r, row_max[r], row_sum[r], scale)
-                    ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
+                    ptx.mbarrier_wait(
+                        full_v, stage, parity
+                    )  # for the next O += P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
                     if is_leader:
                         ptx.mbarrier_arrive(empty_v, prev_stage)
@@ -191,7 +193,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
                     if lane % 4 == 0 and query < num_queries:
                         lse[batch, head, query] = row_lse
                 if is_leader:
-                    ptx.tma_store_wait(0)  # the rows before have left
+                    ptx.tma_store_wait(0)  # the previous rows are stored
                 ptx.barrier_sync(3 + wg_idx, 128)
                 store_rows(O, O_tile, y, lane, warp)
                 ptx.barrier_sync(3 + wg_idx, 128)

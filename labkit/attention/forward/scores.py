@@ -1,6 +1,6 @@
-"""What a thread of a warpgroup does to its scores and sums, where `wgmma` left them: parts of two rows, 8 apart.
+"""Mask, softmax and output of a `wgmma` accumulator: each thread has parts of two rows, 8 apart.
 
-Of four elements the first two lie in the upper row (r = 0), the others in the lower one (r = 1). Four neighbouring
+Of four elements the first two are in the upper row (r = 0), the others in the lower one (r = 1). Four neighbouring
 threads share a row. `lane` and `warp` are those of `wgmma`: a warp of a warpgroup has 16 rows.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from labkit import cuda, ptx
 
 FORMAT = ptx.BF16
-MASKED = np.float32(-np.inf)  # the score of a key that is not seen
+MASKED = np.float32(-np.inf)  # score of a masked key
 LN_2 = np.float32(log(2))
 ALL = 0xFFFFFFFF
 ROWS = 64  # of a warpgroup
@@ -19,14 +19,14 @@ ROWS = 64  # of a warpgroup
 
 @cuda.jit(device=True)
 def tile_range(row0, num_rows, num_queries, num_keys, window, tile_keys):
-    """The first tile of `width` keys that some of these rows of queries see, and the one behind the last."""
+    """First tile of keys that some query of rows row0 to row0 + num_rows sees, and the end of these tiles."""
     last_key = min(num_keys, min(row0 + num_rows, num_queries) + window[1]) - 1
     return np.int32(max(0, row0 + window[0]) // tile_keys), np.int32(last_key // tile_keys + 1)
 
 
 @cuda.jit(device=True)
 def apply_mask(S, row0, col0, lane, warp, num_keys, window):
-    """Takes away the scores of keys that a query does not see, where a tile has such: those from `left` on."""
+    """Set masked scores of a warpgroup's rows, from row0 on, and of a tile's keys, from col0 on, to minus infinity."""
     width = S.shape[0] * 2
     if col0 + width > num_keys or col0 + width - 1 > row0 + window[1] or col0 < row0 + ROWS - 1 + window[0]:
         for r in range(2):
@@ -41,10 +41,10 @@ def apply_mask(S, row0, col0, lane, warp, num_keys, window):
 
 @cuda.jit(device=True)
 def exp_tile(S, r, row_max, row_sum, scale):
-    """Makes weights of the scores of a row.
+    """Replace the scores of a row by P = exp2(scale * S - maximum).
 
-    Gives the greatest score so far, the sum of this thread's weights so far, and by what all shrinks that was summed
-    before.
+    Returns the running maximum, the running sum of this thread's elements of P, and the factor alpha that rescales
+    earlier sums.
     """
     new_max = row_max
     for n in range(2 * r, S.shape[0], 4):
@@ -63,14 +63,14 @@ def exp_tile(S, r, row_max, row_sum, scale):
 
 @cuda.jit(device=True)
 def pack(P, S):
-    """Rounds weights to the format; two lie in a register, and four of these are a fragment for `wgmma`."""
+    """Round P to the format: two elements per register, four registers per fragment of `wgmma`."""
     for n in range(P.shape[0]):
         P[n] = ptx.pack2(S[2 * n], S[2 * n + 1], FORMAT)
 
 
 @cuda.jit(device=True)
 def rescale(O, r, factor):
-    """Multiplies what a thread has of a row of O."""
+    """Multiply this thread's elements of a row of O."""
     for n in range(2 * r, O.shape[0], 4):
         O[n] *= factor
         O[n + 1] *= factor
@@ -78,7 +78,7 @@ def rescale(O, r, factor):
 
 @cuda.jit(device=True)
 def divide(O, r, row_max, row_sum, scale):
-    """Divides a row of O by the sum of its weights, and gives its log-sum-exp."""
+    """Divide a row of O by the sum of P over its four threads, and return its log-sum-exp."""
     row_sum += cuda.shfl_xor_sync(ALL, row_sum, 1)
     row_sum += cuda.shfl_xor_sync(ALL, row_sum, 2)
     return divide_by_sum(O, r, row_max * scale, row_sum)
@@ -86,7 +86,7 @@ def divide(O, r, row_max, row_sum, scale):
 
 @cuda.jit(device=True)
 def divide_by_sum(O, r, ref_max, row_sum):
-    """As `finish`, by the total of the whole row; a weight of 1 has the exponent `origin`."""
+    """Divide a row of O by its whole sum, and return its log-sum-exp; ref_max is the exponent of a weight of 1."""
     recip, row_lse = np.float32(0), MASKED
     if row_sum != np.float32(0):  # nor is NaN
         recip, row_lse = np.float32(1) / row_sum, ref_max * LN_2 + log(row_sum)
@@ -96,8 +96,8 @@ def divide_by_sum(O, r, ref_max, row_sum):
 
 @cuda.jit(device=True)
 def store_rows(O, tile, y, lane, warp):
-    """Stores a warpgroup's rows of O, rounded, to a swizzled tile of boxes, from its row y on."""
-    row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
+    """Store a warpgroup's rows of an accumulator, rounded, to a swizzled tile of boxes, from its row y on."""
+    row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # of the 16 bytes that this lane stores
     for piece in range(0, O.shape[0] // 4, 2):
         n = piece * 4
         ptx.stmatrix4(

@@ -23,7 +23,7 @@ ALL = 0xFFFFFFFF
 
 @cuda.jit(device=True)
 def load_four(X, row, col):
-    """Return four neighbours of a row of float32, or of 16-bit numbers, two in a word."""
+    """Load four neighbours of a row of float32, or of 16-bit numbers, two per word."""
     if IS_FLOAT32:
         return ptx.load4(X, (row, col))
     low, high = ptx.load2(X, (row, col // 2))
@@ -34,7 +34,7 @@ def load_four(X, row, col):
 
 @cuda.jit(device=True)
 def block_scale(X, row0, num_rows, width, thread):
-    """What 1 stands for in rows of X, from row `top` on, so that the largest number becomes 448."""
+    """Scale of the rows of X from row0 on, such that their largest number becomes 448."""
     warp_max = cuda.shared.array(WARPS, np.float32)
     max_abs = np.float32(0)
     for n in range(thread * 4, num_rows * width, THREADS * 4):
@@ -52,7 +52,7 @@ def block_scale(X, row0, num_rows, width, thread):
 
 @cuda.jit
 def quantise_rows(X, codes, scales, length, blocks):
-    """Q or K: four neighbours of a row are a word of codes."""
+    """Quantise Q or K: four neighbours of a row are a word of codes."""
     thread = np.uint32(cuda.threadIdx.x)
     plane, block = np.uint32(cuda.blockIdx.x // blocks), np.uint32(cuda.blockIdx.x % blocks)
     num_rows, width = np.uint32(min(BLOCK, length - block * BLOCK)), np.uint32(codes.shape[1] * 4)
@@ -67,7 +67,7 @@ def quantise_rows(X, codes, scales, length, blocks):
 
 @cuda.jit
 def quantise_columns(X, codes, scales, length, blocks, width):
-    """V: a thread takes four columns of 16 keys, and writes of each the 16 codes that lie in a row."""
+    """Quantise V: a thread has four columns of 16 keys, and stores the 16 codes of each in one row."""
     values = cuda.local.array((GROUP, 4), np.float32)
     thread = np.uint32(cuda.threadIdx.x)
     plane, block = np.uint32(cuda.blockIdx.x // blocks), np.uint32(cuda.blockIdx.x % blocks)

@@ -33,7 +33,7 @@ from labkit.parts.ring import place_in_ring, prepare
 
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
 BOX, BOX_BYTES = 32, 128  # words and bytes of a row of a box
@@ -43,9 +43,9 @@ WARPGROUPS = BM // WM  # that multiply
 CONSUMERS = 128 * WARPGROUPS  # threads
 WARPS = 4 * (1 + WARPGROUPS)
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
-WORDS = SCORES // 4  # of weights
+WORDS = SCORES // 4  # of P, four elements in each
 O_BOXES = D // 64  # of a row of bfloat16
-K_BYTE = BM * BOX_BYTES  # where the tiles of K begin
+K_BYTE = BM * BOX_BYTES  # offset of the tiles of K
 V_BYTE = K_BYTE + STAGES * BN * BOX_BYTES
 O_BYTE = V_BYTE + STAGES * D * BOX_BYTES
 SHARED_BYTES = O_BYTE + BM * D * 2
@@ -55,7 +55,7 @@ K_MAJOR = ptx.K_MAJOR
 
 @cuda.jit(device=True)
 def begin_qk(S, Q_tile, y, K_tiles, stage):
-    """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
+    """Begin S = Q K^T for 64 queries, from row y on, and a tile of keys."""
     ptx.wgmma_fence()
     q, k = (0, y, 0), (stage, 0, 0)
     ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, False, SIGN)
@@ -67,7 +67,7 @@ def begin_qk(S, Q_tile, y, K_tiles, stage):
 
 @cuda.jit(device=True)
 def begin_pv(T, P, V_tiles, stage):
-    """Begins T = P V for a tile of keys."""
+    """Begin T = P V for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, WORDS, 4):
         v = stage, 0, n // 4 * STEP
@@ -100,7 +100,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
     if warp < 4:
         ptx.setmaxnreg_dec(24)
         if warp == 0 and lane == 0:
-            kv_count = q_count = np.uint32(0)  # stages, and tiles of queries, so far
+            kv_count = q_count = np.uint32(0)  # tiles of K and of Q so far
             for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
                 plane, pair = np.int32(item // pairs), np.int32(item % pairs)
                 kv_plane = np.int32(plane // heads_per_kv)
@@ -123,9 +123,9 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         P = cuda.local.array(WORDS, np.uint32)
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
-        row_sum = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
-        alpha = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
+        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
+        row_sum = cuda.local.array(2, np.float32)  # sum of this thread's elements of P
+        alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)
         wg_idx = np.uint32(warp // 4 - 1)
         y = np.uint32(wg_idx * WM)
@@ -183,7 +183,9 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
                         ref_max[r], row_sum[r], next_alpha[r] = exp_tile(S, r, ref_max[r], row_sum[r], factor)
-                    ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
+                    ptx.mbarrier_wait(
+                        full_v, stage, parity
+                    )  # for the next O += P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
                     if is_leader:
                         ptx.mbarrier_arrive(empty_v, prev_stage)
@@ -214,7 +216,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     if lane % 4 == 0 and query < num_queries:
                         lse[plane, query] = row_lse
                 if is_leader:
-                    ptx.tma_store_wait(0)  # the rows before have left
+                    ptx.tma_store_wait(0)  # the previous rows are stored
                 ptx.barrier_sync(3 + wg_idx, 128)
                 store_rows(O, O_tile, y, lane, warp)
                 ptx.barrier_sync(3 + wg_idx, 128)

@@ -1,4 +1,4 @@
-"""Weights in e4m3 from scores where `wgmma` left them: parts of two rows, 8 apart, of which four threads have each."""
+"""P in e4m3 from a `wgmma` accumulator of scores: each thread has parts of two rows, 8 apart; four share a row."""
 
 import numpy as np
 
@@ -6,21 +6,20 @@ from labkit import cuda, ptx
 from labkit.attention.forward.scores import MASKED
 
 FORMAT = ptx.E4M3
-MAX_EXPONENT = np.float32(8)  # weight of a row as an exponent of 2: below 448, and 2**-14 of it is no subnormal yet
+MAX_EXPONENT = np.float32(8)  # greatest exponent of 2 of a weight: below 448, and 2**-14 times that is not subnormal
 PER_POWER = np.float32(8)  # codes from one power of two to the next
-CODE_OF_ONE = np.float32(56 - 0.4566)  # where the line has the exponent 0, so that weights are right in the mean
-MAX_CODE = np.float32(126)  # the last code of a number
-ROUNDER = np.float32(2**23)  # a sum with it has no fraction, and its last bits count
-SPAN = np.float32(2**-64)  # of the largest scale of values so far: no unit of O is less, lest O overflows
+CODE_OF_ONE = np.float32(56 - 0.4566)  # of exponent 0 on the line, such that weights are right on average
+MAX_CODE = np.float32(126)  # greatest code that is not NaN
+ROUNDER = np.float32(2**23)  # a float32 plus that is an integer in its low bits
+SPAN = np.float32(2**-64)  # times the largest scale of V so far: the least unit of O, to keep O finite
 ALL = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
 def update_ref_max(S, r, ref_max, factor):
-    """Where the exponent that stands for a weight of 1 moves to with the scores of a row.
+    """Update the exponent of a weight of 1 (ref_max) with the scores of a row; `factor` makes exponents of 2 of scores.
 
-    Gives it, what to subtract from exponents, and by what all shrinks that was summed before. A factor makes exponents
-    of 2 of scores.
+    Returns it, what to subtract from exponents, and the factor alpha that rescales earlier sums.
     """
     tile_max = MASKED
     for n in range(2 * r, S.shape[0], 4):
@@ -34,10 +33,9 @@ def update_ref_max(S, r, ref_max, factor):
 
 @cuda.jit(device=True)
 def exp_tile(S, r, ref_max, row_sum, factor):
-    """Makes weights of the scores of a row.
+    """Replace the scores of a row by weights.
 
-    Gives the exponent that stands for a weight of 1, the sum of this thread's weights so far, before they are rounded,
-    and by what all shrinks that was summed before.
+    Returns ref_max, the running sum of this thread's weights before they are rounded, and alpha.
     """
     new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     row_sum *= alpha
@@ -50,7 +48,7 @@ def exp_tile(S, r, ref_max, row_sum, factor):
 
 @cuda.jit(device=True)
 def exp_tile_unsummed(S, r, ref_max, factor):
-    """As `weigh`, without the sum."""
+    """Replace the scores of a row by weights, and return ref_max and alpha."""
     new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     for n in range(2 * r, S.shape[0], 4):
         for i in range(2):
@@ -60,7 +58,7 @@ def exp_tile_unsummed(S, r, ref_max, factor):
 
 @cuda.jit(device=True)
 def encode_tile(S, r, ref_max, factor):
-    """As `exponentiate`, of codes: what stands in the lowest byte of each element afterwards."""
+    """Replace the scores of a row by codes, in the lowest byte of each element, and return ref_max and alpha."""
     new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     slope, offset = (factor * (PER_POWER / MAX_CODE), safe_ref * (PER_POWER / MAX_CODE) - CODE_OF_ONE / MAX_CODE)
     for n in range(2 * r, S.shape[0], 4):
@@ -71,10 +69,10 @@ def encode_tile(S, r, ref_max, factor):
 
 @cuda.jit(device=True)
 def pack(P, S):
-    """Rounds weights to e4m3; four lie in a register, and four of these are a fragment for `wgmma`.
+    """Round weights to e4m3: four per register, four registers per fragment of `wgmma`.
 
-    Of 16 keys a thread has scores for two neighbours of the first 8 and of the last 8, and V has these beside one
-    another: no thread needs what another one has.
+    Of 16 keys a thread has the scores of two neighbours in the first 8 and in the last 8. V has these four keys next to
+    each other, so no thread needs elements of another one.
     """
     for n in range(P.shape[0]):
         first = n // 2 * 8 + n % 2 * 2
@@ -83,13 +81,13 @@ def pack(P, S):
 
 @cuda.jit(device=True)
 def low_bytes(a, b):
-    """The lowest bytes of two float32, beside one another."""
+    """Lowest bytes of two float32, next to each other."""
     return cuda.libdevice.byte_perm(cuda.libdevice.float_as_int(a), cuda.libdevice.float_as_int(b), 0x0040)
 
 
 @cuda.jit(device=True)
 def pack_codes(P, S):
-    """As `pack`, of codes."""
+    """Pack codes, four per register."""
     for n in range(P.shape[0]):
         first = n // 2 * 8 + n % 2 * 2
         low, high = low_bytes(S[first], S[first + 1]), low_bytes(S[first + 4], S[first + 5])
@@ -98,7 +96,7 @@ def pack_codes(P, S):
 
 @cuda.jit(device=True)
 def add_tile(O, PV, r, factor):
-    """Adds the sums of a tile to what a thread has of a row of O, which changes its origin and unit by a factor."""
+    """Rescale a row of O by `factor`, for a new ref_max and unit, and add P V of a tile."""
     for n in range(2 * r, O.shape[0], 4):
         O[n] = O[n] * factor + PV[n]
         O[n + 1] = O[n + 1] * factor + PV[n + 1]
