@@ -87,7 +87,7 @@ def test_blocks_of_any_size_of_numbers_come_out_right(step):
     K[:, :, 256:] /= 10
     for sizes in (10.0 ** np.array([0, 2, 4, 1]), 10.0 ** -np.array([0, 3, 0, 4]), np.zeros(4)):
         scaled = V * sizes.repeat(128)[None, None, :500, None]
-        before = (*attention.fp8.problem.quantised(Q, K, scaled), *problem.operands()[6:])
+        before = (*attention.fp8.problem.quantise_blocks(Q, K, scaled), *problem.operands()[6:])
         trace, after = ran(step, problem, before)
         assert trace.errors == () and is_right(step, before, after)
 
@@ -105,7 +105,7 @@ def test_no_weight_is_so_small_that_a_block_of_them_is_lost(step):
     problem = Problem(1, 1, 4, 64, 2048, scale=1.0)
     Q, K, V = np.zeros((1, 1, 4, 64)), np.zeros((1, 1, 2048, 64)), np.zeros((1, 1, 2048, 64))
     Q[..., 0], K[:, :, 0, 0], V[:, :, 1:] = 1, np.log(2000), 1
-    before = (*attention.fp8.problem.quantised(Q, K, V), *problem.operands()[6:])
+    before = (*attention.fp8.problem.quantise_blocks(Q, K, V), *problem.operands()[6:])
     _, after = ran(step, problem, before)
     assert np.allclose(BF16.decode(after[O]), problem.expected(before)[O].value, rtol=0.05)
 
@@ -116,7 +116,7 @@ def test_thousands_of_keys_are_not_summed_in_one_accumulator(step):
     problem = Problem(1, 1, 128, 64, 4096)
     rng = np.random.default_rng(0)
     Q, K, V = (rng.standard_normal((1, 1, length, 64)) for length in (128, 4096, 4096))
-    before = (*attention.fp8.problem.quantised(Q, K, 1 + V / 16), *problem.operands()[6:])
+    before = (*attention.fp8.problem.quantise_blocks(Q, K, 1 + V / 16), *problem.operands()[6:])
     _, after = ran(step, problem, before)
     expected = problem.expected(before)
     assert np.abs(BF16.decode(after[O]) / expected[O].value - 1).max() < 0.01
@@ -177,7 +177,7 @@ def uneven(problem):
     shapes = problem.unquantised.shapes
     sizes = {name: 2.0 ** rng.uniform(-1, 1, (1, 2, 4)).repeat(128, 2)[:, :, : shapes[name][2], None] for name in "QKV"}
     numbers = [rng.standard_normal(shapes[name]) * sizes[name] for name in "QKV"]
-    return (*attention.fp8.problem.quantised(*numbers), *problem.operands()[6:])
+    return (*attention.fp8.problem.quantise_blocks(*numbers), *problem.operands()[6:])
 
 
 @cache

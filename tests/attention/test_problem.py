@@ -182,7 +182,7 @@ def counted(problem, rows, columns):
 @pytest.mark.parametrize("tile", [(16, 32), (64, 64), (128, 16)], ids=str)
 def test_no_tile_is_touched_that_is_all_masked(problem, tile):
     assert traffic.tiles(problem, *tile) == counted(problem, *tile)
-    first, behind = traffic.tiles_of_columns(problem, *tile)
+    first, behind = traffic.query_tiles(problem, *tile)
     assert (behind - first).sum() == counted(problem, *tile)
 
 

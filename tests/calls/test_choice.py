@@ -34,7 +34,7 @@ CHOSEN = {  # what chooses among the steps of a ladder
     "attention/backward": attention_choice.choose,
     "attention/backward in any order": lambda *of: attention_choice.choose(*of, deterministic=False),
     "attention/decode": lambda arrays, problem, *of: attention_choice.choose_for_cache(
-        arrays, problem, *of, alike=not problem.ragged
+        arrays, problem, *of, same_lengths=not problem.ragged
     ),
 }
 

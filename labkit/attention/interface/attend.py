@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.attention.interface.of_heads import OfHeads
+from labkit.attention.interface.heads import HeadsOperation
 from labkit.attention.problem import ARRAYS, AttentionForward, Layout
 from labkit.calls.call import call
 from labkit.calls.operation import calls
@@ -11,7 +11,7 @@ from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
 
 
-class AttentionOperation(OfHeads):
+class AttentionOperation(HeadsOperation):
     """See `attend`."""
 
     problem = AttentionForward

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from labkit.attention.backward.problem import AttentionBackward
-from labkit.attention.interface.of_heads import OfHeads
+from labkit.attention.interface.heads import HeadsOperation
 from labkit.attention.problem import Layout
 from labkit.calls.call import call
 from labkit.calls.operation import calls
@@ -14,7 +14,7 @@ from labkit.formats import Format
 
 
 @dataclass(frozen=True)
-class AttentionGradients(OfHeads):
+class AttentionGradients(HeadsOperation):
     """See `attend_backward`."""
 
     deterministic: bool = True

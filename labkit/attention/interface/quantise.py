@@ -1,4 +1,4 @@
-"""e4m3 numbers and scales of Q, K and V, as the ladder "fp8" takes them."""
+"""Quantisation of Q, K and V to e4m3 with scales, as the ladder "fp8" takes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class Quantise(Operation):
         shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
         if name in SCALES.values():
             return Result("Q", shape, "float32")
-        is_bits = type_name(given["Q"]) not in DECLARING.values()  # which say nothing of what they stand for
+        is_bits = type_name(given["Q"]) not in DECLARING.values()  # whose type names no format
         return Result("Q", shape, str(E4M3.dtype) if is_bits else DECLARING[E4M3])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
@@ -83,8 +83,8 @@ class Quantise(Operation):
 
     def _format(self, given) -> Format:
         for name in "KV":
-            chosen = format_of(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
-        return chosen
+            format = format_of(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
+        return format
 
 
 @calls(Quantise)

@@ -116,5 +116,5 @@ def test_in_the_simulator_a_cache_is_read_by_the_step_that_is_quick_to_simulate(
         pytest.skip("there is a GPU")
     monkeypatch.undo()
     problem = attention.AttentionDecode(*sizes)
-    step = choose_for_cache(described(problem, BF16), problem, BF16, Counted(), alike=False).step
+    step = choose_for_cache(described(problem, BF16), problem, BF16, Counted(), same_lengths=False).step
     assert step.slug == "split" and step.QUICK
