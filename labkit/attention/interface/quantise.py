@@ -12,7 +12,7 @@ from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
-from labkit.attention.operands import check_begin, check_rows
+from labkit.attention.operands import check_alignment, check_rows
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
@@ -51,7 +51,7 @@ class Quantise(Operation):
         self._check_outputs(given)
         for name in (*self.needed, *(name for name in CODES.values() if name in given)):
             if not owner_of(given[name]).is_on_host(given[name]):
-                check_begin(name, given[name])
+                check_alignment(name, given[name])
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
