@@ -73,6 +73,13 @@ def size_arguments(problem: Attention) -> tuple:
     return np.int32(problem.keys), np.int32(problem.heads_per_kv), tuple(map(np.int32, problem.window_bounds))
 
 
+def pad_head_dim(problem: Attention, limit: int) -> int:
+    """Return head_dim rounded up to a multiple of 64; raises TooLarge above a limit."""
+    if problem.head_dim > limit:
+        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {limit}")
+    return -(-problem.head_dim // 64) * 64
+
+
 def are_aligned(*rows) -> bool:
     """Whether rows of these matrices are whole 16-byte vectors, and aligned."""
     return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)

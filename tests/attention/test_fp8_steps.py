@@ -141,7 +141,7 @@ def test_log_sum_exp_is_right_in_the_mean(step):
 
 
 CHANGES = [
-    ("scale * q_scale[plane, np.uint32(row)]", "scale * q_scale[plane, 0]"),
+    ("scale * q_scale[plane, np.uint32(m_block)]", "scale * q_scale[plane, 0]"),
     ("k_scale[kv_plane, np.uint32(tile)]", "k_scale[kv_plane, 0]"),
     ("v_scale[kv_plane, np.uint32(tile)], min_unit)", "unit, min_unit)"),
     ("np.uint32(plane // heads_per_kv)", "np.uint32(0)"),

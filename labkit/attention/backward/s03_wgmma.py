@@ -21,20 +21,20 @@ Costs per head of 128 elements, if queries and keys are multiples of 128 and non
 Limited by the tensor cores, which compute seven products instead of five.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import reshaped
 from labkit.attention.blocks import block_index, fit_grid
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
-from labkit.attention.forward.boxes import box_index
+from labkit.attention.forward.boxes import box_index, box_map
 from labkit.attention.forward.scores import apply_mask, pack, store_rows, tile_range
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
-from labkit.attention.operands import as_matrices, size_arguments
+from labkit.attention.operands import as_matrices, pad_head_dim, size_arguments
 from labkit.attention.words import specialise_format
-from labkit.ladder import Launch, TooLarge
+from labkit.ladder import Launch
 from labkit.parts.ring import claim, next_stage, place_in_ring, prepare
 
 FORMAT = ptx.BF16
@@ -45,10 +45,9 @@ BM = 128  # rows of a block: keys for dK and dV, queries for dQ
 BQ, BK = TILES[D]
 BN, STAGES = BQ, STAGES_Q  # of the tiles that stream past a block, for dK and dV
 BOXES = D // 64  # of a row
-BOX = 32  # words of a row of a box, 128 bytes
-STEP = 8  # words of k that an instruction takes
+BOX, STEP = 32, 8  # words: of a row of a box (128 bytes), of k per instruction
 WM = 64  # rows of a warpgroup
-WARPGROUPS = BM // WM  # that multiply
+WARPGROUPS = BM // WM  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
 PAIRS = SCORES // 2  # of elements of P, in a register each
@@ -330,35 +329,30 @@ def of_queries(
 def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     """dQ, dK and dV; log-sum-exp and delta by tiles of queries are in the workspace."""
     problem.check(Q, K, V, O, lse, dO, dQ, dK, dV, dtype=format.dtype)
-    if problem.head_dim > max(TILES):
-        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {max(TILES)}")
-    width = -(-problem.head_dim // 64) * 64
+    width = pad_head_dim(problem, max(TILES))
     bq, bk = TILES[width]
     heads, queries, planes = problem.heads, problem.queries, problem.batch * problem.heads
-    tiles, of_heads = -(-queries // bq), problem.layout == "BHSD"
+    tiles = -(-queries // bq)
     stats = workspace.array("stats", (planes, tiles, 2, bq), np.float32)
-    (*_, O, rows_of_dO, _, _, _), strides = as_matrices(problem, Q, K, V, O, dO, dQ, dK, dV, words=True)
-
-    def boxes(X, rows):
-        return ptx.TensorMap(as_words(X), (1, 1, rows, BOX) if of_heads else (1, rows, 1, BOX))
-
-    specialised = {"FORMAT": format.number, "HEADS_FIRST": of_heads, "D": width}
-    of_keys = _specialised(wgmma, BN=bq, STAGES=STAGES_Q, **specialised)
-    of_rows = _specialised(of_queries, BN=bk, STAGES=STAGES_K, **specialised)
+    (*_, O_rows, dO_rows, _, _, _), strides = as_matrices(problem, Q, K, V, O, dO, dQ, dK, dV, words=True)
+    stats_grid = -(-tiles * bq // ROWS), heads, problem.batch
+    to_stats = O_rows, dO_rows, lse, stats, strides
+    constants = {"FORMAT": format.number, "HEADS_FIRST": problem.layout == "BHSD", "D": width}
+    dkv_kernel = _specialised(wgmma, BN=bq, STAGES=STAGES_Q, **constants)
+    dq_kernel = _specialised(of_queries, BN=bk, STAGES=STAGES_K, **constants)
     sizes = np.int32(heads), np.int32(queries), *size_arguments(problem)
-    factors = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
-    of_tiles = ptx.TensorMap(reshaped(stats, planes * tiles * bq // 16, 32), (bq // 16, 32))
-    by_keys = boxes(Q, bq), boxes(K, BM), boxes(V, BM), boxes(dO, bq), of_tiles, boxes(dK, WM), boxes(dV, WM)
-    by_queries = boxes(Q, BM), boxes(K, bk), boxes(V, bk), boxes(dO, BM), stats, boxes(dQ, WM)
-    blocks_of_keys, blocks = -(-problem.keys // BM) * problem.batch * problem.kv_heads, -(-queries // BM) * planes
+    scales = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
+    boxes = partial(box_map, layout=problem.layout)
+    lse_map = ptx.TensorMap(reshaped(stats, planes * tiles * bq // 16, 32), (bq // 16, 32))
+    dkv = boxes(Q, bq), boxes(K, BM), boxes(V, BM), boxes(dO, bq), lse_map, boxes(dK, WM), boxes(dV, WM)
+    dq = boxes(Q, BM), boxes(K, bk), boxes(V, bk), boxes(dO, BM), stats, boxes(dQ, WM)
+    dkv_blocks, dq_blocks = -(-problem.keys // BM) * problem.batch * problem.kv_heads, -(-queries // BM) * planes
     resident = 2 * BM * width * 2
-    shared_bytes = resident + STAGES_Q * (2 * bq * width * 2 + 1024), resident + STAGES_K * 2 * bk * width * 2
-    threads = 32, WARPS
-    whole, by_rows = (O, rows_of_dO, lse, stats, strides), (-(-tiles * bq // ROWS), heads, problem.batch)
+    dkv_bytes, dq_bytes = resident + STAGES_Q * (2 * bq * width * 2 + 1024), resident + STAGES_K * 2 * bk * width * 2
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, whole),
-        Launch(of_keys, blocks_of_keys, threads, (*by_keys, *sizes, *factors), shared_bytes[0]),
-        Launch(of_rows, blocks, threads, (*by_queries, *sizes, *factors), shared_bytes[1]),
+        Launch(*fit_grid(specialise_format(deltas, format), stats_grid), LANES * ROWS, to_stats),
+        Launch(dkv_kernel, dkv_blocks, (32, WARPS), (*dkv, *sizes, *scales), dkv_bytes),
+        Launch(dq_kernel, dq_blocks, (32, WARPS), (*dq, *sizes, *scales), dq_bytes),
     ]
 
 

@@ -21,20 +21,20 @@ Limited by the bytes of shared memory: per tile of queries 368 KB move there, in
 clocks of products.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import reshaped
 from labkit.attention.blocks import block_index, fit_grid
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
-from labkit.attention.forward.boxes import box_index
+from labkit.attention.forward.boxes import box_index, box_map
 from labkit.attention.forward.scores import MASKED, apply_mask, pack, store_rows, tile_range
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
-from labkit.attention.operands import as_matrices
+from labkit.attention.operands import as_matrices, pad_head_dim, size_arguments
 from labkit.attention.words import specialise_format
-from labkit.ladder import Launch, TooLarge
+from labkit.ladder import Launch
 from labkit.parts.ring import claim, next_stage, prepare
 
 DETERMINISTIC = False  # blocks add to dQ in any order
@@ -45,10 +45,9 @@ D = 128  # elements of a row: head_dim, padded with zeros
 BM = 128  # keys of a block
 BN = TILES[D]
 BOXES = D // 64  # of a row
-BOX = 32  # words of a row of a box, 128 bytes
-STEP = 8  # words of k that an instruction takes
+BOX, STEP = 32, 8  # words: of a row of a box (128 bytes), of k per instruction
 WM = 64  # rows of a warpgroup
-WARPGROUPS = BM // WM  # that multiply
+WARPGROUPS = BM // WM  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 PARTS = WARPGROUPS // BOXES  # of the queries of a tile: dQ of a warpgroup has one part, and 64 elements of its rows
 PART_Q = BN // PARTS
@@ -342,39 +341,29 @@ def rounded(dQ_sums, dQ, strides, heads, num_queries, factor):
 def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     """dQ, dK and dV; log-sum-exp, delta and sums of dQ, by tiles of queries, are in the workspace."""
     problem.check(Q, K, V, O, lse, dO, dQ, dK, dV, dtype=format.dtype)
-    if problem.head_dim > max(TILES):
-        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {max(TILES)}")
-    width = -(-problem.head_dim // 64) * 64
+    width = pad_head_dim(problem, max(TILES))
     bn = TILES[width]
-    heads, queries, planes = problem.heads, problem.queries, problem.batch * problem.heads
-    tiles, of_heads = -(-queries // bn), problem.layout == "BHSD"
+    heads, planes, tiles = problem.heads, problem.batch * problem.heads, -(-problem.queries // bn)
     stats = workspace.array("stats", (planes, tiles, 2, bn), np.float32)
-    sums = workspace.array("sums of dQ", (planes, tiles, bn * width), np.float32)
-    (*_, O, rows_of_dO, rows_of_dQ, _, _), strides = as_matrices(problem, Q, K, V, O, dO, dQ, dK, dV, words=True)
-
-    def boxes(X, rows):
-        return ptx.TensorMap(as_words(X), (1, 1, rows, BOX) if of_heads else (1, rows, 1, BOX))
-
-    sizes = {"FORMAT": format.number, "D": width, "BN": bn}
-    of_keys = _specialised(bulk_reduction, HEADS_FIRST=of_heads, **sizes)
-    numbers = (
-        *map(np.int32, (heads, queries, problem.keys, problem.heads_per_kv)),
-        tuple(map(np.int32, problem.window_bounds)),
-    )
-    factors = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
-    of_tiles = ptx.TensorMap(reshaped(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
-    maps = boxes(Q, bn), boxes(K, BM), boxes(V, BM), boxes(dO, bn), of_tiles, sums, boxes(dK, WM), boxes(dV, WM)
-    blocks = -(-problem.keys // BM) * problem.batch * problem.kv_heads
-    parts = WARPGROUPS * 64 // width
+    dQ_sums = workspace.array("sums of dQ", (planes, tiles, bn * width), np.float32)
+    (*_, O_rows, dO_rows, dQ_rows, _, _), strides = as_matrices(problem, Q, K, V, O, dO, dQ, dK, dV, words=True)
+    constants = {"FORMAT": format.number, "D": width, "BN": bn}
+    dkv_kernel = _specialised(bulk_reduction, HEADS_FIRST=problem.layout == "BHSD", **constants)
+    sizes = np.int32(heads), np.int32(problem.queries), *size_arguments(problem)
+    scales = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
+    boxes = partial(box_map, layout=problem.layout)
+    lse_map = ptx.TensorMap(reshaped(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
+    maps = boxes(Q, bn), boxes(K, BM), boxes(V, BM), boxes(dO, bn), lse_map, dQ_sums, boxes(dK, WM), boxes(dV, WM)
+    blocks, parts = -(-problem.keys // BM) * problem.batch * problem.kv_heads, WARPGROUPS * 64 // width
     rings = STAGES * (2 * bn * width * 2 + 1024)
     shared_bytes = 2 * BM * width * 2 + rings + 2 * parts * BM * 128 + bn * width * 4
     by_rows, by_tiles = ((count, heads, problem.batch) for count in (-(-tiles * bn // ROWS), tiles))
-    threads = 16, bn // parts // 8, WARPGROUPS
-    whole, to_round = (O, rows_of_dO, lse, stats, sums, strides), (sums, rows_of_dQ, strides, *numbers[:2], factors[1])
+    clear = O_rows, dO_rows, lse, stats, dQ_sums, strides
+    to_round = dQ_sums, dQ_rows, strides, *sizes[:2], scales[1]
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, whole),
-        Launch(of_keys, blocks, (32, WARPS), (*maps, *numbers, *factors), shared_bytes),
-        Launch(*fit_grid(_specialised(rounded, **sizes), by_tiles), threads, to_round),
+        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, clear),
+        Launch(dkv_kernel, blocks, (32, WARPS), (*maps, *sizes, *scales), shared_bytes),
+        Launch(*fit_grid(_specialised(rounded, **constants), by_tiles), (16, bn // parts // 8, WARPGROUPS), to_round),
     ]
 
 

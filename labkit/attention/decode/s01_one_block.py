@@ -26,12 +26,10 @@ from labkit.attention.decode.tiles import attend, copy_kv, load_queries, store_p
 from labkit.ladder import Launch
 
 HEAD = 128  # columns of a tile: head_dim, padded with zeros
-WORDS = HEAD // 2
-STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns of O
+WORDS, STEPS, NO = HEAD // 2, HEAD // 16, HEAD // 8  # of a row; of k in Q K^T; fragments of 8 columns of O
 ROW = HEAD + 8  # of a partial result: accumulators, ref_max, row_sum, and padding against bank conflicts
 STAGES = 3  # tiles of K, and of V, per warp
-PENDING = STAGES - 2  # copies that may be in flight while a tile is multiplied
-SLOTS = WARPS * STAGES
+PENDING, SLOTS = STAGES - 2, WARPS * STAGES  # copies in flight while a tile is multiplied, and tiles of a block
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
 

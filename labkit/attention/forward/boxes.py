@@ -7,10 +7,9 @@ from functools import cache
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words
-from labkit.attention.operands import check_rows, exp2_scale, size_arguments
+from labkit.attention.operands import check_rows, exp2_scale, pad_head_dim, size_arguments
 from labkit.attention.problem import AttentionForward, Layout
 from labkit.formats import Format
-from labkit.ladder import TooLarge
 
 EXAMPLES = (
     (1, 2, 70, 64, 70, 1, True),
@@ -20,7 +19,7 @@ EXAMPLES = (
     (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
 )
 BOX = 32  # words of a row of a box
-ROW_BYTES, ROW_ELEMENTS = 128, 64
+ROW_BYTES = 128
 HEADS_FIRST = True  # whether the layout is BHSD, not BSHD
 
 
@@ -52,9 +51,7 @@ def check_operands(problem: AttentionForward, Q, K, V, O, lse, format: Format, m
     """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
     check_rows(problem.head_dim, format.itemsize)
-    if problem.head_dim > max_head_dim:
-        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {max_head_dim}")
-    return -(-problem.head_dim // ROW_ELEMENTS) * ROW_ELEMENTS
+    return pad_head_dim(problem, max_head_dim)
 
 
 def adapt_kernel(kernel, problem: AttentionForward, format: Format, **sizes: int):

@@ -18,7 +18,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.views import reshaped
 from labkit.attention.blocks import block_index, fit_grid
-from labkit.attention.operands import as_matrices
+from labkit.attention.operands import as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch
 
@@ -148,18 +148,12 @@ def launches(Q, K, V, O, lse, problem, workspace):
     (Q, K, V, O), strides = as_matrices(problem, Q, K, V, O)
     planes, queries, keys = problem.batch * problem.heads, problem.queries, problem.keys
     S = workspace.array("scores", (planes, queries, keys), np.float32)
-    window, heads, heads_per_kv = (
-        tuple(map(np.int32, problem.window_bounds)),
-        np.int32(problem.heads),
-        np.int32(problem.heads_per_kv),
-    )
+    _, heads_per_kv, window = size_arguments(problem)
+    sizes, scale, block = (np.int32(problem.heads), heads_per_kv, window), np.float32(problem.factor), (SIDE, SIDE)
     rows, columns = -(-queries // TILE), -(-keys // TILE)
-    scale, block = np.float32(problem.factor), (SIDE, SIDE)
     by_warps, by_tiles = (-(-queries // WARPS), planes), (-(-V.shape[1] // TILE), rows, planes)
     return [
-        Launch(
-            *fit_grid(standard, (columns, rows, planes)), block, (Q, K, S, strides, heads, heads_per_kv, window, scale)
-        ),
+        Launch(*fit_grid(standard, (columns, rows, planes)), block, (Q, K, S, strides, *sizes, scale)),
         Launch(*fit_grid(softmax_rows, by_warps), WARP * WARPS, (S, reshaped(lse, planes, queries), window)),
-        Launch(*fit_grid(multiply_by_v, by_tiles), block, (S, V, O, strides, heads, heads_per_kv, window)),
+        Launch(*fit_grid(multiply_by_v, by_tiles), block, (S, V, O, strides, *sizes)),
     ]

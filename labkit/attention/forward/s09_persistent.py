@@ -31,12 +31,10 @@ D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile
 STAGES = 2
 BOXES = D // 64  # of a row
-BOX = 32  # words of a row of a box, 128 bytes
-STEP = 8  # words of k that an instruction takes
+BOX, STEP = 32, 8  # words: of a row of a box (128 bytes), of k per instruction
 WM = 64  # queries of a warpgroup
-WARPGROUPS = BM // WM  # that multiply
-CONSUMERS = 128 * WARPGROUPS  # threads
-WARPS = 4 * (1 + WARPGROUPS)
+WARPGROUPS = BM // WM  # consumers
+CONSUMERS, WARPS = 128 * WARPGROUPS, 4 * (1 + WARPGROUPS)  # threads of consumers, warps of a block
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
 PAIRS = SCORES // 2  # of elements of P, in a register each
 K_BYTE = BM * D * 2  # offset of the tiles of K
@@ -169,9 +167,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
                     apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
                         row_max[r], row_sum[r], alpha[r] = exp_tile(S, r, row_max[r], row_sum[r], scale)
-                    ptx.mbarrier_wait(
-                        full_v, stage, parity
-                    )  # for the next O += P V; the compiler hoists no wait past it
+                    ptx.mbarrier_wait(full_v, stage, parity)  # for the next P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
                     if is_leader:
                         ptx.mbarrier_arrive(empty_v, prev_stage)

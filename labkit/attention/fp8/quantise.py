@@ -98,17 +98,12 @@ def _in_format(kernel, format: Format):
 
 
 def launch(X, codes, scales, format: Format, transposed: bool = False) -> Launch:
-    """One of Q, K and V in a format, BHSD and in C order; `transposed` for V."""
+    """Launch for one of Q, K and V in a format, BHSD and in C order; `transposed` for V."""
     batch, heads, length, width = X.shape
     blocks = scales.shape[2]
-    numbers = reshaped(X, batch * heads * length, width)
-    numbers = numbers if format == FP32 else as_words(numbers)
+    rows = reshaped(X, batch * heads * length, width)
     words = as_words(reshaped(codes, batch * heads * codes.shape[2], codes.shape[3]))
-    kernel_arguments = numbers, words, reshaped(scales, batch * heads, blocks), np.uint32(length), np.uint32(blocks)
-    more = (np.uint32(width),) if transposed else ()
-    return Launch(
-        _in_format(quantise_columns if transposed else quantise_rows, format),
-        batch * heads * blocks,
-        THREADS,
-        (*kernel_arguments, *more),
-    )
+    sizes = (length, blocks, width) if transposed else (length, blocks)
+    kernel = _in_format(quantise_columns if transposed else quantise_rows, format)
+    arrays = rows if format == FP32 else as_words(rows), words, reshaped(scales, batch * heads, blocks)
+    return Launch(kernel, batch * heads * blocks, THREADS, (*arrays, *map(np.uint32, sizes)))

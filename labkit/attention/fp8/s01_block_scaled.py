@@ -36,12 +36,10 @@ SIGN = 1  # of the scale
 D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
-BOX, BOX_BYTES = 32, 128  # words and bytes of a row of a box
-STEP = 8  # words of k that an instruction takes
+BOX, BOX_BYTES, STEP = 32, 128, 8  # words and bytes of a row of a box, words of k per instruction
 WM = 64  # queries of a warpgroup
-WARPGROUPS = BM // WM  # that multiply
-CONSUMERS = 128 * WARPGROUPS  # threads
-WARPS = 4 * (1 + WARPGROUPS)
+WARPGROUPS = BM // WM  # consumers
+CONSUMERS, WARPS = 128 * WARPGROUPS, 4 * (1 + WARPGROUPS)  # threads of consumers, warps of a block
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
 WORDS = SCORES // 4  # of P, four elements in each
 O_BOXES = D // 64  # of a row of bfloat16
@@ -183,9 +181,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
                         ref_max[r], row_sum[r], next_alpha[r] = exp_tile(S, r, ref_max[r], row_sum[r], factor)
-                    ptx.mbarrier_wait(
-                        full_v, stage, parity
-                    )  # for the next O += P V; the compiler hoists no wait past it
+                    ptx.mbarrier_wait(full_v, stage, parity)  # for the next P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
                     if is_leader:
                         ptx.mbarrier_arrive(empty_v, prev_stage)

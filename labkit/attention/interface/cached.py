@@ -95,52 +95,52 @@ def attend_cached(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "B H S D"]:
-    """O = softmax(scale Q K^T) V of the last queries of each sequence, whose keys and values are in a cache.
+    """Compute O = softmax(scale Q K^T) V of the last queries of each sequence, with keys and values in a cache.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device, or of the host, which are copied there; they hold float16 or bfloat16. Rows have a
-        multiple of 8 elements, 128 at most. Q may have a multiple of the heads of K and V, which neighbours share.
+        Device arrays, or host arrays, which are copied to the device, of float16 or bfloat16. Rows have a multiple of 8
+        elements, 128 at most. Q may have a multiple of the heads of K and V; neighbours share one.
     lengths
-        How many keys each sequence has, int32; as many as there is room for, if it is None. Only kernels look at those
-        of the device, which may change between the runs of a graph: nothing says so where one is out of range.
+        Number of keys of each sequence, int32; None for all that there is room for. Lengths on the device are read only
+        by kernels, and may change between runs of a graph: no error is raised if one is out of range.
     table
-        Of a cache in pages, int32: position p of sequence b is position p % T of page `table[b, p // T]`, where K and V
-        have pages of T positions, a multiple of 16, along their first axis. If it is None, they have a sequence there.
+        Page table, int32: position p of sequence b is position p % T of page `table[b, p // T]`. K and V have pages of
+        T positions, a multiple of 16, along their first axis. None: they have sequences there.
     O
-        Where the result goes. If it is None, a new array of the kind that Q is.
+        Output; None for a new array of Q's kind.
     causal
-        Whether a query sees no key behind its position; the last query stands at the last key. A query that sees no
-        key gives 0.
+        Whether keys past a query's position are masked; the last query is at the last key. O is 0 for a query that sees
+        no key.
     scale
-        Of the scores; 1 / sqrt(head_dim), if it is None.
+        Factor of the scores; None for 1 / sqrt(head_dim).
     lse
-        Where log-sum-exp of the scores of each query goes, if it is wanted; minus infinity where there are none.
+        Output for log-sum-exp of each query's scores, or None; minus infinity for a query that sees no key.
     layout
-        The order of the axes: "BHSD" or "BSHD", for batch or page, heads, positions and head_dim.
+        Order of the axes: "BHSD" or "BSHD", for batch or page, heads, positions and head_dim.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of an array of bits: "bfloat16" (uint16). Otherwise its type says it.
     stream
         numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
         arrays.
 
     Returns
     -------
-    O. The same call gives the same bits each time.
+    O. The same call returns the same bits each time.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not.
+        An operand is no array, or has a wrong element type.
     ValueError
-        Shapes do not fit, rows lie where kernels do not find them, or O shares memory with another array.
+        Shapes do not fit, strides are not supported, or O shares memory with another array.
 
     Notes
     -----
-    The kernels are those of `attention.ladder("decode")`: which of them reads the cache fastest is told by how many
-    heads and sequences there are, and whether lengths are given; the simulator runs "split". The first call makes a
-    plan, which later ones find again by how their operands lie.
+    The kernels are those of `attention.ladder("decode")`: the number of heads and sequences, and whether lengths are
+    given, decide which is fastest; the simulator runs "split". The first call makes a plan, which is cached by the
+    layout of the operands.
     (Dao and others, Flash-Decoding, 2023; Osama and others, Stream-K, 2023; Kwon and others, PagedAttention, 2023.)
 
     Examples
@@ -151,7 +151,7 @@ def attend_cached(
 
 
 def plan_cached(Q, K, V, lengths=None, table=None, *, O, lse=None, stream=None, **options) -> Plan:
-    """A call of `attend_cached` worked out once, to be run many times; the rest is as in `plan`.
+    """Prepare a call of `attend_cached`, to run many times. See Also: `plan`.
 
     Examples
     --------

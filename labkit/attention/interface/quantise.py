@@ -102,32 +102,31 @@ def quantise(
     format: str | Format | None = None,
     stream=None,
 ) -> tuple:
-    """Q, K and V as e4m3, with a scale for each 128 positions of a head.
+    """Quantise Q, K and V to e4m3, with a scale per 128 positions of a head.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device in C order, or of the host, which are copied there: bfloat16, float16 or float32, with
+        Device arrays in C order, or host arrays, which are copied to the device: bfloat16, float16 or float32, with
         the axes batch, heads, positions and head_dim, a multiple of 16.
     q_codes, k_codes, v_codes, q_scale, k_scale, v_scale
-        Where the results go; new arrays if they are None.
+        Outputs; None for new arrays.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of an array of bits: "bfloat16" (uint16). Otherwise its type says it.
     stream
         numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
         arrays.
 
     Returns
     -------
-    q_codes, k_codes, v_codes, q_scale, k_scale, v_scale, as `AttentionFP8` describes them: of the kind that Q is.
+    q_codes, k_codes, v_codes, q_scale, k_scale, v_scale, of Q's kind; see `AttentionFP8`.
 
     Raises
     ------
     TypeError
-        They are no arrays, or hold something else, or not all the same.
+        An operand is no array, or has a wrong element type, or not that of the others.
     ValueError
-        Shapes do not fit, head_dim is no multiple of 16, or an array of the device has gaps or begins between pieces of
-        16 bytes.
+        Shapes do not fit, head_dim is no multiple of 16, or a device array has gaps or is not aligned to 16 bytes.
 
     Examples
     --------
