@@ -20,12 +20,12 @@ def load_tile(tile, X, row, stride, position, length, thread, threads):
 
     The head starts at a row of X; `stride` is the number of rows from one position to the next.
     """
-    y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
-    swizzled = np.uint32((piece ^ y % 8) * 4)  # also for rows that are a multiple of 8 on
+    y, vec = np.uint32(thread // 8), np.uint32(thread % 8)
+    swizzled = np.uint32((vec ^ y % 8) * 4)  # also for rows that are a multiple of 8 on
     for i in range(tile.shape[0] * 8 // threads):
         pos = np.uint32(position + y + i * (threads // 8))
         for panel in range(0, tile.shape[1], PANEL):
-            word = np.uint32(panel + piece * 4)
+            word = np.uint32(panel + vec * 4)
             w0 = w1 = w2 = w3 = np.uint32(0)
             if pos < length and word < X.shape[1]:
                 w0, w1, w2, w3 = ptx.load4(X, (np.uint32(row + pos * stride), word))
@@ -35,12 +35,12 @@ def load_tile(tile, X, row, stride, position, length, thread, threads):
 @cuda.jit(device=True)
 def copy_tile_async(tiles, stage, X, row, stride, position, length, thread, threads):
     """Issue `cp.async` copies of a tile: rows of a head from a position on, and zeros past its length."""
-    y, piece = np.uint32(thread // 8), np.uint32(thread % 8)
-    swizzled = np.uint32((piece ^ y % 8) * 4)
+    y, vec = np.uint32(thread // 8), np.uint32(thread % 8)
+    swizzled = np.uint32((vec ^ y % 8) * 4)
     for i in range(tiles.shape[1] * 8 // threads):
         pos = np.uint32(position + y + i * (threads // 8))
         for panel in range(0, tiles.shape[2], PANEL):
-            word = np.uint32(panel + piece * 4)
+            word = np.uint32(panel + vec * 4)
             index = stage, np.uint32(y + i * (threads // 8)), np.uint32(panel + swizzled)
             valid_bytes = 16 if pos < length and word < X.shape[1] else 0
             ptx.cp_async(tiles, index, X, (np.uint32(row + pos * stride), word), 16, valid_bytes)

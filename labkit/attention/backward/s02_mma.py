@@ -29,20 +29,20 @@ FORMAT = ptx.BF16
 MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
 THREADS = 32 * WARPS
-BM, BN = 16 * MI * WARPS, 32  # rows of a block, keys for dK and dV, queries for dQ; and of a tile that passes by
+BM, BN = 16 * MI * WARPS, 32  # rows of a block, keys for dK and dV, queries for dQ; and of a streaming tile
 HEAD = 64  # columns of a tile: head_dim, padded with zeros
 WORDS, STEPS = HEAD // 2, HEAD // 16  # of a row, and of k in products over head_dim
 COLS = HEAD  # of the gradients of a block
 PARTS = HEAD // COLS
 NI, NO = BN // 8, COLS // 8  # fragments of 8 columns of scores and of gradients
-SECOND_BYTE = BM * HEAD * 2  # where the second tile of the block begins, and those that pass by
+SECOND_BYTE = BM * HEAD * 2  # offsets of the second tile of the block, and of the streaming tiles
 THIRD_BYTE = 2 * SECOND_BYTE
 FOURTH_BYTE = THIRD_BYTE + BN * HEAD * 2
 SHARED_BYTES = FOURTH_BYTE + BN * HEAD * 2
-# MI and BN for dK and dV, and for dQ, by HEAD: what registers hold
+# MI and BN for dK and dV, and for dQ, by HEAD: limited by registers
 TILES = {64: ((2, 32), (2, 32)), 128: ((1, 32), (2, 16)), 192: ((1, 32),) * 2, 256: ((1, 32),) * 2}
-HALVED = 192, 256  # HEAD: columns of dK and dV are for two blocks
-LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
+HALVED = 192, 256  # HEAD for which columns of dK and dV are for two blocks
+LANES, ROWS = 8, 16  # for delta: lanes per row, rows per block
 LOG2_E = np.float32(LOG2_OF_E)
 
 
@@ -71,18 +71,18 @@ def deltas(O, dO, delta, strides):
 def compute_scores(scores, A_tile, y, B_tile, lane):
     """Compute scores = A B^T of a warp's rows of A, from row y on, and the rows of B."""
     a = cuda.local.array((MI, 4), np.uint32)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
-    b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
+    a_row, a_vec = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
+    b_row, b_vec = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     for i in range(MI):
         for j in range(NI):
             for n in range(4):
                 scores[i, j, n] = 0
     for step in range(STEPS):
         for i in range(MI):
-            at = np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_piece ^ a_row % 8) * 4)
+            at = np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
             a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tile, at)
         for j in range(0, NI, 2):
-            at = np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_piece ^ b_row % 8) * 4)
+            at = np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
             b0, b1, b2, b3 = ptx.ldmatrix4(B_tile, at)
             for i in range(MI):
                 ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
@@ -107,7 +107,7 @@ def mask_weights(P, row0, col0, lowest, highest, num_cols, lane):
 def accumulate(acc, scores, B_tile, first, lane):
     """Add P B to acc, with columns of B from 16-byte vector `first` on; P is rounded."""
     a = cuda.local.array((MI, 4), np.uint32)
-    b_row, b_piece = np.uint32(lane % 16), np.uint32(lane // 16)
+    b_row, b_vec = np.uint32(lane % 16), np.uint32(lane // 16)
     for step in range(NI // 2):
         for i in range(MI):
             for n in range(2):
@@ -115,7 +115,7 @@ def accumulate(acc, scores, B_tile, first, lane):
                 a[i, 2 * n] = ptx.pack2(scores[i, j, 0], scores[i, j, 1], FORMAT)
                 a[i, 2 * n + 1] = ptx.pack2(scores[i, j, 2], scores[i, j, 3], FORMAT)
         for j in range(0, NO, 2):
-            at = np.uint32(step * 16 + b_row), np.uint32((first + j + b_piece ^ b_row % 8) * 4)
+            at = np.uint32(step * 16 + b_row), np.uint32((first + j + b_vec ^ b_row % 8) * 4)
             b0, b1, b2, b3 = ptx.ldmatrix4_transposed(B_tile, at)
             for i in range(MI):
                 ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)

@@ -38,12 +38,12 @@ from labkit.ladder import Launch
 from labkit.parts.ring import claim, next_stage, place_in_ring, prepare
 
 FORMAT = ptx.BF16
-TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a tile that streams, by D: what registers hold
-STAGES_Q, STAGES_K = 3, 2  # of these
+TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a streaming tile, by D: limited by registers
+STAGES_Q, STAGES_K = 3, 2  # of their rings
 D = 128  # elements of a row: head_dim, padded with zeros
 BM = 128  # rows of a block: keys for dK and dV, queries for dQ
 BQ, BK = TILES[D]
-BN, STAGES = BQ, STAGES_Q  # of the tiles that stream past a block, for dK and dV
+BN, STAGES = BQ, STAGES_Q  # of the streaming tiles, for dK and dV
 BOXES = D // 64  # of a row
 BOX, STEP = 32, 8  # words: of a row of a box (128 bytes), of k per instruction
 WM = 64  # rows of a warpgroup
@@ -52,13 +52,13 @@ WARPS = 4 * (1 + WARPGROUPS)
 SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
 PAIRS = SCORES // 2  # of elements of P, in a register each
 TILE_BYTES, STAGE_BYTES = BM * D * 2, BN * D * 2
-RING_BYTE = 2 * TILE_BYTES  # where the first ring of stages begins, of Q or K
+RING_BYTE = 2 * TILE_BYTES  # offset of the first ring of stages, of Q or K
 SECOND_BYTE = RING_BYTE + STAGES * STAGE_BYTES  # and the second one, of dO or V
 STATS_BYTE = SECOND_BYTE + STAGES * STAGE_BYTES  # and log-sum-exp and delta
-STATS_ROWS = BN // 16  # of 32 numbers, of a tile of queries
+STATS_ROWS = BN // 16  # of 32 float32, of a tile of queries
 SHARED_BYTES = STATS_BYTE + STAGES * 1024
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
+LANES, ROWS = 8, 16  # for delta: lanes per row, rows per block
 LOG2_E = np.float32(LOG2_OF_E)
 
 
@@ -69,7 +69,7 @@ def deltas(O, dO, lse, stats, strides):
     tile, head, batch = block_index(-(-stats.shape[1] * tile_rows // ROWS), lse.shape[1])
     row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
     plane = np.int32(batch * lse.shape[1] + head)
-    row_lse = row_delta = np.float32(0)  # of rows that only fill a tile as well
+    row_lse = row_delta = np.float32(0)  # also of rows past the last one
     if row < num_queries:
         o_row = np.int32(batch * strides[3][0] + head * strides[3][1] + row * strides[3][2])
         do_row = np.int32(batch * strides[4][0] + head * strides[4][1] + row * strides[4][2])
@@ -100,7 +100,7 @@ def begin_scores(S, A_tile, y, B_tiles, stage):
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
             a, b = (0, box, y, word), (stage, box, 0, word)
-            if box + word == 0:  # whatever S holds
+            if box + word == 0:  # S is not read
                 ptx.wgmma_scaled(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT, False, 1)
             else:
                 ptx.wgmma_major(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT)
@@ -143,7 +143,7 @@ def wgmma(
         prepare(full, empty, STAGES, 4 * WARPGROUPS)
     cuda.syncthreads()
     # -- this block's keys, and the tiles of queries that see them --
-    k_blocks, kv_heads = np.int32(-(-num_keys // BM)), np.int32(H // heads_per_kv)  # rows of tiles
+    k_blocks, kv_heads = np.int32(-(-num_keys // BM)), np.int32(H // heads_per_kv)  # tiles of keys
     plane, k0 = np.int32(cuda.blockIdx.x // k_blocks), np.int32(cuda.blockIdx.x % k_blocks * BM)
     batch, kv_head = np.int32(plane // kv_heads), np.int32(plane % kv_heads)
     query_window = np.int32(-window[1]), np.int32(-window[0])  # key j is seen by queries j - highest to j - lowest
@@ -168,8 +168,8 @@ def wgmma(
     else:
         # -- consumers --
         ptx.setmaxnreg_inc(232)
-        S = cuda.local.array(SCORES, np.float32)  # scores, and weights
-        dP = cuda.local.array(SCORES, np.float32)  # dP, and dS
+        S = cuda.local.array(SCORES, np.float32)  # scores, then P
+        dP = cuda.local.array(SCORES, np.float32)  # dP, then dS
         P = cuda.local.array(PAIRS, np.uint32)
         dS = cuda.local.array(PAIRS, np.uint32)
         dK = cuda.local.array(ACCUMULATORS, np.float32)
@@ -182,7 +182,7 @@ def wgmma(
         ptx.mbarrier_wait(full_k, 0, 0)
         stage = parity = np.uint32(0)
         tile = first
-        for _ in range(np.int32(tiles * heads_per_kv)):  # those of all heads in one loop
+        for _ in range(np.int32(tiles * heads_per_kv)):  # of all heads in one loop
             ptx.mbarrier_wait(full, stage, parity)
             # -- S^T = K Q^T and dP^T = V dO^T --
             begin_scores(S, K_tile, y, Q_tiles, stage)
@@ -246,7 +246,7 @@ def of_queries(
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     # -- this block's queries, and the key tiles that they see --
-    m_blocks = np.int32(-(-num_queries // BM))  # of tiles
+    m_blocks = np.int32(-(-num_queries // BM))  # tiles of queries
     plane = np.int32(cuda.blockIdx.x // m_blocks)
     q0 = np.int32((m_blocks - 1 - cuda.blockIdx.x % m_blocks) * BM)  # where it is causal the last ones take longest
     batch, head = np.int32(plane // H), np.int32(plane % H)
@@ -268,8 +268,8 @@ def of_queries(
     else:
         # -- consumers --
         ptx.setmaxnreg_inc(232)
-        S = cuda.local.array(SCORES, np.float32)  # scores, and weights
-        dP = cuda.local.array(SCORES, np.float32)  # dP, and dS
+        S = cuda.local.array(SCORES, np.float32)  # scores, then P
+        dP = cuda.local.array(SCORES, np.float32)  # dP, then dS
         dS = cuda.local.array(PAIRS, np.uint32)
         dQ = cuda.local.array(ACCUMULATORS, np.float32)
         row_stats = cuda.local.array((2, 2), np.float32)  # log-sum-exp and delta of two rows

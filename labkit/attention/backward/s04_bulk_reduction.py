@@ -39,8 +39,8 @@ from labkit.parts.ring import claim, next_stage, prepare
 
 DETERMINISTIC = False  # blocks add to dQ in any order
 FORMAT = ptx.BF16
-TILES = {64: 96, 128: 64}  # queries of a tile that streams, by D: what registers hold
-STAGES = 2  # of these
+TILES = {64: 96, 128: 64}  # queries of a streaming tile, by D: limited by registers
+STAGES = 2  # of its ring
 D = 128  # elements of a row: head_dim, padded with zeros
 BM = 128  # keys of a block
 BN = TILES[D]
@@ -56,14 +56,14 @@ DQ_STAGED = WARPGROUPS * DQ_PART
 SCORES, ACCUMULATORS, DQ_SIZE = WM * BN // 128, WM * D // 128, DQ_PART // 128  # of a thread
 PAIRS = SCORES // 2  # of elements of P, in a register each
 TILE_BYTES, STAGE_BYTES, DS_BYTES = BM * D * 2, BN * D * 2, PARTS * BM * 128
-Q_BYTE = 2 * TILE_BYTES  # where the ring of Q begins
+Q_BYTE = 2 * TILE_BYTES  # offset of the ring of Q
 DO_BYTE = Q_BYTE + STAGES * STAGE_BYTES
 STATS_BYTE = DO_BYTE + STAGES * STAGE_BYTES  # and log-sum-exp and delta
 DS_BYTE = STATS_BYTE + STAGES * 1024
 DQ_BYTE = DS_BYTE + 2 * DS_BYTES
-STATS_ROWS = BN // 16  # of 32 numbers, of a tile of queries
+STATS_ROWS = BN // 16  # of 32 float32, of a tile of queries
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-LANES, ROWS = 8, 16  # of a row of O, and rows of a block, for delta
+LANES, ROWS = 8, 16  # for delta: lanes per row, rows per block
 LOG2_E = np.float32(LOG2_OF_E)
 
 
@@ -74,7 +74,7 @@ def deltas(O, dO, lse, stats, dQ_sums, strides):
     tile, head, batch = block_index(-(-stats.shape[1] * tile_rows // ROWS), lse.shape[1])
     row, lane = np.int32(tile * ROWS + thread // LANES), np.int32(thread % LANES)
     plane = np.int32(batch * lse.shape[1] + head)
-    row_lse = row_delta = np.float32(0)  # of rows that only fill a tile as well
+    row_lse = row_delta = np.float32(0)  # also of rows past the last one
     if row < num_queries:
         o_row = np.int32(batch * strides[3][0] + head * strides[3][1] + row * strides[3][2])
         do_row = np.int32(batch * strides[4][0] + head * strides[4][1] + row * strides[4][2])
@@ -90,9 +90,9 @@ def deltas(O, dO, lse, stats, dQ_sums, strides):
         stats[plane, row // tile_rows, 0, row % tile_rows] = row_lse
         stats[plane, row // tile_rows, 1, row % tile_rows] = row_delta
     if row < stats.shape[1] * tile_rows:
-        numbers, zero = np.int32(dQ_sums.shape[2] // tile_rows), np.float32(0)  # of a row
-        for n in range(4 * lane, numbers, 4 * LANES):
-            ptx.store4(dQ_sums, (plane, row // tile_rows, row % tile_rows * numbers + n), zero, zero, zero, zero)
+        row_size, zero = np.int32(dQ_sums.shape[2] // tile_rows), np.float32(0)  # of a row
+        for n in range(4 * lane, row_size, 4 * LANES):
+            ptx.store4(dQ_sums, (plane, row // tile_rows, row % tile_rows * row_size + n), zero, zero, zero, zero)
 
 
 @cuda.jit(device=True)
@@ -109,7 +109,7 @@ def begin_scores(S, A_tile, y, B_tiles, stage):
     for box in range(BOXES):
         for word in range(0, BOX, STEP):
             a, b = (0, box, y, word), (stage, box, 0, word)
-            if box + word == 0:  # whatever S holds
+            if box + word == 0:  # S is not read
                 ptx.wgmma_scaled(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT, False, 1)
             else:
                 ptx.wgmma_major(S, 0, BN, A_tile, a, K_MAJOR, B_tiles, b, K_MAJOR, FORMAT)
@@ -147,11 +147,11 @@ def mask_rows(S, k0, lane, warp, num_keys):
 @cuda.jit(device=True)
 def store_ds(dS, tiles, buffer, y, lane, warp):
     """Store a warpgroup's rows of dS^T, already packed, from row y on."""
-    row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
-    for piece in range(0, BN // 8, 2):
-        part, column = piece // (PART_Q // 8), piece % (PART_Q // 8)
+    row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # of the 16 bytes that this lane stores
+    for vec in range(0, BN // 8, 2):
+        part, column = vec // (PART_Q // 8), vec % (PART_Q // 8)
         index = buffer, part, row, (column + half ^ row % 8) * 4
-        n = 2 * piece
+        n = 2 * vec
         ptx.stmatrix4(tiles, index, dS[n], dS[n + 1], dS[n + 2], dS[n + 3])
     ptx.fence_async()
 
@@ -162,7 +162,7 @@ def begin_dq(dQ, K_tile, box, dS_tiles, buffer, part):
     ptx.wgmma_fence()
     for key in range(0, BM, 16):
         a, b = (0, box, key, 0), (buffer, part, key, 0)
-        if key == 0:  # whatever dQ holds
+        if key == 0:  # dQ is not read
             ptx.wgmma_scaled(dQ, 0, PART_Q, K_tile, a, MN_MAJOR, dS_tiles, b, MN_MAJOR, FORMAT, False, 1)
         else:
             ptx.wgmma_major(dQ, 0, PART_Q, K_tile, a, MN_MAJOR, dS_tiles, b, MN_MAJOR, FORMAT)
@@ -216,7 +216,7 @@ def bulk_reduction(
         prepare(full, empty, STAGES, 4 * WARPGROUPS)
     cuda.syncthreads()
     # -- this block's keys, and the tiles of queries that see them --
-    k_blocks, kv_heads = np.int32(-(-num_keys // BM)), np.int32(H // heads_per_kv)  # rows of tiles
+    k_blocks, kv_heads = np.int32(-(-num_keys // BM)), np.int32(H // heads_per_kv)  # tiles of keys
     plane, k0 = np.int32(cuda.blockIdx.x // k_blocks), np.int32(cuda.blockIdx.x % k_blocks * BM)
     batch, kv_head = np.int32(plane // kv_heads), np.int32(plane % kv_heads)
     query_window = np.int32(-window[1]), np.int32(-window[0])  # key j is seen by queries j - highest to j - lowest
@@ -241,8 +241,8 @@ def bulk_reduction(
     else:
         # -- consumers --
         ptx.setmaxnreg_inc(232)
-        S = cuda.local.array(SCORES, np.float32)  # scores, and weights
-        dP = cuda.local.array(SCORES, np.float32)  # dP, and dS
+        S = cuda.local.array(SCORES, np.float32)  # scores, then P
+        dP = cuda.local.array(SCORES, np.float32)  # dP, then dS
         P = cuda.local.array(PAIRS, np.uint32)
         dS = cuda.local.array(PAIRS, np.uint32)
         dK = cuda.local.array(ACCUMULATORS, np.float32)
@@ -256,7 +256,7 @@ def bulk_reduction(
         ptx.mbarrier_wait(full_k, 0, 0)
         stage = parity = buffer = np.uint32(0)
         head, tile = np.int32(batch * H + kv_head * heads_per_kv), first
-        for _ in range(np.int32(tiles * heads_per_kv)):  # those of all heads in one loop
+        for _ in range(np.int32(tiles * heads_per_kv)):  # of all heads in one loop
             ptx.mbarrier_wait(full, stage, parity)
             # -- S^T = K Q^T and dP^T = V dO^T --
             begin_scores(S, K_tile, y, Q_tiles, stage)
@@ -313,16 +313,19 @@ def bulk_reduction(
 
 
 @cuda.jit(launch_bounds=256)
-def rounded(dQ_sums, dQ, strides, heads, num_queries, factor):
+def round_dq(dQ_sums, dQ, strides, heads, num_queries, factor):
     """Scale and round the sums of dQ, stored in the order of registers; a thread has 16 elements of two queries."""
     t, w = np.int32(cuda.threadIdx.x // 4), np.int32(cuda.threadIdx.x % 4)
-    eight, side = np.int32(cuda.threadIdx.y), np.int32(cuda.threadIdx.z)
+    eight, wg_idx = np.int32(cuda.threadIdx.y), np.int32(cuda.threadIdx.z)
     tile, head, batch = block_index(dQ_sums.shape[1], heads)
     plane = np.int32(batch * heads + head)
-    query, word = np.int32(tile * BN + side % PARTS * PART_Q + eight * 8 + t * 2), np.int32(side // PARTS * BOX + w * 8)
+    query, word = (
+        np.int32(tile * BN + wg_idx % PARTS * PART_Q + eight * 8 + t * 2),
+        np.int32(wg_idx // PARTS * BOX + w * 8),
+    )
     values = cuda.local.array((4, 8), np.float32)
     for g in range(8):
-        at = np.int32(side * DQ_PART + eight * 512 + w * 128 + g * 16 + t * 4)
+        at = np.int32(wg_idx * DQ_PART + eight * 512 + w * 128 + g * 16 + t * 4)
         values[0, g], values[1, g], values[2, g], values[3, g] = ptx.load4(dQ_sums, (plane, tile, at))
     for n in range(4):
         position, first = np.int32(query + n % 2), np.int32(word + n // 2 * 4)
@@ -363,7 +366,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     return [
         Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, clear),
         Launch(dkv_kernel, blocks, (32, WARPS), (*maps, *sizes, *scales), shared_bytes),
-        Launch(*fit_grid(_specialised(rounded, **constants), by_tiles), (16, bn // parts // 8, WARPGROUPS), to_round),
+        Launch(*fit_grid(_specialised(round_dq, **constants), by_tiles), (16, bn // parts // 8, WARPGROUPS), to_round),
     ]
 
 

@@ -126,7 +126,7 @@ def stream_k(
         store_partial(partials, warp, acc, ref_max, row_sum, lane)
         cuda.syncthreads()
         index = np.int32(batch * planes + plane)  # of all heads
-        first_block, last_block = (owner(begin, per_block, extra), owner(begin + tiles - 1, per_block, extra))
+        first_block, last_block = owner(begin, per_block, extra), owner(begin + tiles - 1, per_block, extra)
         num_rows = np.int32(min(kv_rows - row0, ROWS))
         combine_warps(results, index + block, partials, num_rows, thread)
         # -- the last block of a head: merge its blocks, store O and log-sum-exp --

@@ -33,13 +33,13 @@ def copy_tile(tiles, slot, X, row, stride, num_rows, lane):
 
     16-byte vector p of row r is stored at vector p ^ (r % 8), so that `ldmatrix` has no bank conflict.
     """
-    y, piece = np.uint32(lane // 8), np.uint32(lane % 8)
+    y, vec = np.uint32(lane // 8), np.uint32(lane % 8)
     first, step = np.uint64(row + lane // 8 * stride), np.uint64(4 * stride)
     for i in range(BN // 4):
         y_row = np.uint32(y + 4 * i)
         for panel in range(0, WORDS, PANEL):
-            word = np.uint32(panel + piece * 4)
-            index = slot, y_row, np.uint32(panel + (piece ^ y_row % 8) * 4)
+            word = np.uint32(panel + vec * 4)
+            index = slot, y_row, np.uint32(panel + (vec ^ y_row % 8) * 4)
             valid_bytes = PIECE_BYTES if y_row < num_rows and word < X.shape[1] else 0
             ptx.cp_async(tiles, index, X, (first + np.uint64(i) * step, word), PIECE_BYTES, valid_bytes)
 
@@ -79,14 +79,14 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
     """
     scores = cuda.local.array((2, 4), np.float32)
     alpha = cuda.local.array(2, np.float32)
-    b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)
+    b_row, b_vec = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
+    a_row, a_vec = np.uint32(lane % 16), np.uint32(lane // 16)
     for j in range(2):
         for n in range(4):
             scores[j, n] = 0
     for step in range(STEPS):
         a = q[step, 0], q[step, 1], q[step, 2], q[step, 3]
-        at = slot, b_row, np.uint32((step * 2 + b_piece ^ b_row % 8) * 4)
+        at = slot, b_row, np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
         b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
         ptx.mma(scores, (0, 0), a, (b0, b1), FORMAT)
         ptx.mma(scores, (1, 0), a, (b2, b3), FORMAT)
@@ -118,7 +118,7 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
     a0, a1 = ptx.pack2(scores[0, 0], scores[0, 1], FORMAT), ptx.pack2(scores[0, 2], scores[0, 3], FORMAT)
     a2, a3 = ptx.pack2(scores[1, 0], scores[1, 1], FORMAT), ptx.pack2(scores[1, 2], scores[1, 3], FORMAT)
     for j in range(0, NO, 2):
-        at = slot, a_row, np.uint32((j + a_piece ^ a_row % 8) * 4)
+        at = slot, a_row, np.uint32((j + a_vec ^ a_row % 8) * 4)
         b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, at)
         ptx.mma(acc, (j, 0), (a0, a1, a2, a3), (b0, b1), FORMAT)
         ptx.mma(acc, (j + 1, 0), (a0, a1, a2, a3), (b2, b3), FORMAT)

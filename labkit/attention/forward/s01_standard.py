@@ -24,9 +24,9 @@ from labkit.ladder import Launch
 
 FORMATS = (FP32,)
 TILE = 64  # queries and keys of a block; queries and columns of O
-DEPTH = 32  # that it takes at a time
+DEPTH = 32  # of k, loaded at a time
 PADDED = DEPTH + 1  # a row of a tile in shared memory: neighbours in a column are in different banks
-PER_THREAD = 4  # rows, and columns, of a thread
+PER_THREAD = 4  # rows, and columns
 SIDE = TILE // PER_THREAD  # threads along a side of a block
 WARP, WARPS = 32, 8
 

@@ -43,7 +43,7 @@ K_BYTE = BM * Q_ROW * 4
 V_BYTE = K_BYTE + BN * Q_ROW * 4
 P_BYTE = V_BYTE + BN * HEAD * 4
 SHARED_BYTES = P_BYTE + BM * P_ROW * 4
-SIZES = (64, 32), (32, 16), (16, 16)  # BM and BN: the first that the shared memory of a block holds
+SIZES = (64, 32), (32, 16), (16, 16)  # BM and BN: the first that fit in the shared memory of a block
 LOG2_E, LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 
 

@@ -30,7 +30,7 @@ SIGN_BITS = 0  # bits that flip the signs of a word of Q
 RESCALE_ABOVE = np.float32(8)  # of a maximum, as an exponent of 2, above which O is rescaled
 MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
-STAGES = 2  # tiles of keys, and of values
+STAGES = 2  # tiles of K, and of V
 BM, BN = 16 * MI * WARPS, 64  # queries and keys of a tile
 HEAD = 64  # columns of a tile: head_dim, padded with zeros
 WORDS, STEPS = HEAD // 2, HEAD // 16  # of a row, and of k in Q K^T
@@ -40,7 +40,7 @@ K_BYTE = BM * HEAD * 2
 V_BYTE = K_BYTE + STAGES * BN * HEAD * 2
 SHARED_BYTES = V_BYTE + STAGES * BN * HEAD * 2
 LN_2 = np.float32(0.6931471805599453)
-TILES = {64: (2, 64), 128: (2, 64), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: what registers hold
+TILES = {64: (2, 64), 128: (2, 64), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: limited by registers
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -59,8 +59,8 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     q0 = np.int32(tile * BM)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     g, t = np.uint32(lane // 4), np.uint32(lane % 4)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
-    b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
+    a_row, a_vec = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
+    b_row, b_vec = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     q_row = np.int32(batch * strides[0][0] + head * strides[0][1])
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
     v_row = np.int32(batch * strides[2][0] + head // heads_per_kv * strides[2][1])
@@ -96,12 +96,12 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
                     scores[i, j, n] = 0
         for step in range(STEPS):
             for i in range(MI):
-                at = 0, np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_piece ^ a_row % 8) * 4)
+                at = 0, np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
                 a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(Q_tile, at)
                 for n in range(4):
                     a[i, n] ^= np.uint32(SIGN_BITS)
             for j in range(0, NI, 2):
-                at = stage, np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_piece ^ b_row % 8) * 4)
+                at = stage, np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
                 b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
                 for i in range(MI):
                     ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
@@ -149,7 +149,7 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
                     a[i, 2 * n] = ptx.pack2(scores[i, j, 0], scores[i, j, 1], FORMAT)
                     a[i, 2 * n + 1] = ptx.pack2(scores[i, j, 2], scores[i, j, 3], FORMAT)
             for j in range(0, NO, 2):
-                at = stage, np.uint32(step * 16 + a_row), np.uint32((j + a_piece ^ a_row % 8) * 4)
+                at = stage, np.uint32(step * 16 + a_row), np.uint32((j + a_vec ^ a_row % 8) * 4)
                 b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, at)
                 for i in range(MI):
                     ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)

@@ -82,7 +82,7 @@ def overlap(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, sca
     cuda.syncthreads()
     # -- this block's queries, and the key tiles that they see --
     heads, num_queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
-    m_blocks = np.int32(-(-num_queries // BM))  # of tiles
+    m_blocks = np.int32(-(-num_queries // BM))  # tiles of queries
     plane, q0 = np.int32(cuda.blockIdx.x // m_blocks), np.int32(cuda.blockIdx.x % m_blocks * BM)
     batch, head = np.int32(plane // heads), np.int32(plane % heads)
     first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)

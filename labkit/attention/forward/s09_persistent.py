@@ -43,7 +43,7 @@ O_BYTE = V_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = O_BYTE + BM * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
 TILES = {64: 192, 128: 128}  # BN by D: the most keys that shared memory and registers hold
-BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))  # those that it takes
+BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))
 
 
 @cuda.jit(device=True)
@@ -83,9 +83,9 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
         prepare(full_k, empty_k, STAGES, WARPGROUPS)
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
-    # -- this block's pairs of query tiles --
+    # -- pairs of query tiles of all heads --
     heads, num_queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
-    m_blocks = np.int32(-(-num_queries // BM))  # of tiles
+    m_blocks = np.int32(-(-num_queries // BM))  # tiles of queries
     pairs = np.int32(-(-m_blocks // 2))
     items = np.int32(lse.shape[0] * heads * pairs)
     # -- producer: load Q, then K and V tiles --

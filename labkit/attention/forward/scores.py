@@ -98,11 +98,11 @@ def divide_by_sum(O, r, ref_max, row_sum):
 def store_rows(O, tile, y, lane, warp):
     """Store a warpgroup's rows of an accumulator, rounded, to a swizzled tile of boxes, from its row y on."""
     row, half = y + warp % 4 * 16 + lane % 16, lane // 16  # of the 16 bytes that this lane stores
-    for piece in range(0, O.shape[0] // 4, 2):
-        n = piece * 4
+    for vec in range(0, O.shape[0] // 4, 2):
+        n = vec * 4
         ptx.stmatrix4(
             tile,
-            (0, piece // 8, row, (piece % 8 + half ^ row % 8) * 4),
+            (0, vec // 8, row, (vec % 8 + half ^ row % 8) * 4),
             ptx.pack2(O[n], O[n + 1], FORMAT),
             ptx.pack2(O[n + 2], O[n + 3], FORMAT),
             ptx.pack2(O[n + 4], O[n + 5], FORMAT),

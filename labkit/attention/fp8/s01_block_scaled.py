@@ -89,9 +89,9 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         prepare(full_k, empty_k, STAGES, WARPGROUPS)
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
-    # -- this block's pairs of query tiles --
+    # -- pairs of query tiles of all heads --
     num_queries = np.int32(lse.shape[1])
-    m_blocks = np.int32((num_queries + BM - 1) // BM)  # of tiles
+    m_blocks = np.int32((num_queries + BM - 1) // BM)  # tiles of queries
     pairs = np.int32((m_blocks + 1) // 2)
     items = np.int32(lse.shape[0] * pairs)
     # -- producer: load Q, then K and V tiles --

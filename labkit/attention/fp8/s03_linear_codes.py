@@ -100,9 +100,9 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         ones[warp, lane] = FOUR_ONES
         ptx.fence_async()
     cuda.syncthreads()
-    # -- this block's pairs of query tiles --
+    # -- pairs of query tiles of all heads --
     num_queries = np.int32(lse.shape[1])
-    m_blocks = np.int32((num_queries + BM - 1) // BM)  # of tiles
+    m_blocks = np.int32((num_queries + BM - 1) // BM)  # tiles of queries
     pairs = np.int32((m_blocks + 1) // 2)
     items = np.int32(lse.shape[0] * pairs)
     # -- producer: load Q, then K and V tiles --
@@ -131,10 +131,10 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(WORDS, np.uint32)
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
-        sums = cuda.local.array(TILE_SUMS, np.float32)  # totals of its weights, each of two rows twice
+        sums = cuda.local.array(TILE_SUMS, np.float32)  # row sums of its P, each of two rows twice
         O = cuda.local.array(ACCUMULATORS, np.float32)
         ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
-        row_sum = cuda.local.array(2, np.float32)  # of its weights
+        row_sum = cuda.local.array(2, np.float32)  # of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)
         wg_idx = np.uint32(warp // 4 - 1)

@@ -74,8 +74,7 @@ def attend(
 
     Notes
     -----
-    The kernels are those of `attention.ladder("forward")`. The first call makes a plan, which is cached by the layout of
-    the operands.
+    The kernels are those of `attention.ladder("forward")`. Plans are cached by the layout of the operands.
     (Dao, FlashAttention-2, 2023, algorithm 1.)
 
     Examples
