@@ -9,7 +9,7 @@ Costs, if the keys of sequences are multiples of the tile:
 
     2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
-    min(132 * BLOCKS_OF_SM, batch * kv_heads * keys // (WARPS * BN))    blocks, on an H100
+    min(132 * BLOCKS_PER_SM, batch * kv_heads * keys // (WARPS * BN))    blocks, on an H100
     0                                               bank conflicts per block
 
 Limited by memory.
