@@ -99,7 +99,7 @@ class Attention(ladder.Problem):
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
     KEY_ARRAYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # have a row for each key, and kv_heads
     called, in_float32 = "attention", ("lse",)
-    in_order = False  # rows may lie apart
+    in_order = False  # strides may be any multiples of a row
 
     def __post_init__(self):
         for name, instead in (("keys", self.queries), ("kv_heads", self.heads)):
@@ -126,10 +126,8 @@ class Attention(ladder.Problem):
     def __str__(self):
         kv_heads = f"/{self.kv_heads}" if self.kv_heads != self.heads else ""
         keys = f"/{self.keys}" if self.keys != self.queries else ""
-        words = [
-            f"{self.batch}x{self.heads}{kv_heads}x{self.queries}{keys}x{self.head_dim}",
-            "causal" if self.causal else "",
-        ]
+        words = [f"{self.batch}x{self.heads}{kv_heads}x{self.queries}{keys}x{self.head_dim}"]
+        words += ["causal"] if self.causal else []
         words += [f"{name}={getattr(self, name)}" for name in ("window", "scale") if getattr(self, name) is not None]
         return " ".join(filter(None, (*words, "BSHD" * (self.layout == "BSHD"), self.hard)))
 
