@@ -22,7 +22,7 @@ from labkit.attention.problem import AttentionForward
 
 ladder = partial(_ladder.ladder, "attention")
 
-# What is loaded when it is asked for: it stands on the ladders.
+# Loaded at the first use, since these need the ladders.
 _PLACES = {
     "attend": "labkit.attention.interface.attend:attend",
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
@@ -36,8 +36,8 @@ __all__ = ["AttentionBackward", "AttentionDecode", "AttentionFP8", "AttentionFor
 
 def __getattr__(name):
     if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
-        return found
+        globals()[name] = value = resolve_name(_PLACES[name])
+        return value
     raise AttributeError(f"module 'labkit.attention' has no attribute {name!r}")
 
 

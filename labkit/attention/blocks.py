@@ -1,4 +1,4 @@
-"""Where a block is in a grid of three axes, and grids that would have too many blocks along y or z: they lie along x.
+"""Indices of a block in a grid of three axes; grids with too many blocks along y or z become flat, along x.
 
 A GPU takes 2**31 - 1 blocks along x, and 65,535 along y and along z.
 """
@@ -11,45 +11,42 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.ladder import MOST_BLOCKS
 
-FOLDED = False  # whether all blocks lie along x
+IS_FLAT = False  # whether all blocks are along x
 
 
 @cuda.jit(device=True)
-def divided(a, b):
-    """The quotient and the remainder of two numbers that are not negative, in 32 bits, where numba would take 64."""
+def divmod_u32(a, b):
+    """Quotient and remainder of two integers that are not negative, in 32 bits; numba would use 64."""
     quotient = np.int32(np.uint32(a) // np.uint32(b))
     return quotient, np.int32(a - quotient * b)
 
 
 @cuda.jit(device=True)
-def place_of_block(width, height):
-    """A block's place along x, y and z, in a grid of `width` blocks along x and `height` along y."""
-    if FOLDED:
-        row, x = divided(cuda.blockIdx.x, width)
-        z, y = divided(row, height)
+def block_index(width, height):
+    """Indices of a block along x, y and z, in a grid of `width` blocks along x and `height` along y."""
+    if IS_FLAT:
+        row, x = divmod_u32(cuda.blockIdx.x, width)
+        z, y = divmod_u32(row, height)
         return x, y, z
     return np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.blockIdx.z)
 
 
 @cuda.jit(device=True)
-def place_from_the_end(width, height):
-    """As `place_of_block`, but along x the first blocks have the last places."""
-    x, y, z = place_of_block(width, height)
-    if FOLDED:
+def block_from_end(width, height):
+    """Indices of a block along x, y and z, reversed along x: the first block has the last index."""
+    x, y, z = block_index(width, height)
+    if IS_FLAT:
         return np.int32(width - 1 - x), y, z
     return np.int32(cuda.gridDim.x - 1 - x), y, z
 
 
-def within_limits(kernel, grid: tuple[int, ...]) -> tuple:
-    """The kernel and its grid; where that has too many blocks along y or z, a copy for a grid along x.
-
-    Blocks have the same order in both.
-    """
-    if all(count <= most for count, most in zip(grid[1:], MOST_BLOCKS[1:])):
+def fit_grid(kernel, grid: tuple[int, ...]) -> tuple:
+    """Return a kernel and its grid; if that has too many blocks along y or z, a copy for a flat grid."""
+    if all(count <= limit for count, limit in zip(grid[1:], MOST_BLOCKS[1:])):
         return kernel, grid
-    return _folded(kernel), prod(grid)
+    return _flat(kernel), prod(grid)
 
 
 @cache
-def _folded(kernel):
-    return specialise(kernel, FOLDED=True)
+def _flat(kernel):
+    return specialise(kernel, IS_FLAT=True)

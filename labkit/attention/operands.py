@@ -1,4 +1,4 @@
-"""How kernels of attention see Q, K, V and O: as matrices of rows of head_dim, and how many rows things are apart."""
+"""Operands as kernels of attention take them: matrices of rows of head_dim, with strides in rows."""
 
 import numpy as np
 
@@ -7,19 +7,20 @@ from labkit.arrays.views import as_words, viewed
 from labkit.attention.problem import Attention, Layout, as_heads
 from labkit.ladder import TooLarge
 
-MOST_ROWS = 2**31
+MAX_ROWS = 2**31
 TINY = 1e-30
 LOG2_E = 1.4426950408889634
-Apart = tuple[np.int32, np.int32, np.int32]
+SIGNS = 0x80008000  # sign bits of two 16-bit elements in a word
+RowStrides = tuple[np.int32, np.int32, np.int32]
 
 
 def as_rows(name: str, X, layout: Layout) -> tuple:
-    """An array's memory as a matrix of rows of head_dim, and how many rows batches, heads and positions are apart.
+    """View an array as a matrix of rows of head_dim; return it, and the strides of batch, head and position in rows.
 
     Raises
     ------
     ValueError
-        Rows have gaps, or do not lie at multiples of a row.
+        Rows have gaps, or a stride is no multiple of a row.
     TooLarge
         Kernels would count the rows in more than 32 bits.
     """
@@ -34,52 +35,58 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
             f"rows of {name} are {', '.join(map(str, strides))} bytes apart, and steps find them at multiples of a row "
             f"of {width * size} bytes: copy it to an array without gaps"
         )
-    apart = [stride // (width * size) for stride in strides]
-    rows = 1 + sum((length - 1) * each for length, each in zip(sides, apart))
-    if rows >= MOST_ROWS:
-        raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MOST_ROWS}")
-    return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, apart))
+    strides = [stride // (width * size) for stride in strides]
+    rows = 1 + sum((length - 1) * stride for length, stride in zip(sides, strides))
+    if rows >= MAX_ROWS:
+        raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MAX_ROWS}")
+    return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, strides))
 
 
-def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
-    """All arrays in the problem's format as matrices of rows, or of 32-bit words of these, and how far apart they are.
+def as_matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[RowStrides, ...]]:
+    """View all arrays in the problem's format as matrices of rows, or of 32-bit words; return them and their strides.
 
     Raises
     ------
-    ValueError
-        As `as_rows`; or rows of words do not begin at multiples of 16 bytes.
+    ValueError, TooLarge
+        `as_rows` raises, or rows of words do not begin at multiples of 16 bytes.
     """
     names = [name for name in problem.ARRAYS if name not in (*problem.in_float32, *problem.in_int32)]
-    found = [as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)]
+    matrices, strides = zip(*(as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)))
     if words:
-        for name, (X, _) in zip(names, found):
+        for name, X in zip(names, matrices):
             check_rows(X.shape[1], X.dtype.itemsize)
-            check_begin(name, X)
-    return tuple(as_words(X) if words else X for X, _ in found), tuple(apart for _, apart in found)
+            check_alignment(name, X)
+    return tuple(map(as_words, matrices)) if words else matrices, strides
 
 
-def scale_of(problem: Attention) -> tuple[bool, np.float32]:
-    """Whether the signs of Q change before, and what then scales scores to exponents of 2, above zero.
+def exp2_scale(problem: Attention) -> tuple[bool, np.float32]:
+    """Whether Q changes its sign, and the positive factor that makes exponents of 2 of the scores.
 
-    A larger score must be a larger exponent, so that a scale below zero turns the signs of Q. A scale of zero would
-    make NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
+    A larger score must be a larger exponent, so Q changes its sign if the scale is negative. A scale of zero would make
+    NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
     """
     return problem.factor < 0, np.float32(max(abs(problem.factor), TINY) * LOG2_E)
 
 
-def in_pieces(*rows) -> bool:
-    """Whether rows of these matrices are whole pieces of 16 bytes, and begin at such."""
+def size_arguments(problem: Attention) -> tuple:
+    """Number of keys, heads of Q per head of K, and window bounds, as kernels take them."""
+    return np.int32(problem.keys), np.int32(problem.heads_per_kv), tuple(map(np.int32, problem.window_bounds))
+
+
+def pad_head_dim(problem: Attention, limit: int) -> int:
+    """Return head_dim rounded up to a multiple of 64; raises TooLarge above a limit."""
+    if problem.head_dim > limit:
+        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {limit}")
+    return -(-problem.head_dim // 64) * 64
+
+
+def are_aligned(*rows) -> bool:
+    """Whether rows of these matrices are whole 16-byte vectors, and aligned."""
     return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)
 
 
 def check_rows(head_dim: int, itemsize: int) -> None:
-    """Refuses rows that are no whole pieces of 16 bytes.
-
-    Raises
-    ------
-    ValueError
-        So it is.
-    """
+    """Raise ValueError if rows are not whole vectors of 16 bytes."""
     each = PIECE_BYTES // itemsize
     if head_dim % each:
         raise ValueError(
@@ -88,14 +95,8 @@ def check_rows(head_dim: int, itemsize: int) -> None:
         )
 
 
-def check_begin(name: str, X) -> None:
-    """Refuses an array of the device that does not begin at a multiple of 16 bytes.
-
-    Raises
-    ------
-    ValueError
-        So it is.
-    """
+def check_alignment(name: str, X) -> None:
+    """Raise ValueError if an array of the device does not begin at a multiple of 16 bytes."""
     if address_of(X) % PIECE_BYTES:
         raise ValueError(
             f"{name} begins {address_of(X) % PIECE_BYTES} bytes after a multiple of {PIECE_BYTES}: copy it"

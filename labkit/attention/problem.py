@@ -1,9 +1,10 @@
-"""What every step of attention computes: each query takes a mean of values, weighed by how well their keys fit it.
+"""The problem that every step of attention forward computes: O = softmax(scale Q K^T) V, and log-sum-exp.
 
 (Vaswani and others, Attention Is All You Need, 2017, section 3.2.1.)
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod, sqrt
 from numbers import Integral, Real
 from typing import ClassVar, Literal
@@ -19,20 +20,20 @@ from labkit.ladder.inputs import normal
 Layout = Literal["BHSD", "BSHD"]
 LAYOUTS = "BHSD", "BSHD"
 HARD = "", "huge", "rising"
-MOST = FAR = 2**30  # of a size; so far from a position is as good as endless
-MOST_HEAD_DIM = 256
-MOST_SCALE = 1e38  # times log2(e), which kernels multiply it by, it is a float32
+MAX_SIZE = FAR = 2**30  # so far from a position is as good as endless
+MAX_HEAD_DIM = 256
+MAX_SCALE = 1e38  # times log2(e), which kernels multiply it by, it is a float32
 EPS = float(np.finfo(np.float32).eps)
 ARRAYS = "Q", "K", "V", "O", "lse"
-HUGE = 60.0  # times as large queries, at most: scores of several hundred
+HUGE = 60.0  # greatest factor of queries: scores of several hundred
 RISE = 20.0  # of the mean score from the first key to the last
-LARGE = 1024  # queries, of which SOME tell the error
-SOME = 64
+LARGE = 1024  # queries, above which SAMPLED of them are checked
+SAMPLED = 64
 SPREAD = 4  # standard deviations that a sum of roundings may be off, of a rounding that takes its whole bound
 
 
 def check_options(causal: bool, window: int | None, scale: float | None, layout: Layout) -> None:
-    """Raises TypeError or ValueError, in a sentence, where an option of `AttentionForward` is none."""
+    """Raise TypeError or ValueError, with one sentence, if an option of `AttentionForward` has a wrong value."""
     if not isinstance(causal, bool | np.bool_):
         raise TypeError(f"causal is {causal!r}: say True or False")
     if window is not None and (not isinstance(window, Integral) or isinstance(window, bool)):
@@ -42,38 +43,37 @@ def check_options(causal: bool, window: int | None, scale: float | None, layout:
     if scale is not None:
         if not isinstance(scale, Real) or isinstance(scale, bool):
             raise TypeError(f"scale is {scale!r}: give a number, or None for 1 / sqrt(head_dim)")
-        if not abs(scale) <= MOST_SCALE:
-            most = f"at most {MOST_SCALE:.0e} either way"
-            raise ValueError(f"scale is {scale!r}: give a number of {most}, or None for 1 / sqrt(head_dim)")
+        if not abs(scale) <= MAX_SCALE:
+            limit = f"at most {MAX_SCALE:.0e} either way"
+            raise ValueError(f"scale is {scale!r}: give a number of {limit}, or None for 1 / sqrt(head_dim)")
     if layout not in LAYOUTS:
         raise ValueError(f"there is no layout {layout!r}: say BHSD or BSHD")
 
 
 @dataclass(frozen=True)
 class Attention(ladder.Problem):
-    """Sizes of an attention, forward or backward, and which keys a query sees.
+    """Sizes of an attention, forward or backward, and its mask.
 
-    Query i stands at position p = i + keys - queries, so that the last query and the last key meet ("bottom-right
-    aligned").
+    Query i is at position p = i + keys - queries: the last query is at the last key ("bottom-right aligned").
 
     Attributes
     ----------
     batch, heads, queries, head_dim
-        Of Q and O. The scores of a query are over all `keys` of one head.
+        Sizes of Q and O.
     keys
-        As many as queries, if it is None.
+        Number of keys per head of K; None for `queries`.
     kv_heads
-        Heads of K and V, each of which serves heads / kv_heads neighbouring heads of Q; as many as heads, if None.
-        (Ainslie and others, GQA: Training Generalized Multi-Query Transformer Models, 2023.)
+        Heads of K and V, each shared by heads / kv_heads neighbouring heads of Q; None for `heads`. (Ainslie and
+        others, GQA: Training Generalized Multi-Query Transformer Models, 2023.)
     causal
-        Whether a query sees no key behind its position.
+        Whether keys past a query's position are masked.
     window
-        How far a query sees, its own position counted: keys j with |p - j| < window; None for all. (Beltagy, Peters
+        Positions that a query sees, its own included: keys j with |p - j| < window; None for all. (Beltagy, Peters
         and Cohan, Longformer: The Long-Document Transformer, 2020, section 3.1.)
     scale
-        Of the scores; 1 / sqrt(head_dim), if it is None.
+        Factor of the scores; None for 1 / sqrt(head_dim).
     layout
-        The order of the axes in memory: "BHSD" or "BSHD", for batch, heads, positions, head_dim. Log-sum-exp is
+        Order of the axes in memory: "BHSD" or "BSHD", for batch, heads, positions, head_dim. Log-sum-exp is
         batch x heads x queries in both.
     hard
         "huge": scores of up to several hundred. "rising": each tile of keys has larger scores than those before it.
@@ -97,9 +97,9 @@ class Attention(ladder.Problem):
     hard: str = ""
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
-    OF_KEYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # those that have rows of keys, and their heads
+    KEY_ARRAYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # have a row for each key, and kv_heads
     called, in_float32 = "attention", ("lse",)
-    in_order = False  # rows may lie apart
+    in_order = False  # strides may be any multiples of a row
 
     def __post_init__(self):
         for name, instead in (("keys", self.queries), ("kv_heads", self.heads)):
@@ -109,11 +109,11 @@ class Attention(ladder.Problem):
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if not 1 <= size <= MOST:
-                raise ValueError(f"{name} is {size}, but it must be at least 1 and at most {MOST}")
+            if not 1 <= size <= MAX_SIZE:
+                raise ValueError(f"{name} is {size}, but it must be at least 1 and at most {MAX_SIZE}")
             object.__setattr__(self, name, int(size))  # NumPy's would wrap
-        if self.head_dim > MOST_HEAD_DIM:
-            raise ValueError(f"head_dim is {self.head_dim}, but steps take up to {MOST_HEAD_DIM}: use more heads")
+        if self.head_dim > MAX_HEAD_DIM:
+            raise ValueError(f"head_dim is {self.head_dim}, but steps take up to {MAX_HEAD_DIM}: use more heads")
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"Q has {self.heads} heads and K has {self.kv_heads}: each head of K serves as many heads of Q, "
@@ -124,64 +124,61 @@ class Attention(ladder.Problem):
             raise ValueError(f"there are no operands {self.hard!r}: say huge or rising")
 
     def __str__(self):
-        of_keys = f"/{self.keys}" if self.keys != self.queries else ""
-        of_heads = f"/{self.kv_heads}" if self.kv_heads != self.heads else ""
-        words = [
-            f"{self.batch}x{self.heads}{of_heads}x{self.queries}{of_keys}x{self.head_dim}",
-            "causal" if self.causal else "",
-        ]
-        words += [f"window={self.window}"] if self.window is not None else []
-        words += [f"scale={self.scale}"] if self.scale is not None else []
+        kv_heads = f"/{self.kv_heads}" if self.kv_heads != self.heads else ""
+        keys = f"/{self.keys}" if self.keys != self.queries else ""
+        words = [f"{self.batch}x{self.heads}{kv_heads}x{self.queries}{keys}x{self.head_dim}"]
+        words += ["causal"] if self.causal else []
+        words += [f"{name}={getattr(self, name)}" for name in ("window", "scale") if getattr(self, name) is not None]
         return " ".join(filter(None, (*words, "BSHD" * (self.layout == "BSHD"), self.hard)))
 
-    # --- what a query sees -------------------------------------------------------------------------
+    # --- the mask ----------------------------------------------------------------------------------
 
     @property
-    def group(self) -> int:
-        """How many heads of Q a head of K and V serves."""
+    def heads_per_kv(self) -> int:
+        """Heads of Q that share a head of K and V (GQA group)."""
         return self.heads // self.kv_heads
 
     @property
     def factor(self) -> float:
-        """What scores are multiplied by."""
+        """Factor of the scores."""
         return 1 / sqrt(self.head_dim) if self.scale is None else float(self.scale)
 
     @property
-    def band(self) -> tuple[int, int]:
-        """Query i sees keys i + lowest to i + highest, as far as there are such; endless ends are far away."""
+    def window_bounds(self) -> tuple[int, int]:
+        """Lowest and highest j - i of a key j that query i sees; without a limit, so far away that there is none."""
         reach = FAR if self.window is None else min(self.window - 1, FAR)
-        apart = self.keys - self.queries
-        lowest, highest = apart - reach, apart + (0 if self.causal else reach)
+        diagonal = self.keys - self.queries
+        lowest, highest = diagonal - reach, diagonal + (0 if self.causal else reach)
         return max(lowest, -FAR), min(highest, FAR)
 
-    @property
+    @cached_property
     def rows(self) -> Int[np.ndarray, " rows"]:
-        """Which queries there are; of a part of a problem fewer than `queries`."""
+        """Indices of the queries; in a part of a problem fewer than `queries`."""
         return np.arange(self.queries)
 
-    def seen(self, rows=None) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
-        """The first key that each query sees, and the one behind the last; the same one where it sees none."""
+    def key_range(self, rows=None) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
+        """First key that each query sees, and the end of its keys; equal where it sees none."""
         rows = self.rows if rows is None else np.asarray(rows)
-        lowest, highest = self.band
+        lowest, highest = self.window_bounds
         first = np.clip(rows + lowest, 0, self.keys)
         return first, np.maximum(np.clip(rows + highest + 1, 0, self.keys), first)
 
     def allowed(self) -> Bool[np.ndarray, "rows keys"]:
-        """Whether each query sees each key."""
-        first, behind = (X[:, None] for X in self.seen())
-        place = np.arange(self.keys)
-        return (first <= place) & (place < behind)
+        """The mask: whether each query sees each key."""
+        first, end = (X[:, None] for X in self.key_range())
+        key = np.arange(self.keys)
+        return (first <= key) & (key < end)
 
     @property
     def pairs(self) -> int:
-        """Scores of a head that count."""
-        first, behind = self.seen()
-        return int((behind - first).sum())
+        """Number of scores per head that are not masked."""
+        first, end = self.key_range()
+        return int((end - first).sum())
 
     # --- sizes -------------------------------------------------------------------------------------
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """Each array read or written once."""
+        """Bytes of all arrays, each read or written once."""
         return sum(
             prod(shape) * (FP32.itemsize if name in self.in_float32 else format.itemsize)
             for name, shape in self.shapes.items()
@@ -190,13 +187,10 @@ class Attention(ladder.Problem):
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array by its name."""
-        sizes = {"B": self.batch, "D": self.head_dim}
-        of_queries = sizes | {"H": self.heads, "S": self.queries}
-        of_keys = sizes | {"H": self.kv_heads, "S": self.keys}
-        return {
-            name: tuple((of_keys if name in self.OF_KEYS else of_queries)[axis] for axis in axes)
-            for name, axes in self.axes.items()
-        }
+        of_queries = {"B": self.batch, "D": self.head_dim, "H": self.heads, "S": self.queries}
+        of_keys = of_queries | {"H": self.kv_heads, "S": self.keys}
+        sizes = {name: of_keys if name in self.KEY_ARRAYS else of_queries for name in self.ARRAYS}
+        return {name: tuple(sizes[name][axis] for axis in axes) for name, axes in self.axes.items()}
 
     @property
     def axes(self) -> dict[str, str]:
@@ -205,31 +199,31 @@ class Attention(ladder.Problem):
 
 
 class AttentionForward(Attention):
-    """O = softmax(scale Q K^T) V for each head, and log-sum-exp of the scores of each query.
+    """O = softmax(scale Q K^T) V per head, and log-sum-exp of the scores of each query.
 
-    A query that may see no key has O = 0 and a log-sum-exp of minus infinity.
+    A query that sees no key has O = 0 and a log-sum-exp of minus infinity.
 
-    Steps in float32 take any scores that float32 holds. Those of 16 bits take scores within 2**30 of zero in bfloat16,
-    and within 2**26 in float16: they multiply a score and subtract the maximum in one rounding, so that the greatest
-    weight of a row is not 1 but up to half a last bit of its score away, as an exponent of 2. That is divided out as
-    long as the format holds such a weight.
+    Steps in float32 take any scores that float32 holds. Steps of 16 bits take scores within 2**30 of zero in bfloat16,
+    within 2**26 in float16. They multiply a score and subtract the maximum in one rounding: the greatest exponent of a
+    row is not 0, but up to half a last bit of the score away from it. The division by row_sum cancels that, as long as
+    the format holds such a weight.
     """
 
     ARRAYS = ARRAYS
 
     @property
     def flops(self) -> int:
-        """Of each score that counts: a product and a sum for each of head_dim numbers, in Q K^T and in P V."""
+        """FLOP of Q K^T and P V: a multiply and an add per element of head_dim, for each score that is not masked."""
         return 4 * self.batch * self.heads * self.pairs * self.head_dim
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random Q, K and V; O and log-sum-exp of NaN, in which what stays unwritten shows; and the problem."""
+        """Random Q, K and V; O and log-sum-exp filled with NaN, to show what stays unwritten; and the problem."""
         rng = np.random.default_rng([seed, self.batch, self.heads, self.queries, self.keys, self.head_dim])
         shapes = self.shapes
         if self.hard:
             Q, K = (rng.standard_normal(shapes[name]) for name in "QK")
             if self.hard == "huge":
-                Q *= HUGE * rng.random((*shapes["Q"][:-1], 1))  # maxima of rows lie far apart as well
+                Q *= HUGE * rng.random((*shapes["Q"][:-1], 1))  # maxima of rows differ widely as well
             else:
                 towards = rng.choice([-1.0, 1.0], self.head_dim)  # all queries lean, and each key more than the last
                 rise = RISE / (self.factor * self.head_dim) * np.arange(self.keys) / self.keys
@@ -243,118 +237,111 @@ class AttentionForward(Attention):
         return Q, K, V, O, np.full(shapes["lse"], np.nan, np.float32), self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """O and log-sum-exp in float64, and how far a step may be off them.
+        """O and log-sum-exp in float64, and error bounds.
 
-        A score may be off by what its sum over head_dim costs in float32, and by 4 roundings of itself. Weights may be
-        rounded to the format, independently of one another: their roundings add up as random ones do, to some standard
-        deviations at most. Sums over the keys that a query sees cost a rounding each. A half a step of float16 near
-        zero bounds what small weights lose there. All of it is small beside one key too many or too few.
+        A score may be off by the error of its float32 sum over head_dim, and by 4 roundings of itself. Each weight may
+        be rounded to the format: such errors add up like random ones, to `SPREAD` standard deviations at most. A sum
+        costs a rounding per key that the query sees. Half a step of float16 near zero bounds what small weights lose.
+        One key too many or too few makes a far larger error.
         """
-        *arrays, problem = operands  # which may be a part of this one
+        *arrays, problem = operands  # maybe a part of this one
         Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in arrays[:3])
-        of_weights = format.rounding if format.is_bits or format.itemsize == 2 else 8 * EPS
+        weight_error = format.rounding if format.is_bits or format.itemsize == 2 else 8 * EPS
         lost = 2.0**-25 if format.dtype == np.float16 else 0.0
-        O, lse = within(problem, Q, K, V, format.decode, format.result, of_weights, lost)
+        O, lse = expected_attention(problem, Q, K, V, format.decode, format.result, weight_error, lost=lost)
         O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
         return {ARRAYS.index("O"): O, ARRAYS.index("lse"): lse}
 
     def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
-        """O alone: beside log-sum-exp its errors would be small."""
-        return {place: one for place, one in expected.items() if ARRAYS[place] == "O"}
+        """O alone: its errors are small compared with log-sum-exp."""
+        return {index: one for index, one in expected.items() if self.ARRAYS[index] == "O"}
 
     def part(self, operands: tuple) -> tuple:
-        """Of a large problem some of the queries, the first and the last among them, of two of the batch."""
+        """Some queries of a large problem, the first and the last among them, of two of the batch."""
         if self.queries <= LARGE:
             return operands
-        *arrays, _ = operands
-        rows = np.unique(np.linspace(0, self.queries - 1, SOME).astype(int))
+        rows = np.unique(np.linspace(0, self.queries - 1, SAMPLED).astype(int))
         batches = sorted({0, self.batch - 1})
-        Q, K, V, O, lse = (np.asarray(X)[batches] for X in arrays)
-        axis = self.layout.index("S")
-        problem = _Part(**asdict(replace(self, batch=len(batches))), taken=tuple(map(int, rows)))
-        return Q.take(rows, axis), K, V, O.take(rows, axis), lse[..., rows], problem
+        arrays = {name: np.asarray(X)[batches] for name, X in zip(self.ARRAYS, operands)}
+        for name in ("Q", "O", "lse"):
+            arrays[name] = arrays[name].take(rows, self.axes[name].index("S"))
+        part = replace(self, batch=len(batches))
+        object.__setattr__(part, "rows", rows)
+        return *arrays.values(), part
 
 
-@dataclass(frozen=True)
-class _Part(AttentionForward):
-    """Some of the queries of an attention."""
-
-    taken: tuple[int, ...] = ()
-
-    @property
-    def rows(self):
-        return np.array(self.taken)
-
-
-def within(
+def expected_attention(
     problem: Attention,
     Q,
     K,
     V,
     decode,
     result: Format,
-    of_weights: float,
+    weight_error: float,
+    *,
     lost: float = 0.0,
-    of_scores: float = 0.0,
-    of_sums: float = 0.0,
+    product_error: float = 0.0,
+    sum_error: float = 0.0,
     divides_by_rounded: bool = False,
 ) -> tuple[ladder.Expected, ladder.Expected]:
-    """O and log-sum-exp in float64, and how far a step may be off them; see `AttentionForward.expected`.
+    """O and log-sum-exp in float64, with error bounds; see `AttentionForward.expected`.
 
     Parameters
     ----------
     Q, K, V
-        With the axes batch, heads, positions and head_dim, of which `decode` makes float64, a head at a time.
+        Arrays with the axes batch, heads, positions and head_dim; `decode` makes float64 of a head.
     result
-        What O is rounded to.
-    of_weights
-        How far rounding moves a weight, as a share of it; and `lost`, of the greatest weight of its row.
-    of_scores
-        What a score may lose with each product, as a share of the sum of their sizes, beyond roundings to float32.
-    of_sums
-        What a sum over keys may lose beyond that, as a share of it.
+        Format to which O is rounded.
+    weight_error
+        Relative rounding error of a weight.
+    lost
+        Absolute rounding error of a weight, as a share of the greatest weight of its row.
+    product_error
+        Error of a score per product, as a share of the sum of their sizes, beyond roundings to float32.
+    sum_error
+        Relative error of a sum over keys, beyond that.
     divides_by_rounded
-        Whether the total of a row is such a sum, of its rounded weights.
+        Whether row_sum is such a sum, of the rounded weights.
     """
     value, bound = (np.zeros(Q.shape) for _ in range(2))
-    lse, off_lse = np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3])
+    lse, lse_bound = np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3])
     allowed = problem.allowed()
     some = allowed.any(1)
     count = allowed.sum(1)[some, None]
     for b, h in np.ndindex(Q.shape[:2]):
         q = decode(Q[b, h])[some]
-        k, v = (decode(X[b, h // problem.group]) for X in (K, V))
+        k, v = (decode(X[b, h // problem.heads_per_kv]) for X in (K, V))
         scores = problem.factor * (q @ k.T)
-        off = (EPS + of_scores) * problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T)
-        off += 4 * EPS * np.abs(scores)
+        error = (EPS + product_error) * problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T)
+        error += 4 * EPS * np.abs(scores)
         scores[~allowed[some]] = -np.inf
-        most = scores.max(1, keepdims=True)
-        weights = np.exp(scores - most)
-        total = weights.sum(1, keepdims=True)
-        weights /= total
-        o, size = weights @ v, weights @ np.abs(v)
-        off *= weights  # what errors of scores make of the weights
-        of_roundings = np.minimum(size, SPREAD * np.sqrt(weights**2 @ v**2) + np.abs(o))
+        row_max = scores.max(1, keepdims=True)
+        P = np.exp(scores - row_max)
+        row_sum = P.sum(1, keepdims=True)
+        P /= row_sum
+        o, size = P @ v, P @ np.abs(v)
+        error *= P  # errors of scores, as errors of the probabilities
+        roundings = np.minimum(size, SPREAD * np.sqrt(P**2 @ v**2) + np.abs(o))
         value[b, h, some] = o
         bound[b, h, some] = (
-            2 * (off @ np.abs(v) + off.sum(1, keepdims=True) * np.abs(o))
-            + (of_weights + of_sums) * of_roundings
+            2 * (error @ np.abs(v) + error.sum(1, keepdims=True) * np.abs(o))
+            + (weight_error + sum_error) * roundings
             + (count + 16) * EPS * size
-            + lost / total * (allowed[some] @ np.abs(v))
+            + lost / row_sum * (allowed[some] @ np.abs(v))
             + result.rounding * np.abs(o)
         )
-        lse[b, h, some] = (most + np.log(total))[:, 0]
-        off_lse[b, h, some] = 2 * off.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
+        lse[b, h, some] = (row_max + np.log(row_sum))[:, 0]
+        lse_bound[b, h, some] = 2 * error.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
         if divides_by_rounded:
-            of_total = of_sums + count * lost / total
-            bound[b, h, some] += of_total * np.abs(o)
-            off_lse[b, h, some] += of_total[:, 0] - np.log1p(-of_weights)
+            row_sum_error = sum_error + count * lost / row_sum
+            bound[b, h, some] += row_sum_error * np.abs(o)
+            lse_bound[b, h, some] += row_sum_error[:, 0] - np.log1p(-weight_error)
     bound[..., some, :] += result.rounding * 2.0**-14 if result.dtype == np.float16 else 0.0
-    return ladder.Expected(value, bound), ladder.Expected(lse, off_lse)
+    return ladder.Expected(value, bound), ladder.Expected(lse, lse_bound)
 
 
 def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
-    """Q, K, V or O with the axes batch, heads, positions and head_dim, without a copy."""
+    """View Q, K, V or O with the axes batch, heads, positions and head_dim, without a copy."""
     if layout == "BHSD":
         return X
     batch, positions, heads, width = X.shape
@@ -363,5 +350,5 @@ def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
 
 
 def in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):
-    """The opposite of `as_heads`."""
+    """Turn the axes batch, heads, positions and head_dim into a layout: the inverse of `as_heads`."""
     return X if layout == "BHSD" else X.swapaxes(1, 2)

@@ -1,6 +1,6 @@
-"""What blocks read from L2 and write there, as functions of the tile: rows of queries x columns of keys.
+"""Bytes that blocks move from and to L2, as functions of the tile: rows of queries x columns of keys.
 
-A tile of scores that no query sees any part of is not computed, and neither are its keys and values read.
+Tiles of scores that are all masked are not computed, and their keys and values are not read.
 """
 
 import numpy as np
@@ -9,83 +9,79 @@ from jaxtyping import Int
 from labkit.attention.problem import AttentionForward
 from labkit.formats import FP32, Format
 
+Ranges = tuple[Int[np.ndarray, " tiles"], Int[np.ndarray, " tiles"]]  # first tiles, and ends
 
-def tiles_of_rows(
-    problem: AttentionForward, rows: int, columns: int
-) -> tuple[Int[np.ndarray, " tiles"], Int[np.ndarray, " tiles"]]:
-    """For each tile of queries the first tile of keys that some of them see, and the one behind the last."""
-    top = np.arange(0, problem.queries, rows)
-    first, _ = problem.seen(top)
-    _, behind = problem.seen(np.minimum(top + rows, problem.queries) - 1)
+
+def key_tiles(problem: AttentionForward, rows: int, columns: int) -> Ranges:
+    """Tiles of keys that each tile of queries sees: the first ones, and the ends."""
+    q0 = np.arange(0, problem.queries, rows)
+    first, _ = problem.key_range(q0)
+    _, end = problem.key_range(np.minimum(q0 + rows, problem.queries) - 1)
     first = first // columns
-    return first, np.maximum(-(-behind // columns), first)
+    return first, np.maximum(-(-end // columns), first)
 
 
-def tiles_of_columns(
-    problem: AttentionForward, rows: int, columns: int
-) -> tuple[Int[np.ndarray, " tiles"], Int[np.ndarray, " tiles"]]:
-    """For each tile of keys the first tile of queries that see some of them, and the one behind the last."""
-    first, behind = tiles_of_rows(problem, rows, columns)
-    tile, place = np.arange(-(-problem.keys // columns))[:, None], np.arange(len(first))
-    meets = (first <= tile) & (tile < behind)
-    some = meets.any(1)
-    return np.where(some, meets.argmax(1), 0), np.where(some, place[-1] + 1 - meets[:, ::-1].argmax(1), 0)
+def query_tiles(problem: AttentionForward, rows: int, columns: int) -> Ranges:
+    """Tiles of queries that see each tile of keys: the first ones, and the ends."""
+    first, end = key_tiles(problem, rows, columns)
+    tile = np.arange(-(-problem.keys // columns))[:, None]
+    sees = (first <= tile) & (tile < end)
+    some = sees.any(1)
+    return np.where(some, sees.argmax(1), 0), np.where(some, len(first) - sees[:, ::-1].argmax(1), 0)
 
 
 def tiles(problem: AttentionForward, rows: int, columns: int) -> int:
-    """How many tiles of scores of a head are computed."""
-    first, behind = tiles_of_rows(problem, rows, columns)
-    return int((behind - first).sum())
+    """Number of tiles of scores per head that are computed."""
+    first, end = key_tiles(problem, rows, columns)
+    return int((end - first).sum())
 
 
 def standard(problem: AttentionForward, tile: int, format: Format = FP32) -> dict[str, int]:
-    """Bytes by array, of three kernels with the scores S in memory: products in tiles of tile x tile, softmax of rows.
+    """Bytes by array of three kernels with the scores S in memory: products of tile x tile, softmax of rows.
 
-    Of scores, which are float32, those are stored that lie in a tile of which some are seen. They are written, read
-    three times and written by the softmax, and read again for each tile of columns of O.
+    S is float32, without tiles that are all masked. It is written, read three times and written by the softmax, and
+    read again for each tile of columns of O.
     """
-    first, behind = tiles_of_rows(problem, tile, tile)
-    tops = np.arange(0, problem.queries, tile)
-    rows = np.minimum(tops + tile, problem.queries) - tops
-    keys = np.minimum(behind * tile, problem.keys) - np.minimum(first * tile, problem.keys)
-    columns = -(-problem.head_dim // tile)
-    of_scores = (5 + columns) * int((rows * keys).sum())
-    visits = int((rows * (behind - first)).sum())
-    return _bytes(problem, format, visits, int(keys.sum()), problem.queries) | {
-        "S": problem.batch * problem.heads * of_scores * FP32.itemsize
-    }
+    first, end = key_tiles(problem, tile, tile)
+    q0 = np.arange(0, problem.queries, tile)
+    rows = np.minimum(q0 + tile, problem.queries) - q0
+    keys = np.minimum(end * tile, problem.keys) - np.minimum(first * tile, problem.keys)
+    scores = (5 - (-problem.head_dim // tile)) * int((rows * keys).sum())
+    moved = _bytes(problem, format, int((rows * (end - first)).sum()), int(keys.sum()), problem.queries)
+    return moved | {"S": problem.batch * problem.heads * scores * FP32.itemsize}
 
 
 def kv_outer(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
-    """Bytes by array, of FlashAttention's first loop order: for each tile of keys Q is read, and O and both sums of
-    each row are read and written. (Dao and others, FlashAttention, 2022, algorithm 1.)
+    """Bytes by array with KV-outer loops: per tile of keys Q is read, and O, row_max and row_sum are read and written.
 
-    All of O and of the sums is written before the first tile, and the sums are read again for log-sum-exp.
+    O, row_max and row_sum are also written before the first tile; these two ("sums") are read again for log-sum-exp.
+    (Dao and others, FlashAttention, 2022, algorithm 1.)
     """
-    first, behind = tiles_of_columns(problem, rows, columns)
-    visits = _rows_in(first, behind, rows, problem.queries)
-    visited = np.flatnonzero(first < behind)
-    of_keys = _rows_in(visited, visited + 1, columns, problem.keys)
-    of_sums = problem.batch * problem.heads * 4 * (visits + problem.queries) * FP32.itemsize
-    return _bytes(problem, format, visits, of_keys, 2 * visits + problem.queries) | {"sums": of_sums}
+    first, end = query_tiles(problem, rows, columns)
+    visits = _rows_in(first, end, rows, problem.queries)
+    visited = np.flatnonzero(first < end)
+    keys = _rows_in(visited, visited + 1, columns, problem.keys)
+    sums = problem.batch * problem.heads * 4 * (visits + problem.queries) * FP32.itemsize
+    return _bytes(problem, format, visits, keys, 2 * visits + problem.queries) | {"sums": sums}
 
 
 def q_outer(problem: AttentionForward, rows: int, columns: int, format: Format = FP32) -> dict[str, int]:
-    """Bytes by array, of the second loop order: Q is read and O written once, K and V once for each tile of queries
-    that sees them. (Dao, FlashAttention-2, 2023, algorithm 1.)
+    """Bytes by array with Q-outer loops: Q is read and O written once, K and V once per tile of queries that sees them.
+
+    (Dao, FlashAttention-2, 2023, algorithm 1.)
     """
-    first, behind = tiles_of_rows(problem, rows, columns)
-    return _bytes(problem, format, problem.queries, _rows_in(first, behind, columns, problem.keys), problem.queries)
+    first, end = key_tiles(problem, rows, columns)
+    return _bytes(problem, format, problem.queries, _rows_in(first, end, columns, problem.keys), problem.queries)
 
 
-def _bytes(problem, format, of_q, of_k, of_o) -> dict[str, int]:
-    """Bytes by array, of so many rows of Q, of K and of V, and of O, of each head; log-sum-exp is written once."""
+def _bytes(problem, format, q_rows, k_rows, o_rows) -> dict[str, int]:
+    """Bytes by array, given the rows per head of Q, of K and of V, and of O; log-sum-exp is written once."""
     planes, row = problem.batch * problem.heads, problem.head_dim * format.itemsize
-    rows = {"Q": of_q, "K": of_k, "V": of_k, "O": of_o}
-    found = {name: planes * count * row for name, count in rows.items()}
-    return found | {"lse": planes * problem.queries * FP32.itemsize}
+    rows = {"Q": q_rows, "K": k_rows, "V": k_rows, "O": o_rows}
+    moved = {name: planes * count * row for name, count in rows.items()}
+    return moved | {"lse": planes * problem.queries * FP32.itemsize}
 
 
-def _rows_in(first, behind, tile, rows) -> int:
-    """Rows in tiles `first` to `behind`, of which the last may be cut off."""
-    return int((np.minimum(behind * tile, rows) - np.minimum(first * tile, rows)).sum())
+def _rows_in(first, end, tile, rows) -> int:
+    """Rows in the tiles from `first` to `end`; the last one may be cut off."""
+    return int((np.minimum(end * tile, rows) - np.minimum(first * tile, rows)).sum())

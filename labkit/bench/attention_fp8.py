@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from labkit import attention
-from labkit.attention.fp8.problem import BLOCK, ORDER, decoded, encoded
-from labkit.attention.problem import within
+from labkit.attention.fp8.problem import BLOCK, ORDER, decode_blocks, encode_blocks
+from labkit.attention.problem import expected_attention
 from labkit.bench import _harness, _record, _torch
 from labkit.bench.attention import is_known, of_backend
 from labkit.formats import FP32
@@ -66,7 +66,9 @@ def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
     for kind, arrays in kinds_of_numbers(shape).items():
         right = attended(problem, arrays)
         found = {
-            f"a scale a {name}": attended(problem, [decoded(*encoded(X, block), places, block) for X in arrays])
+            f"a scale a {name}": attended(
+                problem, [decode_blocks(*encode_blocks(X, block), places, block) for X in arrays]
+            )
             for name, block in (("block", BLOCK), ("tensor", queries))
         }
         off = {name: np.linalg.norm(O - right, axis=-1) / np.linalg.norm(right, axis=-1) for name, O in found.items()}
@@ -76,7 +78,7 @@ def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
 
 def attended(problem, arrays):
     """Attention in float64."""
-    O, _ = within(problem, *arrays, np.asarray, FP32, 0.0)
+    O, _ = expected_attention(problem, *arrays, np.asarray, FP32, 0.0)
     return O.value
 
 

@@ -29,7 +29,11 @@ def counts(trace):
     copies = sum(s.requests for s in trace.sites if s.site.array.endswith("_map") and s.site.kind == "load")
     passing = "Q_tiles", "dO_tiles", "dS_tiles"  # each product reads one of them
     products = sum(s.requests for s in trace.sites if s.site.array in passing and s.site.kind == "load")
-    return copies, products, sum(s.accesses for s in trace.sites if s.site.kind == "atomic" and s.site.array == "sums")
+    return (
+        copies,
+        products,
+        sum(s.accesses for s in trace.sites if s.site.kind == "atomic" and s.site.array == "dQ_sums"),
+    )
 
 
 def test_a_step_costs_what_its_docstring_says():

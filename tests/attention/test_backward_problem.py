@@ -30,11 +30,11 @@ def output(problem, Q, K, V):
     """O in float64."""
     O = np.zeros(Q.shape)
     for b, h in np.ndindex(Q.shape[:2]):
-        scores = np.where(problem.allowed(), problem.factor * (Q[b, h] @ K[b, h // problem.group].T), -np.inf)
+        scores = np.where(problem.allowed(), problem.factor * (Q[b, h] @ K[b, h // problem.heads_per_kv].T), -np.inf)
         most = np.where(problem.allowed().any(1), scores.max(1), 0)[:, None]
         weights = np.exp(scores - most)
         total = weights.sum(1, keepdims=True)
-        O[b, h] = weights / np.where(total, total, 1) @ V[b, h // problem.group]
+        O[b, h] = weights / np.where(total, total, 1) @ V[b, h // problem.heads_per_kv]
     return O
 
 
@@ -73,7 +73,7 @@ def computed(problem, operands, format, wrong=""):
         allowed[np.arange(len(allowed)), np.minimum(behind, problem.keys - 1)] = allowed.any(1)
     dQ, dK, dV = (np.zeros(X.shape) for X in (Q, K, V))
     for b, h in np.ndindex(Q.shape[:2]):
-        of = b, h % problem.kv_heads if wrong == "another head of K and V" else h // problem.group
+        of = b, h % problem.kv_heads if wrong == "another head of K and V" else h // problem.heads_per_kv
         scores = problem.factor * (Q[b, h] @ K[of].T)
         with np.errstate(invalid="ignore"):
             weights = np.where(allowed, np.exp(scores - lse[b, h][:, None]), 0)

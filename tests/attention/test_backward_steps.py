@@ -213,7 +213,7 @@ def test_tiles_that_fit_nowhere_are_refused(monkeypatch):
     step = STEPS.step("recomputed")
     gpu = SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=64 * 1024, MULTIPROCESSOR_COUNT=72)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
-    assert step.constants(128, gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)["TILE"] == 16
+    assert step.choose_tile(128, gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)[0] == 16
     with pytest.raises(TooLarge, match=r"tiles of 256 numbers take 71936 bytes, and a block has 65536: choose another"):
         step.simulate(*Problem(1, 1, 20, 256).operands())
 

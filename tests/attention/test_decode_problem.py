@@ -28,7 +28,7 @@ def by_formula(problem, operands):
         last = length - problem.queries + i if problem.causal else length - 1
         places = [(int(table[b, p // problem.positions]), p % problem.positions) for p in range(last + 1)]
         if places:
-            k, v = (np.array([X[page, h // problem.group, place] for page, place in places]) for X in (K, V))
+            k, v = (np.array([X[page, h // problem.heads_per_kv, place] for page, place in places]) for X in (K, V))
             scores = k @ Q[b, h, i] * problem.factor
             lse[b, h, i] = np.log(np.exp(scores).sum())
             value[b, h, i] = np.exp(scores - lse[b, h, i]) @ v

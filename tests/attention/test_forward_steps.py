@@ -130,8 +130,8 @@ def tile_of(step, head_dim) -> tuple[int, int]:
         return step.BM, step.TILES[-(-head_dim // 64) * 64]
     if FP32 in step.formats:
         return step.BM, step.BN
-    sizes = step.constants(head_dim)
-    return sizes["BM"], sizes["BN"]
+    fragments, keys = step.TILES[-(-head_dim // 64) * 64]
+    return 16 * fragments * step.WARPS, keys
 
 
 def test_all_steps_have_the_same_form(step):

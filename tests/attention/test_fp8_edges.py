@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labkit import attention
-from labkit.attention.fp8.problem import quantised
+from labkit.attention.fp8.problem import quantise_blocks
 from labkit.formats import BF16, E4M3
 
 Problem = attention.AttentionFP8
@@ -25,7 +25,7 @@ def after(step, problem, Q=None, K=None, V=None):
         np.random.default_rng(n).standard_normal(problem.unquantised.shapes["QKV"[n]]) if X is None else X
         for n, X in enumerate((Q, K, V))
     )
-    before = (*quantised(Q, K, V), *problem.operands()[6:])
+    before = (*quantise_blocks(Q, K, V), *problem.operands()[6:])
     found = step.simulate(*before, format=E4M3)
     assert found.errors == ()
     assert problem.is_right(before, found.operands, E4M3)
@@ -96,7 +96,7 @@ def test_scales_of_values_may_lie_far_apart(step, sizes):
 def test_values_beside_far_larger_ones_are_off_by_less_than_those_tell(step):
     """Of the first queries some see large values, and the others see tiny ones alone."""
     problem, V = Problem(1, 1, 140, 64, 260, causal=True, window=20), in_blocks(260, 1e20, 1e-20, 1e-20)
-    before = (*quantised(in_blocks(140, 1, 1), in_blocks(260, 1, 1, 1), V), *problem.operands()[6:])
+    before = (*quantise_blocks(in_blocks(140, 1, 1), in_blocks(260, 1, 1, 1), V), *problem.operands()[6:])
     found = BF16.decode(step.simulate(*before, format=E4M3).operands[O])
     assert (np.abs(found)[:, :, 30:] < 2.0**-50 * np.abs(V).max()).all()
 
@@ -113,7 +113,7 @@ def test_scores_may_be_large(step, size, turns):
     """All the weight is the highest one's, which bounds of the problem do not say where errors are so large as well."""
     problem = Problem(1, 1, 70, 64, 260, scale=-size if turns else None)
     Q = in_blocks(70, 1 if turns else 10 * size)
-    before = (*quantised(Q, in_blocks(260, 1, 0.1, 1), in_blocks(260, 1, 1, 1)), *problem.operands()[6:])
+    before = (*quantise_blocks(Q, in_blocks(260, 1, 0.1, 1), in_blocks(260, 1, 1, 1)), *problem.operands()[6:])
     found, expected = step.simulate(*before, format=E4M3), problem.expected(before)
     assert found.errors == ()
     assert np.allclose(found.operands[LSE], expected[LSE].value, rtol=2e-3)
@@ -123,7 +123,7 @@ def test_scores_may_be_large(step, size, turns):
 def test_scores_beyond_float32_show_in_log_sum_exp(step):
     problem = Problem(1, 1, 40, 64, 260, scale=1e30)
     before = (
-        *quantised(in_blocks(40, 1e20), in_blocks(260, 1, 1, 1), in_blocks(260, 1, 1, 1)),
+        *quantise_blocks(in_blocks(40, 1e20), in_blocks(260, 1, 1, 1), in_blocks(260, 1, 1, 1)),
         *problem.operands()[6:],
     )
     with np.errstate(all="ignore"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from labkit import attention
+from labkit.attention import problem as problem_of_attention
 from labkit.attention.fp8 import problem as fp8
 from labkit.formats import BF16, E4M3, FP32
 from labkit.ladder import relative_error
@@ -44,8 +45,8 @@ def test_codes_and_scales_stand_for_the_numbers():
     problem = PROBLEMS[0]
     Q, K, V = numbers(problem)
     K[0, 1, 128:256] = 0
-    made = fp8.quantised(Q, K, V)
-    back = fp8.dequantised(*made, rows=problem.rows, keys=problem.keys)
+    made = fp8.quantise_blocks(Q, K, V)
+    back = fp8.dequantise_blocks(*made, rows=problem.rows, keys=problem.keys)
     for given, found in zip((Q, K, V), back):
         off = np.abs(found - given)
         largest = np.repeat(np.maximum.reduceat(np.abs(given).max(-1), [*range(0, given.shape[2], 128)], 2), 128, 2)
@@ -58,7 +59,7 @@ def test_codes_and_scales_stand_for_the_numbers():
 def test_keys_stand_where_a_thread_of_wgmma_has_their_scores():
     """Thread t of four has columns 2 t and 2 t + 1 of each 8 scores, and wants 4 neighbouring bytes of 16."""
     V = np.arange(1, 41, dtype=np.float32).reshape(1, 1, 40, 1).repeat(16, 3)
-    _, _, codes, *_, scale = fp8.quantised(V, V, V)
+    _, _, codes, *_, scale = fp8.quantise_blocks(V, V, V)
     assert codes.shape == (1, 1, 16, 48)
     keys = np.arange(48).reshape(3, 2, 4, 2)  # of 16: which 8, thread, neighbour
     wanted = keys.swapaxes(1, 2).ravel()
@@ -68,8 +69,8 @@ def test_keys_stand_where_a_thread_of_wgmma_has_their_scores():
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_it_is_attention_of_what_the_operands_stand_for(problem):
-    made = fp8.quantised(*numbers(problem))
-    back = fp8.dequantised(*made, rows=problem.rows, keys=problem.keys)
+    made = fp8.quantise_blocks(*numbers(problem))
+    back = fp8.dequantise_blocks(*made, rows=problem.rows, keys=problem.keys)
     plain = problem.unquantised
     wanted = plain.expected((*back, None, None, plain), FP32)
     found = problem.expected((*made, None, None, problem))
@@ -81,9 +82,9 @@ def test_it_is_attention_of_what_the_operands_stand_for(problem):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_weights_in_e4m3_are_right(problem):
     """Of which the greatest is 2**8, with the sum of those that are not rounded."""
-    before = (*fp8.quantised(*numbers(problem)), None, None, problem)
-    Q, K, V = fp8.dequantised(*before[:6], rows=problem.rows, keys=problem.keys)
-    K, V = (X.repeat(problem.group, 1) for X in (K, V))
+    before = (*fp8.quantise_blocks(*numbers(problem)), None, None, problem)
+    Q, K, V = fp8.dequantise_blocks(*before[:6], rows=problem.rows, keys=problem.keys)
+    K, V = (X.repeat(problem.heads_per_kv, 1) for X in (K, V))
     scores = np.where(problem.allowed(), problem.factor * Q @ K.swapaxes(2, 3), -np.inf)
     most = scores.max(-1, keepdims=True)
     weights = 256 * np.exp(scores - np.where(np.isinf(most), 0, most))
@@ -97,7 +98,7 @@ def test_weights_in_e4m3_are_right(problem):
 def wrong_operands():
     """Codes and scales that are not those of the problem, by what is wrong."""
     problem = PROBLEMS[0]
-    made = list(fp8.quantised(*numbers(problem)))
+    made = list(fp8.quantise_blocks(*numbers(problem)))
     for place, name in ((3, "q_scale"), (4, "k_scale"), (5, "v_scale")):
         scale = made[place].copy()
         scale[1, -1, -1] *= 2
@@ -117,7 +118,7 @@ def test_results_of_other_operands_are_wrong(problem, right, wrong):
 
 def test_one_key_too_few_and_zeros_are_wrong():
     problem = PROBLEMS[0]
-    made = fp8.quantised(*numbers(problem))
+    made = fp8.quantise_blocks(*numbers(problem))
     before = (*made, None, None, problem)
     after = found_with(problem, made, before)
     fewer = [made[0], made[1].copy(), made[2], *made[3:]]
@@ -130,9 +131,9 @@ def test_a_part_has_the_results_of_the_whole(monkeypatch):
     problem = Problem(3, 2, 300, 16, 200, 1, True)
     before = problem.operands()
     whole = problem.expected(before)
-    monkeypatch.setattr(fp8, "LARGE", 0)
+    monkeypatch.setattr(problem_of_attention, "LARGE", 0)
     part = problem.part(before)
-    some, rows = problem.expected(part), np.unique(np.linspace(0, 299, fp8.SOME).astype(int))
+    some, rows = problem.expected(part), np.unique(np.linspace(0, 299, problem_of_attention.SAMPLED).astype(int))
     assert np.array_equal(some[O].value, whole[O].value[::2, :, rows])
     assert np.array_equal(some[LSE].value, whole[LSE].value[::2, :, rows])
     after = list(before)

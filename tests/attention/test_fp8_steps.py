@@ -87,7 +87,7 @@ def test_blocks_of_any_size_of_numbers_come_out_right(step):
     K[:, :, 256:] /= 10
     for sizes in (10.0 ** np.array([0, 2, 4, 1]), 10.0 ** -np.array([0, 3, 0, 4]), np.zeros(4)):
         scaled = V * sizes.repeat(128)[None, None, :500, None]
-        before = (*attention.fp8.problem.quantised(Q, K, scaled), *problem.operands()[6:])
+        before = (*attention.fp8.problem.quantise_blocks(Q, K, scaled), *problem.operands()[6:])
         trace, after = ran(step, problem, before)
         assert trace.errors == () and is_right(step, before, after)
 
@@ -105,7 +105,7 @@ def test_no_weight_is_so_small_that_a_block_of_them_is_lost(step):
     problem = Problem(1, 1, 4, 64, 2048, scale=1.0)
     Q, K, V = np.zeros((1, 1, 4, 64)), np.zeros((1, 1, 2048, 64)), np.zeros((1, 1, 2048, 64))
     Q[..., 0], K[:, :, 0, 0], V[:, :, 1:] = 1, np.log(2000), 1
-    before = (*attention.fp8.problem.quantised(Q, K, V), *problem.operands()[6:])
+    before = (*attention.fp8.problem.quantise_blocks(Q, K, V), *problem.operands()[6:])
     _, after = ran(step, problem, before)
     assert np.allclose(BF16.decode(after[O]), problem.expected(before)[O].value, rtol=0.05)
 
@@ -116,7 +116,7 @@ def test_thousands_of_keys_are_not_summed_in_one_accumulator(step):
     problem = Problem(1, 1, 128, 64, 4096)
     rng = np.random.default_rng(0)
     Q, K, V = (rng.standard_normal((1, 1, length, 64)) for length in (128, 4096, 4096))
-    before = (*attention.fp8.problem.quantised(Q, K, 1 + V / 16), *problem.operands()[6:])
+    before = (*attention.fp8.problem.quantise_blocks(Q, K, 1 + V / 16), *problem.operands()[6:])
     _, after = ran(step, problem, before)
     expected = problem.expected(before)
     assert np.abs(BF16.decode(after[O]) / expected[O].value - 1).max() < 0.01
@@ -141,29 +141,29 @@ def test_log_sum_exp_is_right_in_the_mean(step):
 
 
 CHANGES = [
-    ("scale * q_scale[plane, np.uint32(row)]", "scale * q_scale[plane, 0]"),
-    ("k_scale[of_keys, np.uint32(tile)]", "k_scale[of_keys, 0]"),
-    ("v_scale[of_keys, np.uint32(tile)], least)", "unit, least)"),
-    ("np.uint32(plane // group)", "np.uint32(0)"),
-    ("add(O, N, r, shrinks[r] * into)", "add(O, N, r, shrinks[r])"),
-    ("add(O, N, r, shrinks[r] * into)", "add(O, N, r, into)"),
-    ("shrinks[r] = next_shrinks[r]", "pass"),
+    ("scale * q_scale[plane, np.uint32(m_block)]", "scale * q_scale[plane, 0]"),
+    ("k_scale[kv_plane, np.uint32(tile)]", "k_scale[kv_plane, 0]"),
+    ("v_scale[kv_plane, np.uint32(tile)], min_unit)", "unit, min_unit)"),
+    ("np.uint32(plane // heads_per_kv)", "np.uint32(0)"),
+    ("add_tile(O, PV, r, alpha[r] * unit_ratio)", "add_tile(O, PV, r, alpha[r])"),
+    ("add_tile(O, PV, r, alpha[r] * unit_ratio)", "add_tile(O, PV, r, unit_ratio)"),
+    ("alpha[r] = next_alpha[r]", "pass"),
     ("FORMAT, n > 0, 1)", "FORMAT, n >= 0, 1)"),
-    ("shrink(O, r, unit)", "pass"),
+    ("rescale(O, r, unit)", "pass"),
     ("v = stage, 0, n // 4 * STEP", "v = stage, 0, 0"),
     ("tile * BOX), full_v", "0), full_v"),
     ("tile * BN, 0), full_k", "0, 0), full_k"),
-    ("queries, keys, band, BN", "queries, keys - BN, band, BN"),
-    (re.compile(r"V_tiles(.*), before\)"), r"V_tiles\1, stage)"),
+    ("num_queries, num_keys, window, BN", "num_queries, num_keys - BN, window, BN"),
+    (re.compile(r"V_tiles(.*), prev_stage\)"), r"V_tiles\1, stage)"),
 ]
 OF_SUMS = [
-    ("total[r] * shrinks[r] + T", "total[r] + T"),
-    ("total[r] * shrinks[r] + T", "total[r] * shrinks[r] * into + T"),
-    ("T[2 * r]", "T[0]"),
+    ("row_sum[r] * alpha[r] + s", "row_sum[r] + s"),
+    ("row_sum[r] * alpha[r] + s", "row_sum[r] * alpha[r] * unit_ratio + s"),
+    ("sums[2 * r]", "sums[0]"),
     ("0x38383838", "0x38383830"),
 ]
-MASKS = [("lane, warp, keys, band)", "lane, warp, keys, (band[0], band[1] + 1))")]
-MASKS += [("lane, warp, keys, band)", "lane, warp, keys, (band[0], band[1] - 1))")]
+MASKS = [("lane, warp, num_keys, window)", "lane, warp, num_keys, (window[0], window[1] + 1))")]
+MASKS += [("lane, warp, num_keys, window)", "lane, warp, num_keys, (window[0], window[1] - 1))")]
 WRONG = [
     pytest.param(step, right, wrong, id=f"{step.slug} {wrong}")
     for step in STEPS
@@ -177,7 +177,7 @@ def uneven(problem):
     shapes = problem.unquantised.shapes
     sizes = {name: 2.0 ** rng.uniform(-1, 1, (1, 2, 4)).repeat(128, 2)[:, :, : shapes[name][2], None] for name in "QKV"}
     numbers = [rng.standard_normal(shapes[name]) * sizes[name] for name in "QKV"]
-    return (*attention.fp8.problem.quantised(*numbers), *problem.operands()[6:])
+    return (*attention.fp8.problem.quantise_blocks(*numbers), *problem.operands()[6:])
 
 
 @cache

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from labkit import cuda, simulate
-from labkit.attention.fp8.problem import OfLinearCodes
-from labkit.attention.fp8.weights import NONE, encode, gather
+from labkit.attention.fp8.problem import LinearCodes
+from labkit.attention.fp8.weights import MASKED, encode_tile, pack_codes
 from labkit.formats import E4M3
 
 SCORES, WORDS, ROWS = 64, 16, 16  # of a thread, and of a warp
@@ -19,8 +19,8 @@ def codes_of_rows(X, factor, codes):
     for n in range(SCORES):
         S[n] = X[lane, n]
     for r in range(2):
-        encode(S, r, NONE, factor)
-    gather(P, S)
+        encode_tile(S, r, MASKED, factor)
+    pack_codes(P, S)
     for n in range(WORDS):
         codes[lane, n] = P[n]
 
@@ -43,8 +43,8 @@ def test_weights_are_off_by_what_the_problem_allows_and_right_in_the_mean():
     found = E4M3.decode(codes(exponents))
     normal = right > 2.0**-6
     off = found[normal] / right[normal] - 1
-    assert 0.07 < np.abs(off).max() <= OfLinearCodes.weights.off and abs(off.mean()) < 5e-3
-    assert np.abs(found - right)[~normal].max() <= OfLinearCodes.weights.lost * 2**8
+    assert 0.07 < np.abs(off).max() <= LinearCodes.weights.error and abs(off.mean()) < 5e-3
+    assert np.abs(found - right)[~normal].max() <= LinearCodes.weights.lost * 2**8
     assert (found[:, 5] == 2**8).all()
 
 

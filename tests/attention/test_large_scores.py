@@ -44,7 +44,7 @@ def gradients(operands):
 def exact(operands):
     """The gradients in float64, and the sizes of what is added up for each number of them."""
     Q, K, V, _, _, dO, *_, problem = (X.astype(float) if isinstance(X, np.ndarray) else X for X in operands)
-    K, V = (np.repeat(X, problem.group, 1) for X in (K, V))
+    K, V = (np.repeat(X, problem.heads_per_kv, 1) for X in (K, V))
     scores = np.where(problem.allowed(), problem.factor * Q @ K.swapaxes(2, 3), -np.inf)
     P = np.exp(scores - scores.max(-1, keepdims=True))
     P /= P.sum(-1, keepdims=True)

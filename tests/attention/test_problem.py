@@ -6,7 +6,7 @@ import pytest
 from labkit import attention
 from labkit.attention import problem as problem_of_attention
 from labkit.attention import traffic
-from labkit.attention.problem import SOME, as_heads
+from labkit.attention.problem import SAMPLED, as_heads
 from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import relative_error
 
@@ -26,7 +26,7 @@ def computed(problem, operands, format, tile=16, wrong="") -> dict:
     """What a kernel gives that takes tiles of keys with a running maximum; or one that gets something wrong."""
     *arrays, _ = operands
     Q, K, V = (as_heads(format.decode(X), problem.layout) for X in arrays[:3])
-    allowed, factor, group = problem.allowed(), problem.factor, problem.group
+    allowed, factor, group = problem.allowed(), problem.factor, problem.heads_per_kv
     keys = problem.keys
     if wrong == "scale is forgotten":
         factor = 1.0
@@ -154,7 +154,7 @@ def test_a_part_has_the_results_of_the_whole(monkeypatch):
     whole, part = problem.expected(before), problem.part(before)
     some = problem.expected(part)
     rows = part[-1].rows
-    assert len(rows) == SOME and rows[-1] == 199
+    assert len(rows) == SAMPLED and rows[-1] == 199
     assert np.allclose(some[O].value, whole[O].value[[0, 2]][:, rows])
     assert np.allclose(some[LSE].value, whole[LSE].value[[0, 2]][..., rows])
     after = rounded(problem, before, {place: one.value for place, one in whole.items()}, FP32)
@@ -182,7 +182,7 @@ def counted(problem, rows, columns):
 @pytest.mark.parametrize("tile", [(16, 32), (64, 64), (128, 16)], ids=str)
 def test_no_tile_is_touched_that_is_all_masked(problem, tile):
     assert traffic.tiles(problem, *tile) == counted(problem, *tile)
-    first, behind = traffic.tiles_of_columns(problem, *tile)
+    first, behind = traffic.query_tiles(problem, *tile)
     assert (behind - first).sum() == counted(problem, *tile)
 
 

@@ -34,19 +34,19 @@ WAITS = re.compile(r" +(cuda\.sync|ptx\.(\w+_(wait|sync|arrive|commit|init|async
 CHANGES = (
     (r", parity\)", ", 1 - parity)"),
     (r"1 - parity\)", "parity)"),
-    (r"turn % 2\)", "(turn + 1) % 2)"),
-    (r"\(turn \+ 1\) % 2\)", "turn % 2)"),
+    (r"q_count % 2\)", "(q_count + 1) % 2)"),
+    (r"\(q_count \+ 1\) % 2\)", "q_count % 2)"),
     (r"_wait\(0\)", "_wait(1)"),
     (r"wgmma_wait\(1\)", "wgmma_wait(2)"),
-    (r"\([12] [+-] side, MULTIPLYING", "(1, MULTIPLYING"),
+    (r"\([12] [+-] wg_idx, CONSUMERS", "(1, CONSUMERS"),
     (r", WARPGROUPS\)", ", 1)"),
-    (r"\(([13]) \+ side, 128\)", r"(\1, 128)"),
-    (r"V_tiles, before\)", "V_tiles, stage)"),
-    (r"empty_v, before\)", "empty_v, stage)"),
+    (r"\(([13]) \+ wg_idx, 128\)", r"(\1, 128)"),
+    (r"V_tiles, prev_stage\)", "V_tiles, stage)"),
+    (r"empty_v, prev_stage\)", "empty_v, stage)"),
 )
 FOR_THE_COMPILER = "passes at once"  # a wait of this kind
 # Above the fence of a fragment that another function packed, and of accumulators that nobody touched since the last.
-UNTOLD = "Begins sums += P B", "Begins dQ^T = K^T dS"
+UNTOLD = "Begin acc += P B", "Begin dQ^T = K^T dS"
 
 
 def wrong(step):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit import attention
-from labkit.attention.fp8.problem import dequantised
+from labkit.attention.fp8.problem import dequantise_blocks
 from labkit.bench import _harness, _torch
 from labkit.bench import attention_fp8 as bench
 from labkit.formats import E4M3
@@ -40,7 +40,7 @@ def test_baselines_get_the_numbers_that_codes_and_scales_stand_for(monkeypatch):
     monkeypatch.setattr(_torch, "tensors", on_host)
     problem = Problem(1, 4, 70, 32, 300, 2)
     given = problem.operands()[:6]
-    wanted = dequantised(*given, rows=problem.rows, keys=problem.keys)
+    wanted = dequantise_blocks(*given, rows=problem.rows, keys=problem.keys)
     for one, other in zip(bench.in_bfloat16(problem, E4M3, *given), wanted, strict=True):
         assert np.allclose(one.float().numpy(), other, rtol=2.0**-8)
 

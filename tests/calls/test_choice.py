@@ -30,11 +30,11 @@ CHOSEN = {  # what chooses among the steps of a ladder
     "norm/batch_inference": norm_choice.chosen,
     "softmax/forward": row_steps.chosen,
     "softmax/backward": row_steps.chosen,
-    "attention/forward": attention_choice.chosen,
-    "attention/backward": attention_choice.chosen,
-    "attention/backward in any order": lambda *of: attention_choice.chosen(*of, deterministic=False),
-    "attention/decode": lambda arrays, problem, *of: attention_choice.chosen_for_cache(
-        arrays, problem, *of, alike=not problem.ragged
+    "attention/forward": attention_choice.choose,
+    "attention/backward": attention_choice.choose,
+    "attention/backward in any order": lambda *of: attention_choice.choose(*of, deterministic=False),
+    "attention/decode": lambda arrays, problem, *of: attention_choice.choose_for_cache(
+        arrays, problem, *of, same_lengths=not problem.ragged
     ),
 }
 

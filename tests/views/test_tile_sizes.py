@@ -39,7 +39,7 @@ def test_shared_memory_is_that_of_the_steps_with_the_same_tile(view):
 def test_registers_are_those_that_a_thread_of_the_steps_has_for_scores_and_sums(view):
     module = attention.ladder("forward").step("wgmma").module
     tile = of(view, module.BM, module.BN, module.D)
-    assert tile["threads"] == module.SCORES + module.SUMS + 32
+    assert tile["threads"] == module.SCORES + module.ACCUMULATORS + 32
     assert tile["registers"].tolist() == [128 * 128 * 4, 128 * 128 * 4, 256 * 32 * 4]
 
 

@@ -1,8 +1,8 @@
-"""Attention of a few queries to a long cache: from a block a head to a GPU whose blocks all have as much to read.
+"""Attention of a few queries to a long cache: from one block per head to equal work for all blocks of the GPU.
 
-A score of a query costs as many bytes of K as of V, and hardly any arithmetic: the time is that of reading the cache.
-The queries of all heads that share a head of K are rows of one tile, so that the cache is read once for all of them.
-All steps give the same bits each time.
+A score costs equally many bytes of K and of V, and hardly any arithmetic: the time is that of reading the cache. The
+queries of all heads that share a head of K are rows of one tile, so the cache is read once for all of them. All steps
+return the same bits each time.
 """
 
 from labkit.attention.decode.problem import AttentionDecode
@@ -21,7 +21,7 @@ LONG, SHORT = 32768, 2048
 
 
 def benched(batch: int, keys: int, *more) -> tuple:
-    """Sizes to be timed: one query a sequence, 32 heads of 128 numbers over 8 of the cache."""
+    """Sizes of a benchmark: one query per sequence, 32 heads of 128 elements that share 8 heads of the cache."""
     return (batch, 32, 1, 128, keys, 8, *more)
 
 

@@ -1,4 +1,4 @@
-"""What every step of decoding computes: attention of a few queries a sequence, to the keys and values of a cache."""
+"""The problem of decoding: attention of a few queries per sequence to the keys and values of a cache."""
 
 from dataclasses import asdict, dataclass, fields
 from math import prod
@@ -11,30 +11,30 @@ from labkit import ladder
 from labkit.attention.problem import Attention, AttentionForward, as_heads, in_layout
 from labkit.formats import FP32, Format
 
-LARGE = 2**22  # numbers of K, above which some heads tell the error
-NOWHERE = -1  # what a table holds behind the pages of a sequence
+LARGE = 2**22  # elements of K, above which some heads are checked
+NO_PAGE = -1  # in a table, past the pages of a sequence
 
 
 @dataclass(frozen=True)
 class AttentionDecode(Attention):
     """O = softmax(scale Q K^T) V of the queries of each sequence, and log-sum-exp of their scores.
 
-    Sequence b has `lengths[b]` keys in the cache, and its last query stands at the last of them. The cache lies in
-    pages: position p of sequence b is position p % page of page `table[b, p // page]`. A cache without pages has a
-    page a sequence. (Kwon and others, Efficient Memory Management for Large Language Model Serving with
+    Sequence b has `lengths[b]` keys in the cache; its last query is at the last of them. The cache is stored in
+    pages: position p of sequence b is position p % page of page `table[b, p // page]`. A cache without pages has one
+    page per sequence. (Kwon and others, Efficient Memory Management for Large Language Model Serving with
     PagedAttention, 2023, section 4.) A query that sees no key has O = 0 and a log-sum-exp of minus infinity.
-    Scores are to lie within the bounds that `AttentionForward` states.
+    Scores must be within the bounds that `AttentionForward` states.
 
     Attributes
     ----------
     keys
-        Of a sequence, at most.
+        Maximum number of keys per sequence.
     page
-        Positions of a page; None for a cache without pages.
+        Positions per page; None for a cache without pages.
     ragged
-        Whether the sequences of random operands differ in length; else each has `keys` keys.
+        Whether the sequences of random operands differ in length; otherwise each has `keys` keys.
     pool
-        Pages of the cache; as many as the sequences have at most, if it is None.
+        Pages of the cache; None for the maximum number of the sequences.
     """
 
     page: int | None = None
@@ -60,12 +60,12 @@ class AttentionDecode(Attention):
 
     @property
     def positions(self) -> int:
-        """Of a page."""
+        """Positions per page."""
         return self.keys if self.page is None else self.page
 
     @property
     def pages(self) -> int:
-        """Of a sequence, at most."""
+        """Maximum number of pages per sequence."""
         return -(-self.keys // self.positions)
 
     @property
@@ -75,7 +75,7 @@ class AttentionDecode(Attention):
 
     @property
     def lengths(self) -> Int[np.ndarray, " batch"]:
-        """Keys of each sequence, of random operands."""
+        """Number of keys of each sequence, for random operands."""
         if not self.ragged:
             return np.full(self.batch, self.keys, np.int32)
         lengths = np.random.default_rng([self.batch, self.keys]).integers(0, self.keys + 1, self.batch)
@@ -86,36 +86,34 @@ class AttentionDecode(Attention):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         sizes = {"B": self.batch, "D": self.head_dim, "H": self.heads, "S": self.queries, "P": self.pages}
         of_cache = sizes | {"B": self.pool, "H": self.kv_heads, "S": self.positions}
-        return {
-            name: tuple((of_cache if name in self.OF_KEYS else sizes)[axis] for axis in axes)
-            for name, axes in self.axes.items()
-        }
+        by_name = {name: of_cache if name in self.KEY_ARRAYS else sizes for name in self.ARRAYS}
+        return {name: tuple(by_name[name][axis] for axis in axes) for name, axes in self.axes.items()}
 
     @property
     def axes(self) -> dict[str, str]:
         return super().axes | {"lengths": "B", "table": "BP"}
 
     def of_sequence(self, length: int) -> AttentionForward:
-        """The attention of one sequence with so many keys, which are 1 or more."""
-        known = {field.name: getattr(self, field.name) for field in fields(AttentionForward)}
-        return AttentionForward(**known | {"batch": 1, "keys": int(length), "layout": "BHSD"})
+        """The problem of one sequence of `length` keys, 1 or more."""
+        sizes = {field.name: getattr(self, field.name) for field in fields(AttentionForward)}
+        return AttentionForward(**sizes | {"batch": 1, "keys": int(length), "layout": "BHSD"})
 
     @property
     def flops(self) -> int:
         return sum(self.of_sequence(length).flops for length in self.lengths if length)
 
     def least_bytes(self, format: Format = FP32) -> int:
-        """Each key and value of the sequences read once, and each other number once."""
+        """Bytes of all keys and values that sequences have, and of the other arrays, each read or written once."""
         rows = self.batch * self.heads * self.queries
         of_cache = 2 * int(self.lengths.sum()) * self.kv_heads * self.head_dim * format.itemsize
         of_queries = rows * self.head_dim * (format.itemsize + format.result.itemsize) + rows * FP32.itemsize
         return of_cache + of_queries + 4 * (self.batch + prod(self.shapes["table"]))
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Random Q, K and V, and the lengths; pages in any order; NaN where no key is, and in O and log-sum-exp."""
-        known = asdict(self)
-        page, *_ = (known.pop(name) for name in ("page", "ragged", "pool"))
-        Q, *cache, O, lse, _ = AttentionForward(**known).operands(format, seed)
+        """Random Q, K, V and lengths; pages in random order; NaN in place of missing keys, and in O and log-sum-exp."""
+        sizes = asdict(self)
+        page, *_ = (sizes.pop(name) for name in ("page", "ragged", "pool"))
+        Q, *cache, O, lse, _ = AttentionForward(**sizes).operands(format, seed)
         lengths, blank = self.lengths, format.encode(np.nan)
         for b, length in enumerate(lengths):
             for X in cache:
@@ -127,50 +125,46 @@ class AttentionDecode(Attention):
             table = order[: self.batch * self.pages].reshape(self.batch, self.pages).astype(np.int32)
             cache = [self._paged(X, table, blank) for X in cache]
             for b, length in enumerate(lengths):
-                table[b, -(-length // page) :] = NOWHERE
+                table[b, -(-length // page) :] = NO_PAGE
         return Q, *cache, lengths, table, O, lse, self
 
     def _paged(self, X, table, blank):
-        """Keys or values of sequences as pages where the table says."""
+        """Copy the keys or values of sequences to the pages that the table names."""
         pages = np.full(self.shapes["K"], blank)
-        to, of = (as_heads(each, self.layout) for each in (pages, X))
-        if behind := self.pages * self.positions - self.keys:
-            of = np.concatenate([of, np.full_like(of[:, :, :1], blank).repeat(behind, 2)], 2)
-        to[table] = of.reshape(*of.shape[:2], self.pages, self.positions, -1).swapaxes(1, 2)
+        target, source = (as_heads(array, self.layout) for array in (pages, X))
+        if padding := self.pages * self.positions - self.keys:
+            source = np.concatenate([source, np.full_like(source[:, :, :1], blank).repeat(padding, 2)], 2)
+        target[table] = source.reshape(*source.shape[:2], self.pages, self.positions, -1).swapaxes(1, 2)
         return pages
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """As `AttentionForward` has it, for each sequence with the keys that it has."""
-        Q, K, V, lengths, table, *_, problem = operands  # which may be a part of this one
+        """O and log-sum-exp in float64, and the error bounds of `AttentionForward`, sequence by sequence."""
+        Q, K, V, lengths, table, *_, problem = operands  # maybe a part of this one
         Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in (Q, K, V))
-        found = {
-            name: ladder.Expected(np.full(shape, instead), np.zeros(shape))
-            for name, shape, instead in (("O", Q.shape, 0.0), ("lse", Q.shape[:3], -np.inf))
-        }
+        O = ladder.Expected(np.zeros(Q.shape), np.zeros(Q.shape))
+        lse = ladder.Expected(np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3]))
         for b, length in enumerate(lengths):
             if not length:
                 continue
-            own = table[b, : -(-length // problem.positions)]
-            cache = [np.concatenate([X[page] for page in own], 1)[None, :, :length] for X in (K, V)]
-            known = problem.of_sequence(length)
-            of_o, of_lse = known.expected((Q[b : b + 1], *cache, None, None, known), format).values()
-            for name, one in (("O", of_o), ("lse", of_lse)):
-                found[name].value[b], found[name].bound[b] = one.value[0], one.bound[0]
-        of_o = ladder.Expected(*(in_layout(X, problem.layout) for X in (found["O"].value, found["O"].bound)))
-        return {self.ARRAYS.index("O"): of_o, self.ARRAYS.index("lse"): found["lse"]}
+            pages = table[b, : -(-length // problem.positions)]
+            cache = [np.concatenate([X[page] for page in pages], 1)[None, :, :length] for X in (K, V)]
+            sequence = problem.of_sequence(length)
+            results = sequence.expected((Q[b : b + 1], *cache, None, None, sequence), format).values()
+            for whole, one in zip((O, lse), results, strict=True):
+                whole.value[b], whole.bound[b] = one.value[0], one.bound[0]
+        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
+        return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
 
-    def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
-        """O alone: beside log-sum-exp its errors would be small."""
-        return {place: one for place, one in expected.items() if self.ARRAYS[place] == "O"}
+    telling = AttentionForward.telling
 
     def part(self, operands: tuple) -> tuple:
-        """Of a large problem the last head of K, and the heads of Q that share it, of two of the batch."""
+        """Last head of K of a large problem, and the heads of Q that share it, of two of the batch."""
         if prod(self.shapes["K"]) <= LARGE:
             return operands
         *arrays, _ = operands
         Q, K, V, lengths, table, O, lse = map(np.asarray, arrays)
         some = slice(None, None, max(1, self.batch - 1))
-        Q, O = (in_layout(as_heads(X, self.layout)[some, -self.group :], self.layout) for X in (Q, O))
+        Q, O = (in_layout(as_heads(X, self.layout)[some, -self.heads_per_kv :], self.layout) for X in (Q, O))
         K, V = (in_layout(as_heads(X, self.layout)[:, -1:], self.layout) for X in (K, V))
-        few = asdict(self) | {"batch": len(Q), "heads": self.group, "kv_heads": 1}
-        return Q, K, V, lengths[some], table[some], O, lse[some, -self.group :], AttentionDecode(**few)
+        few = asdict(self) | {"batch": len(Q), "heads": self.heads_per_kv, "kv_heads": 1}
+        return Q, K, V, lengths[some], table[some], O, lse[some, -self.heads_per_kv :], AttentionDecode(**few)

@@ -1,15 +1,15 @@
-"""All tiles of all heads in one list, which is divided evenly among as many blocks as the GPU holds: Stream-K.
+"""Stream-K: one list of all tiles of all heads, divided evenly among as many blocks as the GPU holds.
 
-A block begins somewhere in a head and ends somewhere in another. Of a head that several blocks share, whoever is last
-to come puts the partial results together, always in the order of the keys, so that the bits do not depend on who that
-is. One launch does it all, also where sequences differ in length, and leaves the counters at 0 for the next.
+A block starts somewhere in a head and ends somewhere in another. If several blocks share a head, the last one to finish
+merges the partial results, always in the order of the keys: the bits do not depend on which block that is. One launch
+does it all, also for sequences of different lengths, and leaves the counters at 0 for the next.
 (Osama, Merrill, Cecka, Garland and Owens, Stream-K, 2023; Sanovar and others, Lean Attention, 2024.)
 
-Costs, of sequences whose keys are a multiple of the tile:
+Costs, if the keys of sequences are multiples of the tile:
 
     2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
-    min(132 * BLOCKS_OF_SM, batch * kv_heads * keys // (WARPS * BN))    blocks, on an H100
+    min(132 * BLOCKS_PER_SM, batch * kv_heads * keys // (WARPS * BN))    blocks, on an H100
     0                                               bank conflicts per block
 
 Limited by memory.
@@ -18,160 +18,152 @@ Limited by memory.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import divided
-from labkit.attention.decode.tiles import (
-    BLOCKS_OF_SM,
-    BN,
-    NONE,
-    ROWS,
-    THREADS,
-    WARPS,
-    arguments,
-    attend,
-    blocks_at_once,
-    constants,
-    copy,
-    finish,
-    in_sizes,
-    keep,
-    load_queries,
-    planes_of,
-    put,
-)
+from labkit.attention.blocks import divmod_u32
+from labkit.attention.decode import operands
+from labkit.attention.decode.operands import BLOCKS_PER_SM, BN, MASKED, ROWS, THREADS, WARPS
+from labkit.attention.decode.tiles import attend, combine_warps, copy_kv, load_queries, store_partial, write_o
 from labkit.ladder import Launch
 
-HEAD = 128  # columns of a tile: head_dim and zeros
-WORDS = HEAD // 2
-STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns of O
-ROW = HEAD + 8  # of a partial result: sums, origin, total, and no bank twice
-STAGES = 3  # tiles of keys, and of values, that a warp has
-PENDING = STAGES - 2  # copies that may be under way while a tile is multiplied
-SLOTS = WARPS * STAGES
+HEAD = 128  # columns of a tile: head_dim, padded with zeros
+WORDS, STEPS, NO = HEAD // 2, HEAD // 16, HEAD // 8  # of a row; of k in Q K^T; fragments of 8 columns of O
+ROW = HEAD + 8  # of a partial result: accumulators, ref_max, row_sum, and padding against bank conflicts
+STAGES = 3  # tiles of K, and of V, per warp
+PENDING, SLOTS = STAGES - 2, WARPS * STAGES  # copies in flight while a tile is multiplied, and tiles of a block
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
 
 
 @cuda.jit(device=True)
-def tiles_of(lengths, batch):
-    """Tiles of a head of a sequence: one at least, since O is to be written where there are no keys."""
+def count_tiles(lengths, batch):
+    """Number of tiles of a head of a sequence: at least one, since O is stored even without keys."""
     return max(1, np.int32((lengths[batch] + BN - 1) // BN))
 
 
 @cuda.jit(device=True)
-def begin_of(block, share, more):
-    """Where a block's part of the list begins: the first `more` blocks have a tile more than the others."""
-    return np.int32(block * share + min(block, more))
+def block_begin(block, per_block, extra):
+    """Start of a block's part of the list: the first `extra` blocks have one tile more than the others."""
+    return np.int32(block * per_block + min(block, extra))
 
 
 @cuda.jit(device=True)
-def owner_of(tile, share, more):
-    """The block whose part a tile of the list is in."""
-    if tile < more * (share + 1):
-        block, _ = divided(tile, share + 1)
+def owner(tile, per_block, extra):
+    """Block whose part of the list has a tile."""
+    if tile < extra * (per_block + 1):
+        block, _ = divmod_u32(tile, per_block + 1)
     else:
-        block, _ = divided(tile - more, share)
+        block, _ = divmod_u32(tile - extra, per_block)
     return block
 
 
-@cuda.jit(launch_bounds=(THREADS, BLOCKS_OF_SM))
-def stream_k(Q, K, V, lengths, table, O, lse, apart, page, group, queries, causal, scale, planes, results, arrived):
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_PER_SM))
+def stream_k(
+    Q, K, V, lengths, table, O, lse, strides, page, heads_per_kv, num_queries, causal, scale, planes, results, arrived
+):
     K_tiles = ptx.shared_array(0, (SLOTS, BN, WORDS), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (SLOTS, BN, WORDS), np.uint32)
-    of_warps = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
+    partials = ptx.shared_array(0, (WARPS, ROWS, ROW), np.float32)
     is_last = cuda.shared.array(1, np.uint32)
     q = cuda.local.array((STEPS, 4), np.uint32)
-    sums = cuda.local.array((NO, 4), np.float32)
-    origin = cuda.local.array(2, np.float32)
-    total = cuda.local.array(2, np.float32)
-    seen = cuda.local.array(2, np.int32)
+    acc = cuda.local.array((NO, 4), np.float32)
+    ref_max = cuda.local.array(2, np.float32)
+    row_sum = cuda.local.array(2, np.float32)
+    visible = cuda.local.array(2, np.int32)
     thread, block = np.int32(cuda.threadIdx.x), np.int32(cuda.blockIdx.x)
     lane, warp = np.int32(thread % 32), np.int32(thread // 32)
-    members = np.int32(group * queries)  # that share a head of K
-    of_head = np.int32((members + ROWS - 1) // ROWS)  # tiles of them
-
-    whole = np.int32(0)
-    for each in range(lengths.shape[0]):
-        whole += tiles_of(lengths, each) * planes
-    share, more = divided(whole, cuda.gridDim.x)
-    at, behind = begin_of(block, share, more), begin_of(block + 1, share, more)
-    if at == behind:
+    kv_rows = np.int32(heads_per_kv * num_queries)  # of Q that share a head of K
+    tiles_per_head = np.int32((kv_rows + ROWS - 1) // ROWS)  # tiles of them
+    # -- this block's part of the list, and the head where it begins --
+    all_tiles = np.int32(0)
+    for sequence in range(lengths.shape[0]):
+        all_tiles += count_tiles(lengths, sequence) * planes
+    per_block, extra = divmod_u32(all_tiles, cuda.gridDim.x)
+    position, block_end = block_begin(block, per_block, extra), block_begin(block + 1, per_block, extra)
+    if position == block_end:
         return
-    batch, begin, tiles = np.int32(0), np.int32(0), tiles_of(lengths, 0)
-    while begin + tiles * planes <= at:
+    batch, begin, tiles = np.int32(0), np.int32(0), count_tiles(lengths, 0)
+    while begin + tiles * planes <= position:
         begin += tiles * planes
         batch += 1
-        tiles = tiles_of(lengths, batch)
-    plane, _ = divided(at - begin, tiles)
+        tiles = count_tiles(lengths, batch)
+    plane, _ = divmod_u32(position - begin, tiles)
     begin += plane * tiles
-
-    while at < behind:
-        end = np.int32(min(begin + tiles, behind))
-        length, (head, own) = np.int32(lengths[batch]), divided(plane, of_head)
-        top = np.int32(own * ROWS)
-        q_row = np.int32(batch * apart[0][0] + head * group * apart[0][1])
-        o_row = np.int32(batch * apart[3][0] + head * group * apart[3][1])
-        first, last = np.int32(at - begin + warp), np.int32(min(end - begin, (length + BN - 1) // BN))
-
+    while position < block_end:
+        head_end = np.int32(min(begin + tiles, block_end))
+        length, (head, head_tile) = np.int32(lengths[batch]), divmod_u32(plane, tiles_per_head)
+        row0 = np.int32(head_tile * ROWS)
+        q_row = np.int32(batch * strides[0][0] + head * heads_per_kv * strides[0][1])
+        o_row = np.int32(batch * strides[3][0] + head * heads_per_kv * strides[3][1])
+        first, end = np.int32(position - begin + warp), np.int32(min(head_end - begin, (length + BN - 1) // BN))
+        # -- prefetch the first K and V tiles, load Q --
         for ahead in range(STAGES - 1):
             tile = np.int32(first + ahead * WARPS)
-            if tile < last:
+            if tile < end:
                 slot = np.int32(warp * STAGES + ahead)
-                copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, tile * BN, length, lane)
+                copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, tile * BN, length, lane)
             ptx.cp_async_commit()
-        load_queries(q, Q, q_row, apart[0], top, members, queries, lane)
+        load_queries(q, Q, q_row, strides[0], row0, kv_rows, num_queries, lane)
         for r in range(2):
-            origin[r], total[r] = NONE, 0
-            _, query = divided(top + lane // 4 + 8 * r, queries)
-            seen[r] = length - (queries - 1 - query) * causal
+            ref_max[r], row_sum[r] = MASKED, 0
+            _, query = divmod_u32(row0 + lane // 4 + 8 * r, num_queries)
+            visible[r] = length - (num_queries - 1 - query) * causal
         for j in range(NO):
             for n in range(4):
-                sums[j, n] = 0
+                acc[j, n] = 0
+        # -- loop over K and V tiles: wait, prefetch one ahead, S = Q K^T, update row_sum, acc += P V --
         stage = np.int32(0)
-        for tile in range(first, last, WARPS):
+        for tile in range(first, end, WARPS):
             ptx.cp_async_wait(PENDING)
-            cuda.syncwarp()  # this tile is there for all lanes, and all have done with the one before
+            cuda.syncwarp()  # all lanes see this tile, and are done with the previous one
             ahead = np.int32(tile + (STAGES - 1) * WARPS)
-            if ahead < last:
+            if ahead < end:
                 slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
-                copy(K_tiles, V_tiles, slot, K, V, table, apart, page, batch, head, ahead * BN, length, lane)
+                copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, ahead * BN, length, lane)
             ptx.cp_async_commit()
-            attend(sums, origin, total, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, seen, scale, lane)
+            attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
             stage = np.int32((stage + 1) % STAGES)
-
-        cuda.syncthreads()  # all warps have done with their tiles
-        put(of_warps, warp, sums, origin, total, lane)
+        # -- merge the partial results of the warps, store that of the block --
+        cuda.syncthreads()  # all warps are done with their tiles
+        store_partial(partials, warp, acc, ref_max, row_sum, lane)
         cuda.syncthreads()
-        place = np.int32(batch * planes + plane)  # of all heads
-        one, other = owner_of(begin, share, more), owner_of(begin + tiles - 1, share, more)
-        rows = np.int32(min(members - top, ROWS))
-        keep(results, place + block, of_warps, rows, thread)
+        index = np.int32(batch * planes + plane)  # of all heads
+        first_block, last_block = owner(begin, per_block, extra), owner(begin + tiles - 1, per_block, extra)
+        num_rows = np.int32(min(kv_rows - row0, ROWS))
+        combine_warps(results, index + block, partials, num_rows, thread)
+        # -- the last block of a head: merge its blocks, store O and log-sum-exp --
         cuda.threadfence()  # what this thread wrote can be seen before the block is counted
         cuda.syncthreads()
         if thread == 0:
-            is_last[0] = cuda.atomic.inc(arrived, place, np.uint32(other - one)) == other - one  # and it is 0 again
+            # the last block's increment sets the counter to 0 again
+            is_last[0] = (
+                cuda.atomic.inc(arrived, index, np.uint32(last_block - first_block)) == last_block - first_block
+            )
         cuda.syncthreads()
         if is_last[0] != 0:
             cuda.threadfence()
-            first, last = np.int32(place + one), np.int32(place + other + 1)
-            for n in range(thread * 4, rows * HEAD, THREADS * 4):
+            first, end = np.int32(index + first_block), np.int32(index + last_block + 1)
+            for n in range(thread * 4, num_rows * HEAD, THREADS * 4):
                 row, col = np.int32(n // HEAD), np.int32(n % HEAD)
-                finish(O, lse, results, first, last, row, col, o_row, apart[3], batch, head * group, top + row)
-        at = end
+                write_o(
+                    O, lse, results, first, end, row, col, o_row, strides[3], batch, head * heads_per_kv, row0 + row
+                )
+        # -- next head --
+        position = head_end
         begin += tiles
         plane += 1
-        if plane == planes and at < behind:
+        if plane == planes and position < block_end:
             plane = np.int32(0)
             batch += 1
-            tiles = tiles_of(lengths, batch)
+            tiles = count_tiles(lengths, batch)
 
 
 def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     """O and log-sum-exp; partial results are in the workspace."""
-    given = arguments(problem, Q, K, V, lengths, table, O, lse, format)
-    known, planes = constants(problem.head_dim), planes_of(problem)
+    arguments = operands.make_arguments(problem, Q, K, V, lengths, table, O, lse, format)
+    planes, row = operands.count_planes(problem), operands.padded_head_dim(problem) + 8
     heads = problem.batch * planes
-    blocks = max(1, min(blocks_at_once(), heads * -(-problem.keys // BN) // WARPS))
-    # A block begins a piece, and so does a head: pieces of a head follow one another if both are counted.
-    results = workspace.array("results", (blocks + heads, ROWS, known["ROW"]), np.float32)
-    given = *given, np.int32(planes), results, workspace.counters(heads)
-    return [Launch(in_sizes(stream_k, problem, format), blocks, THREADS, given, known["SHARED_BYTES"])]
+    blocks = max(1, min(operands.max_resident_blocks(), heads * -(-problem.keys // BN) // WARPS))
+    # A new block and a new head each start a partial result: indices that count both keep those of a head together.
+    results = workspace.array("results", (blocks + heads, ROWS, row), np.float32)
+    arguments = *arguments, np.int32(planes), results, workspace.counters(heads)
+    kernel = operands.adapt_kernel(stream_k, problem, format)
+    return [Launch(kernel, blocks, THREADS, arguments, operands.shared_bytes(problem))]

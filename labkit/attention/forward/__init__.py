@@ -1,7 +1,7 @@
 """Attention forward: from the matrix of scores in memory to tiles that never leave the chip, one idea a step.
 
-Kernels see Q, K, V and O as matrices of rows of head_dim. `apart` says for each of them how many rows batches, heads
-and positions are apart, which is all that a layout is; `band` which keys a query sees (`AttentionForward.band`).
+Kernels see Q, K, V and O as matrices of rows of head_dim. `strides` has the strides of batch, head and position of each
+of these arrays, in rows, which is all of a layout. Query i sees keys i + window[0] to i + window[1].
 """
 
 from labkit.attention.problem import AttentionForward
@@ -21,7 +21,7 @@ TOKENS, WIDTH = 16384, 2048
 
 
 def benched(head_dim: int, causal: bool, *lengths: int) -> tuple:
-    """Sizes to be timed: 16k tokens of a model of width 2048, in sequences of these lengths."""
+    """Sizes of a benchmark: 16k tokens of a model of width 2048, in sequences of these lengths."""
     heads = WIDTH // head_dim
     return tuple((TOKENS // length, heads, length, head_dim, length, heads, causal) for length in lengths)
 

@@ -1,18 +1,15 @@
-"""What the steps that take whole tiles ask of their operands, and how their kernels get these: as boxes of rows.
+"""TMA boxes of rows: loads by kernels, and the arguments of the steps that use them.
 
-A row of a box is 128 bytes, 64 numbers of head_dim; numbers that the operands do not have are zeros.
+A row of a box is 128 bytes, 64 elements of head_dim. Elements past the end of an operand are zeros.
 """
 
 from functools import cache
 
-import numpy as np
-
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words
-from labkit.attention.operands import check_rows, scale_of
-from labkit.attention.problem import AttentionForward
+from labkit.attention.operands import check_rows, exp2_scale, pad_head_dim, size_arguments
+from labkit.attention.problem import AttentionForward, Layout
 from labkit.formats import Format
-from labkit.ladder import TooLarge
 
 EXAMPLES = (
     (1, 2, 70, 64, 70, 1, True),
@@ -22,64 +19,57 @@ EXAMPLES = (
     (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
 )
 BOX = 32  # words of a row of a box
-ROW_BYTES, HALF = 128, 64  # and numbers of it
-HEADS_FIRST = True  # of the axes of Q, K, V and O: BHSD, not BSHD
+ROW_BYTES = 128
+HEADS_FIRST = True  # whether the layout is BHSD, not BSHD
 
 
 @cuda.jit(device=True)
-def place(batch, head, position, word):
-    """Where a box begins."""
+def box_index(batch, head, position, word):
+    """Index of the first element of a box."""
     if HEADS_FIRST:
         return batch, head, position, word
     return batch, position, head, word
 
 
 @cuda.jit(device=True)
-def fetch(tiles, stage, tensor_map, batch, head, position, full):
-    """Begins to fetch the boxes of some rows, from a position on, to a stage, whose barrier is told how much comes."""
+def load_boxes(tiles, stage, tensor_map, batch, head, position, full):
+    """Issue TMA loads of some rows, from a position on, to a stage whose barrier expects their bytes."""
     ptx.mbarrier_expect(full, stage, tiles.shape[1] * tiles.shape[2] * ROW_BYTES)
     for box in range(tiles.shape[1]):
-        ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, place(batch, head, position, box * BOX), full, stage)
+        ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, box_index(batch, head, position, box * BOX), full, stage)
 
 
-def check(problem: AttentionForward, Q, K, V, O, lse, format: Format, most: int) -> int:
-    """How many numbers of head_dim whole boxes have, of a step that takes so many at most.
+def check_operands(problem: AttentionForward, Q, K, V, O, lse, format: Format, max_head_dim: int) -> int:
+    """Check operands, and return head_dim padded to whole boxes.
 
     Raises
     ------
     TypeError, ValueError
-        An array is not as the problem has it, or the copy engine does not move it.
+        An array is not as the problem has it, or TMA cannot load it.
     TooLarge
-        Its rows are too wide.
+        head_dim is above the maximum of the step.
     """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
     check_rows(problem.head_dim, format.itemsize)
-    if problem.head_dim > most:
-        raise TooLarge(f"head_dim is {problem.head_dim}, and this step takes up to {most}")
-    return -(-problem.head_dim // HALF) * HALF
+    return pad_head_dim(problem, max_head_dim)
 
 
-def in_sizes(kernel, problem: AttentionForward, format: Format, **sizes: int):
+def adapt_kernel(kernel, problem: AttentionForward, format: Format, **sizes: int):
     """The kernel for a format, the sign of the scale, a layout, and sizes of its tiles."""
-    turns, _ = scale_of(problem)
-    return _specialised(
-        kernel, FORMAT=format.number, SIGN=-1 if turns else 1, HEADS_FIRST=problem.layout == "BHSD", **sizes
-    )
+    sign = -1 if exp2_scale(problem)[0] else 1
+    return _specialised(kernel, FORMAT=format.number, SIGN=sign, HEADS_FIRST=problem.layout == "BHSD", **sizes)
 
 
 _specialised = cache(specialise)
 
 
-def arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_rows: int, o_rows: int) -> tuple:
-    """What kernels take: maps of Q, K, V and O with so many rows a box; lse; keys, group, band and scale.
+def box_map(X, rows: int, layout: Layout) -> ptx.TensorMap:
+    """Tensor map of an array in boxes: so many rows of one head."""
+    return ptx.TensorMap(as_words(X), (1, 1, rows, BOX) if layout == "BHSD" else (1, rows, 1, BOX))
 
-    The scale is that of powers of two, and has no sign.
-    """
+
+def make_arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_rows: int, o_rows: int) -> tuple:
+    """Arguments of a kernel: maps of Q, K, V and O with so many rows per box, lse, sizes, and the scale for exp2."""
     rows = q_rows, k_rows, k_rows, o_rows
-    boxes = [
-        ptx.TensorMap(as_words(X), (1, 1, count, BOX) if problem.layout == "BHSD" else (1, count, 1, BOX))
-        for X, count in zip((Q, K, V, O), rows, strict=True)
-    ]
-    _, scale = scale_of(problem)
-    band = tuple(map(np.int32, problem.band))
-    return *boxes, lse, np.int32(problem.keys), np.int32(problem.group), band, scale
+    boxes = [box_map(X, count, problem.layout) for X, count in zip((Q, K, V, O), rows, strict=True)]
+    return *boxes, lse, *size_arguments(problem), exp2_scale(problem)[1]

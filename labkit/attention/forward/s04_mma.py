@@ -1,142 +1,142 @@
-"""Tensor cores: scores become the left operand of the second product where they are, in registers.
+"""Tensor cores: P becomes the left operand of the second product in the registers where S was computed.
 
-A warp has 16 rows of queries or more, and multiplies by `mma.sync`. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows
-g and g + 8 of the scores, and these are the very elements that the lane must hold of the weights as the left operand of
-P V: they are rounded, packed in pairs, and never cross shared memory. A row belongs to four lanes, so that two shuffles
-find its maximum. V is read by `ldmatrix.trans`, since its rows run along k.
+A warp has 16 rows of queries or more, and multiplies by `mma.sync`. Lane 4 g + t has columns 2 t and 2 t + 1 of rows g
+and g + 8 of S. The left operand of P V needs exactly these elements in this lane: they are rounded and packed in pairs,
+and P never crosses shared memory. Four lanes share a row, so that two shuffles find its maximum. V is loaded by
+`ldmatrix.trans`, since its rows run along k.
 
-Any number near the maximum will do in its place: the origin of the exponents is moved, and O rescaled, only where a
-maximum has risen by more than a factor of 2^8, which is seldom. (Zadouri, Hoehnerbach, Shah and others,
-FlashAttention-4, on rescaling.)
+Any number near the maximum can replace it. So ref_max moves, and O is rescaled, only if the maximum has risen by more
+than a factor of 2^8, which is rare. (Zadouri, Hoehnerbach, Shah and others, FlashAttention-4, on rescaling.)
 
-Costs, of a head whose queries and keys are multiples of the tile, all of them seen:
+Costs per head, if queries and keys are multiples of the tile and none is masked:
 
     queries * HEAD / 8                              vectors of Q loaded
     2 * queries * keys * HEAD / BM / 8              vectors of K and V loaded
     (BM + 2 * BN) * HEAD * 2                        bytes of shared memory per block
     0                                               bank conflicts per block
 
-Limited by waiting: a block loads a tile of keys and values, waits for it, then multiplies, and memory rests meanwhile.
+Limited by latency: a block loads a tile of K and V, waits for it, then multiplies, while memory is idle.
 """
 
-from functools import cache
 from math import inf, log
 
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import place_from_the_end, within_limits
-from labkit.attention.operands import matrices, scale_of
-from labkit.attention.words import in_format, load_tile
+from labkit.attention.blocks import block_from_end, fit_grid
+from labkit.attention.operands import SIGNS, as_matrices, exp2_scale, size_arguments
+from labkit.attention.words import load_tile, specialise_format
 from labkit.ladder import Launch
 
 FORMAT = ptx.BF16
-FLIP = 0  # bits that turn the signs of a word of Q
-RISE = np.float32(8)  # of a maximum, as an exponent of 2, above which O is rescaled
+SIGN_BITS = 0  # bits that flip the signs of a word of Q
+RESCALE_ABOVE = np.float32(8)  # of a maximum, as an exponent of 2, above which O is rescaled
 MI = 2  # fragments of 16 rows of a warp
 WARPS = 4
 BM, BN = 16 * MI * WARPS, 64  # queries and keys of a tile
-HEAD = 64  # columns of a tile: head_dim and zeros
-WORDS = HEAD // 2
-STEPS = HEAD // 16  # of k in Q K^T
+HEAD = 64  # columns of a tile: head_dim, padded with zeros
+WORDS, STEPS = HEAD // 2, HEAD // 16  # of a row, and of k in Q K^T
 NI, NO = BN // 8, HEAD // 8  # fragments of 8 columns of scores and of O
 THREADS = 32 * WARPS
 K_BYTE = BM * HEAD * 2
 V_BYTE = K_BYTE + BN * HEAD * 2
 SHARED_BYTES = V_BYTE + BN * HEAD * 2
 LN_2 = np.float32(0.6931471805599453)
-TILES = {64: (2, 64), 128: (2, 32), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: what registers hold
+TILES = {64: (2, 64), 128: (2, 32), 192: (1, 32), 256: (1, 32)}  # MI and BN by HEAD: limited by registers
 
 
 @cuda.jit(launch_bounds=THREADS)
-def mma(Q, K, V, O, lse, apart, keys, group, band, scale):
+def mma(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     Q_tile = ptx.shared_array(0, (BM, WORDS), np.uint32)
     K_tile = ptx.shared_array(K_BYTE, (BN, WORDS), np.uint32)
     V_tile = ptx.shared_array(V_BYTE, (BN, WORDS), np.uint32)
     scores = cuda.local.array((MI, NI, 4), np.float32)
-    sums = cuda.local.array((MI, NO, 4), np.float32)
-    origin = cuda.local.array((MI, 2), np.float32)
-    shrunk = cuda.local.array((MI, 2), np.float32)
-    total = cuda.local.array((MI, 2), np.float32)
+    acc = cuda.local.array((MI, NO, 4), np.float32)
+    ref_max = cuda.local.array((MI, 2), np.float32)
+    alpha = cuda.local.array((MI, 2), np.float32)
+    row_sum = cuda.local.array((MI, 2), np.float32)
     a = cuda.local.array((MI, 4), np.uint32)
-    queries, thread = np.int32(lse.shape[2]), np.uint32(cuda.threadIdx.x)
-    tile, head, batch = place_from_the_end(-(-queries // BM), lse.shape[1])  # where it is causal these take longest
-    top = np.int32(tile * BM)
+    num_queries, thread = np.int32(lse.shape[2]), np.uint32(cuda.threadIdx.x)
+    tile, head, batch = block_from_end(-(-num_queries // BM), lse.shape[1])  # causal: these take longest
+    q0 = np.int32(tile * BM)
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     g, t = np.uint32(lane // 4), np.uint32(lane % 4)
-    a_row, a_piece = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
-    b_row, b_piece = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
-    q_row = np.int32(batch * apart[0][0] + head * apart[0][1])
-    k_row = np.int32(batch * apart[1][0] + head // group * apart[1][1])
-    v_row = np.int32(batch * apart[2][0] + head // group * apart[2][1])
-    o_row = np.int32(batch * apart[3][0] + head * apart[3][1])
-    lowest, highest = band
+    a_row, a_vec = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix starts
+    b_row, b_vec = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
+    q_row = np.int32(batch * strides[0][0] + head * strides[0][1])
+    k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
+    v_row = np.int32(batch * strides[2][0] + head // heads_per_kv * strides[2][1])
+    o_row = np.int32(batch * strides[3][0] + head * strides[3][1])
+    lowest, highest = window
 
-    load_tile(Q_tile, Q, q_row, apart[0][2], top, queries, thread, THREADS)
+    load_tile(Q_tile, Q, q_row, strides[0][2], q0, num_queries, thread, THREADS)
+    # -- load Q tile --
     for i in range(MI):
         for r in range(2):
-            origin[i, r], total[i, r] = -inf, 0
+            ref_max[i, r], row_sum[i, r] = -inf, 0
         for j in range(NO):
             for n in range(4):
-                sums[i, j, n] = 0
-    bottom = np.int32(min(top + BM, queries) - 1)
-    for left in range(max(0, (top + lowest) // BN * BN), min(keys, bottom + highest + 1), BN):
-        cuda.syncthreads()  # all have done with the tiles before
-        load_tile(K_tile, K, k_row, apart[1][2], left, keys, thread, THREADS)
-        load_tile(V_tile, V, v_row, apart[2][2], left, keys, thread, THREADS)
+                acc[i, j, n] = 0
+    last_query = np.int32(min(q0 + BM, num_queries) - 1)
+    for k0 in range(max(0, (q0 + lowest) // BN * BN), min(num_keys, last_query + highest + 1), BN):
+        # -- load K and V tile --
+        cuda.syncthreads()  # all warps are done with the previous tiles
+        load_tile(K_tile, K, k_row, strides[1][2], k0, num_keys, thread, THREADS)
+        load_tile(V_tile, V, v_row, strides[2][2], k0, num_keys, thread, THREADS)
         cuda.syncthreads()
-
+        # -- S = Q K^T --
         for i in range(MI):
             for j in range(NI):
                 for n in range(4):
                     scores[i, j, n] = 0
         for step in range(STEPS):
             for i in range(MI):
-                at = np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_piece ^ a_row % 8) * 4)
+                at = np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
                 a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(Q_tile, at)
                 for n in range(4):
-                    a[i, n] ^= np.uint32(FLIP)
+                    a[i, n] ^= np.uint32(SIGN_BITS)
             for j in range(0, NI, 2):
-                at = np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_piece ^ b_row % 8) * 4)
+                at = np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
                 b0, b1, b2, b3 = ptx.ldmatrix4(K_tile, at)
                 for i in range(MI):
                     ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
                     ptx.mma(scores, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
-        if left < bottom + lowest or left + BN - 1 > top + highest or left + BN > keys:
+        # -- mask --
+        if k0 < last_query + lowest or k0 + BN - 1 > q0 + highest or k0 + BN > num_keys:
             for i in range(MI):
                 for r in range(2):
-                    row = top + y + i * 16 + r * 8 + g
-                    start, end = np.int32(row + lowest), np.int32(min(row + highest, keys - 1))
+                    row = q0 + y + i * 16 + r * 8 + g
+                    first_key, last_key = np.int32(row + lowest), np.int32(min(row + highest, num_keys - 1))
                     for j in range(NI):
                         for n in range(2):
-                            col = np.int32(left + j * 8 + t * 2 + n)
-                            if col < start or col > end:
+                            col = np.int32(k0 + j * 8 + t * 2 + n)
+                            if col < first_key or col > last_key:
                                 scores[i, j, 2 * r + n] = -inf
-
-        least = np.float32(1)
+        # -- update row_max, row_sum --
+        min_alpha = np.float32(1)
         for i in range(MI):
             for r in range(2):
-                most = np.float32(-inf)
+                tile_max = np.float32(-inf)
                 for j in range(NI):
-                    most = max(most, max(scores[i, j, 2 * r], scores[i, j, 2 * r + 1]))
-                most = max(most, cuda.shfl_xor_sync(0xFFFFFFFF, most, 1))
-                most = max(most, cuda.shfl_xor_sync(0xFFFFFFFF, most, 2)) * scale
-                moved = most if most - origin[i, r] > RISE else origin[i, r]
-                base = np.float32(0) if moved == np.float32(-inf) else moved
-                shrunk[i, r] = ptx.exp2(origin[i, r] - base)
-                least = min(least, shrunk[i, r])
-                origin[i, r] = moved
-                total[i, r] *= shrunk[i, r]
+                    tile_max = max(tile_max, max(scores[i, j, 2 * r], scores[i, j, 2 * r + 1]))
+                tile_max = max(tile_max, cuda.shfl_xor_sync(0xFFFFFFFF, tile_max, 1))
+                tile_max = max(tile_max, cuda.shfl_xor_sync(0xFFFFFFFF, tile_max, 2)) * scale
+                new_ref = tile_max if tile_max - ref_max[i, r] > RESCALE_ABOVE else ref_max[i, r]
+                safe_ref = np.float32(0) if new_ref == np.float32(-inf) else new_ref
+                alpha[i, r] = ptx.exp2(ref_max[i, r] - safe_ref)
+                min_alpha = min(min_alpha, alpha[i, r])
+                ref_max[i, r] = new_ref
+                row_sum[i, r] *= alpha[i, r]
                 for j in range(NI):
-                    scores[i, j, 2 * r] = ptx.exp2(scores[i, j, 2 * r] * scale - base)
-                    scores[i, j, 2 * r + 1] = ptx.exp2(scores[i, j, 2 * r + 1] * scale - base)
-                    total[i, r] += scores[i, j, 2 * r] + scores[i, j, 2 * r + 1]
-        if cuda.any_sync(0xFFFFFFFF, least < np.float32(1)):
+                    scores[i, j, 2 * r] = ptx.exp2(scores[i, j, 2 * r] * scale - safe_ref)
+                    scores[i, j, 2 * r + 1] = ptx.exp2(scores[i, j, 2 * r + 1] * scale - safe_ref)
+                    row_sum[i, r] += scores[i, j, 2 * r] + scores[i, j, 2 * r + 1]
+        if cuda.any_sync(0xFFFFFFFF, min_alpha < np.float32(1)):
             for i in range(MI):
                 for j in range(NO):
                     for n in range(4):
-                        sums[i, j, n] *= shrunk[i, n // 2]
-
+                        acc[i, j, n] *= alpha[i, n // 2]
+        # -- acc += P V --
         for step in range(NI // 2):
             for i in range(MI):
                 for n in range(2):
@@ -144,47 +144,36 @@ def mma(Q, K, V, O, lse, apart, keys, group, band, scale):
                     a[i, 2 * n] = ptx.pack2(scores[i, j, 0], scores[i, j, 1], FORMAT)
                     a[i, 2 * n + 1] = ptx.pack2(scores[i, j, 2], scores[i, j, 3], FORMAT)
             for j in range(0, NO, 2):
-                at = np.uint32(step * 16 + a_row), np.uint32((j + a_piece ^ a_row % 8) * 4)
+                at = np.uint32(step * 16 + a_row), np.uint32((j + a_vec ^ a_row % 8) * 4)
                 b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tile, at)
                 for i in range(MI):
-                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
-                    ptx.mma(sums, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
-
+                    ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
+                    ptx.mma(acc, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
+    # -- store O and log-sum-exp --
     for i in range(MI):
         for r in range(2):
-            row = np.int32(top + y + i * 16 + g + r * 8)
-            total[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, total[i, r], 1)
-            total[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, total[i, r], 2)
-            share = np.float32(0) if total[i, r] == np.float32(0) else np.float32(1) / total[i, r]
-            if row < queries:
-                at = np.uint32(o_row + row * apart[3][2])
+            row = np.int32(q0 + y + i * 16 + g + r * 8)
+            row_sum[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, row_sum[i, r], 1)
+            row_sum[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, row_sum[i, r], 2)
+            recip = np.float32(0) if row_sum[i, r] == np.float32(0) else np.float32(1) / row_sum[i, r]
+            if row < num_queries:
+                at = np.uint32(o_row + row * strides[3][2])
                 for j in range(NO):
                     word = np.uint32(j * 4 + t)
                     if word < O.shape[1]:
-                        O[at, word] = ptx.pack2(sums[i, j, 2 * r] * share, sums[i, j, 2 * r + 1] * share, FORMAT)
+                        O[at, word] = ptx.pack2(acc[i, j, 2 * r] * recip, acc[i, j, 2 * r + 1] * recip, FORMAT)
                 if t == 0:
-                    lse[batch, head, row] = origin[i, r] * LN_2 + log(total[i, r])
-
-
-@cache
-def constants(head_dim: int) -> dict[str, int]:
-    """Of the kernel, and of its launch, for a head_dim."""
-    head = -(-head_dim // 64) * 64
-    fragments, bn = TILES[head]
-    bm = 16 * fragments * WARPS
-    found = {"MI": fragments, "BM": bm, "BN": bn, "NI": bn // 8, "HEAD": head, "NO": head // 8}
-    found |= {"WORDS": head // 2, "STEPS": head // 16, "K_BYTE": bm * head * 2, "V_BYTE": (bm + bn) * head * 2}
-    return found | {"SHARED_BYTES": (bm + 2 * bn) * head * 2}
+                    lse[batch, head, row] = ref_max[i, r] * LN_2 + log(row_sum[i, r])
 
 
 def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
-    operands, apart = matrices(problem, Q, K, V, O, words=True)
-    known = dict(constants(problem.head_dim))
-    shared_bytes = known.pop("SHARED_BYTES")
-    turns, scale = scale_of(problem)
-    kernel = in_format(mma, format, FLIP=0x80008000 if turns else 0, **known)
-    sizes = np.int32(problem.keys), np.int32(problem.group), tuple(map(np.int32, problem.band)), scale
-    grid = -(-problem.queries // known["BM"]), problem.heads, problem.batch
-    return [Launch(*within_limits(kernel, grid), THREADS, (*operands, lse, apart, *sizes), shared_bytes)]
+    operands, strides = as_matrices(problem, Q, K, V, O, words=True)
+    head = -(-problem.head_dim // 64) * 64
+    mi, bn = TILES[head]
+    bm, (is_negative, scale) = 16 * mi * WARPS, exp2_scale(problem)
+    kernel = specialise_format(mma, format, SIGN_BITS=SIGNS if is_negative else 0, MI=mi, BN=bn, HEAD=head)
+    grid = -(-problem.queries // bm), problem.heads, problem.batch
+    arguments = *operands, lse, strides, *size_arguments(problem), scale
+    return [Launch(*fit_grid(kernel, grid), THREADS, arguments, (bm + 2 * bn) * head * 2)]

@@ -1,4 +1,4 @@
-"""Attention forward of e4m3 operands, whose blocks have scales: twice the rate of the tensor cores in bfloat16."""
+"""Attention forward of e4m3 operands with a scale per block, at twice the tensor cores' rate in bfloat16."""
 
 from labkit.attention.forward import LENGTHS, benched
 from labkit.attention.fp8.problem import AttentionFP8

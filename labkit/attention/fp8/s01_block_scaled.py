@@ -1,52 +1,49 @@
-"""e4m3 operands, whose products the tensor cores make twice as fast; each block of them has a scale.
+"""e4m3 operands with a scale per block: the tensor cores multiply them at twice the rate of bfloat16.
 
-The kernel is `persistent` of the ladder "forward" but for four things. The scales of a block of queries and of one of
-keys are part of the factor that makes exponents of scores. O is kept in units of the scale of the values that were
-added last, so that it changes units where it shrinks anyway; no unit is less than the 2**64th part of an earlier one,
-lest O overflows. Weights are e4m3 as well: the greatest of a row is 2**8, whose 2**-14th part still has all bits. A
-thread has other columns of scores than an e4m3 fragment wants; it packs them as they are, because V holds its keys in
-that order. (Shah and others, FlashAttention-3, 2024, section 3.3, which moves bytes between threads instead, and
-transposes V in the kernel.)
+The kernel is `persistent` of the ladder "forward", with four changes. The scales of a block of queries and of one of
+keys are factors of the exponents. O is in units of the newest scale of V: its unit changes where O is rescaled anyway,
+and is never less than 2**-64 times an earlier one, to keep O finite. P is e4m3 as well; the greatest weight of a row is
+2**8, and a weight 2**-14 times that still has all bits. A thread has other columns of S than an e4m3 fragment needs; it
+packs them as they are, because V has its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3,
+which moves bytes between threads instead, and transposes V in the kernel.)
 
-And the tensor cores add up the values of a tile of keys alone. Sums of e4m3 products keep 13 bits behind the largest,
-and lose the rest: in one accumulator the values of 4,096 keys that do not cancel come out 8 % too small. O takes the
-sums of each tile in float32, by a multiply-add where a multiplication shrank it. That costs no instruction, but
+Also, the tensor cores accumulate only within a tile of keys. Sums of e4m3 products keep 13 bits below the largest one,
+and lose the rest: with one accumulator, 4,096 values that do not cancel come out 8 % too small. O adds the product of
+each tile in float32, by a multiply-add in place of the multiplication that rescaled it. That costs no instruction, but
 registers for both. (DeepSeek-V3 Technical Report, 2024, section 3.3.2; Zhang and others, SageAttention2, 2024.)
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
     WARPGROUPS * keys / BN * (D + BN) / 32      `wgmma` per tile of queries
     BM * (BOX_BYTES + D * 2) + STAGES * (BN + D) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit, which takes as long for an exponential of each score as the tensor cores do for
-both products of a head of 128 numbers.
+Limited by the special function unit: an exponential per score takes as long as both products of a head of 128 elements
+take the tensor cores.
 """
 
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.scores import finish, hide, put, seen, shrink
-from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
-from labkit.attention.fp8.weights import NONE, SPAN, add, pack, weigh
+from labkit.attention.forward.scores import apply_mask, divide, rescale, store_rows, tile_range
+from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_boxes, make_arguments
+from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile, pack
 from labkit.ladder import Launch
 from labkit.parts.ring import place_in_ring, prepare
 
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
-BOX, BOX_BYTES = 32, 128  # words and bytes of a row of a box
-STEP = 8  # words of k that an instruction takes
+BOX, BOX_BYTES, STEP = 32, 128, 8  # words and bytes of a row of a box, words of k per instruction
 WM = 64  # queries of a warpgroup
-WARPGROUPS = BM // WM  # that multiply
-MULTIPLYING = 128 * WARPGROUPS  # threads
-WARPS = 4 * (1 + WARPGROUPS)
-SCORES, SUMS = WM * BN // 128, WM * D // 128  # of a thread
-WORDS = SCORES // 4  # of weights
+WARPGROUPS = BM // WM  # consumers
+CONSUMERS, WARPS = 128 * WARPGROUPS, 4 * (1 + WARPGROUPS)  # threads of consumers, warps of a block
+SCORES, ACCUMULATORS = WM * BN // 128, WM * D // 128  # of a thread
+WORDS = SCORES // 4  # of P, four elements in each
 O_BOXES = D // 64  # of a row of bfloat16
-K_BYTE = BM * BOX_BYTES  # where the tiles of K begin
+K_BYTE = BM * BOX_BYTES  # offset of the tiles of K
 V_BYTE = K_BYTE + STAGES * BN * BOX_BYTES
 O_BYTE = V_BYTE + STAGES * D * BOX_BYTES
 SHARED_BYTES = O_BYTE + BM * D * 2
@@ -55,8 +52,8 @@ K_MAJOR = ptx.K_MAJOR
 
 
 @cuda.jit(device=True)
-def begin_scores(S, Q_tile, y, K_tiles, stage):
-    """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
+def begin_qk(S, Q_tile, y, K_tiles, stage):
+    """Begin S = Q K^T for 64 queries, from row y on, and a tile of keys."""
     ptx.wgmma_fence()
     q, k = (0, y, 0), (stage, 0, 0)
     ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, False, SIGN)
@@ -67,17 +64,17 @@ def begin_scores(S, Q_tile, y, K_tiles, stage):
 
 
 @cuda.jit(device=True)
-def begin_sums(N, P, V_tiles, stage):
-    """Begins N = P V for a tile of keys."""
+def begin_pv(T, P, V_tiles, stage):
+    """Begin T = P V for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, WORDS, 4):
         v = stage, 0, n // 4 * STEP
-        ptx.wgmma_registers_scaled(N, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, K_MAJOR, FORMAT, n > 0, 1)
+        ptx.wgmma_registers_scaled(T, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, K_MAJOR, FORMAT, n > 0, 1)
     ptx.wgmma_commit()
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1))
-def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, keys, group, band, scale):
+def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num_keys, heads_per_kv, window, scale):
     Q_tile = ptx.shared_array(0, (1, BM, BOX), np.uint32)
     K_tiles = ptx.shared_array(K_BYTE, (STAGES, BN, BOX), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (STAGES, D, BOX), np.uint32)
@@ -92,139 +89,147 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
         prepare(full_k, empty_k, STAGES, WARPGROUPS)
         prepare(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
-    queries = np.int32(lse.shape[1])
-    rows = np.int32((queries + BM - 1) // BM)  # of tiles
-    pairs = np.int32((rows + 1) // 2)
+    # -- pairs of query tiles of all heads --
+    num_queries = np.int32(lse.shape[1])
+    m_blocks = np.int32((num_queries + BM - 1) // BM)  # tiles of queries
+    pairs = np.int32((m_blocks + 1) // 2)
     items = np.int32(lse.shape[0] * pairs)
-
+    # -- producer: load Q, then K and V tiles --
     if warp < 4:
         ptx.setmaxnreg_dec(24)
         if warp == 0 and lane == 0:
-            used = turn = np.uint32(0)  # stages, and tiles of queries, so far
+            kv_count = q_count = np.uint32(0)  # tiles of K and of Q so far
             for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
                 plane, pair = np.int32(item // pairs), np.int32(item % pairs)
-                of_keys = np.int32(plane // group)
-                for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
-                    ptx.mbarrier_wait(empty_q, 0, (turn + 1) % 2)
-                    fetch(Q_tile, 0, Q_map, (plane, row * BM, 0), full_q)
-                    turn = np.uint32(turn + 1)
-                    first, behind = seen(row * BM, BM, queries, keys, band, BN)
-                    for tile in range(first, behind):
-                        stage, parity = place_in_ring(used, STAGES)
+                kv_plane = np.int32(plane // heads_per_kv)
+                for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
+                    ptx.mbarrier_wait(empty_q, 0, (q_count + 1) % 2)
+                    load_boxes(Q_tile, 0, Q_map, (plane, m_block * BM, 0), full_q)
+                    q_count = np.uint32(q_count + 1)
+                    first, end = tile_range(m_block * BM, BM, num_queries, num_keys, window, BN)
+                    for tile in range(first, end):
+                        stage, parity = place_in_ring(kv_count, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
-                        fetch(K_tiles, stage, K_map, (of_keys, tile * BN, 0), full_k)
+                        load_boxes(K_tiles, stage, K_map, (kv_plane, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
-                        fetch(V_tiles, stage, V_map, (of_keys, 0, tile * BOX), full_v)
-                        used = np.uint32(used + 1)
+                        load_boxes(V_tiles, stage, V_map, (kv_plane, 0, tile * BOX), full_v)
+                        kv_count = np.uint32(kv_count + 1)
     else:
+        # -- consumers --
         ptx.setmaxnreg_inc(240)
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(WORDS, np.uint32)
-        N = cuda.local.array(SUMS, np.float32)  # of a tile
-        O = cuda.local.array(SUMS, np.float32)
-        origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
-        total = cuda.local.array(2, np.float32)  # of its weights, those that this thread has
-        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
-        next_shrinks = cuda.local.array(2, np.float32)
-        side = np.uint32(warp // 4 - 1)
-        y = np.uint32(side * WM)
-        leads = warp % 4 == 0 and lane == 0
-        used = turn = stage = parity = np.uint32(0)
-        if side == 1:
-            ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
+        PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
+        O = cuda.local.array(ACCUMULATORS, np.float32)
+        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
+        row_sum = cuda.local.array(2, np.float32)  # sum of this thread's elements of P
+        alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
+        next_alpha = cuda.local.array(2, np.float32)
+        wg_idx = np.uint32(warp // 4 - 1)
+        y = np.uint32(wg_idx * WM)
+        is_leader = warp % 4 == 0 and lane == 0
+        kv_count = q_count = stage = parity = np.uint32(0)
+        if wg_idx == 1:
+            ptx.barrier_arrive(1, CONSUMERS)  # the first warpgroup begins
         for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
             plane, pair = np.uint32(item // pairs), np.int32(item % pairs)
-            of_keys = np.uint32(plane // group)
-            for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
-                top = np.int32(row * BM)
-                first, behind = seen(top, BM, queries, keys, band, BN)
-                of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = into = least = np.float32(1)  # of the newest tile of values, the one before in it, and the least
+            kv_plane = np.uint32(plane // heads_per_kv)
+            for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
+                # -- one query tile: which key tiles it sees --
+                q0 = np.int32(m_block * BM)
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
+                q_factor = scale * q_scale[plane, np.uint32(m_block)]
+                unit = unit_ratio = min_unit = np.float32(1)  # of V: of the newest tile, its change, its least
                 for r in range(2):
-                    origin[r], total[r] = NONE, 0
-                for n in range(SUMS):
+                    ref_max[r], row_sum[r] = MASKED, 0
+                for n in range(ACCUMULATORS):
                     O[n] = 0
-                ptx.mbarrier_wait(full_q, 0, turn % 2)
-                turn = np.uint32(turn + 1)
-                if first < behind:
-                    stage, parity = place_in_ring(used, STAGES)
-                    used = np.uint32(used + 1)
-                    factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
-                    unit = v_scale[of_keys, np.uint32(first)]
-                    least = unit * SPAN
+                ptx.mbarrier_wait(full_q, 0, q_count % 2)
+                q_count = np.uint32(q_count + 1)
+                # -- first tile: S = Q K^T, mask, update ref_max, row_sum --
+                if first < end:
+                    stage, parity = place_in_ring(kv_count, STAGES)
+                    kv_count = np.uint32(kv_count + 1)
+                    factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
+                    unit = v_scale[kv_plane, np.uint32(first)]
+                    min_unit = unit * SPAN
                     ptx.mbarrier_wait(full_k, stage, parity)
-                    begin_scores(S, Q_tile, y, K_tiles, stage)
+                    begin_qk(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
-                    if leads:
+                    if is_leader:
                         ptx.mbarrier_arrive(empty_k, stage)
-                    hide(S, top + y, first * BN, lane, warp, keys, band)
+                    apply_mask(S, q0 + y, first * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        origin[r], total[r], shrinks[r] = weigh(S, r, origin[r], total[r], factor)
+                        ref_max[r], row_sum[r], alpha[r] = exp_tile(S, r, ref_max[r], row_sum[r], factor)
                     pack(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
-                for tile in range(np.int32(first + 1), behind):
-                    before = stage
-                    stage, parity = place_in_ring(used, STAGES)
-                    used = np.uint32(used + 1)
-                    factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
+                for tile in range(np.int32(first + 1), end):
+                    prev_stage = stage
+                    stage, parity = place_in_ring(kv_count, STAGES)
+                    kv_count = np.uint32(kv_count + 1)
+                    factor = max(q_factor * k_scale[kv_plane, np.uint32(tile)], TINY)
                     ptx.mbarrier_wait(full_k, stage, parity)
-                    ptx.barrier_sync(1 + side, MULTIPLYING)
-                    begin_scores(S, Q_tile, y, K_tiles, stage)
-                    begin_sums(N, P, V_tiles, before)
-                    ptx.barrier_arrive(2 - side, MULTIPLYING)
+                    ptx.barrier_sync(1 + wg_idx, CONSUMERS)
+                    # -- S = Q K^T, and P V of the tile before --
+                    begin_qk(S, Q_tile, y, K_tiles, stage)
+                    begin_pv(PV, P, V_tiles, prev_stage)
+                    ptx.barrier_arrive(2 - wg_idx, CONSUMERS)
                     ptx.wgmma_wait(1)
-                    if leads:
+                    if is_leader:
                         ptx.mbarrier_arrive(empty_k, stage)
-                    hide(S, top + y, tile * BN, lane, warp, keys, band)
+                    # -- mask, update ref_max, row_sum --
+                    apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        origin[r], total[r], next_shrinks[r] = weigh(S, r, origin[r], total[r], factor)
-                    ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
+                        ref_max[r], row_sum[r], next_alpha[r] = exp_tile(S, r, ref_max[r], row_sum[r], factor)
+                    ptx.mbarrier_wait(full_v, stage, parity)  # for the next P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
-                    if leads:
-                        ptx.mbarrier_arrive(empty_v, before)
+                    if is_leader:
+                        ptx.mbarrier_arrive(empty_v, prev_stage)
+                    # -- O += P V, in units of the newest scale of V --
                     for r in range(2):
-                        add(O, N, r, shrinks[r] * into)
-                        shrinks[r] = next_shrinks[r]
-                    new_unit = cuda.libdevice.fmaxf(v_scale[of_keys, np.uint32(tile)], least)
-                    least = cuda.libdevice.fmaxf(least, new_unit * SPAN)
-                    into = cuda.libdevice.fast_fdividef(unit, new_unit)
+                        add_tile(O, PV, r, alpha[r] * unit_ratio)
+                        alpha[r] = next_alpha[r]
+                    new_unit = cuda.libdevice.fmaxf(v_scale[kv_plane, np.uint32(tile)], min_unit)
+                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * SPAN)
+                    unit_ratio = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     pack(P, S)
-                if leads:
+                if is_leader:
                     ptx.mbarrier_arrive(empty_q, 0)
-                if first < behind:
-                    begin_sums(N, P, V_tiles, stage)
+                # -- O += P V of the last tile --
+                if first < end:
+                    begin_pv(PV, P, V_tiles, stage)
                     ptx.wgmma_wait(0)
-                    if leads:
+                    if is_leader:
                         ptx.mbarrier_arrive(empty_v, stage)
                     for r in range(2):
-                        add(O, N, r, shrinks[r] * into)
-
+                        add_tile(O, PV, r, alpha[r] * unit_ratio)
+                # -- store O and log-sum-exp --
                 for r in range(2):
-                    logarithm = finish(O, r, origin[r], total[r], np.float32(1))
-                    shrink(O, r, unit)
-                    query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
-                    if lane % 4 == 0 and query < queries:
-                        lse[plane, query] = logarithm
-                if leads:
-                    ptx.tma_store_wait(0)  # the rows before have left
-                ptx.barrier_sync(3 + side, 128)
-                put(O, O_tile, y, lane, warp)
-                ptx.barrier_sync(3 + side, 128)
-                if leads:
+                    row_lse = divide(O, r, ref_max[r], row_sum[r], np.float32(1))
+                    rescale(O, r, unit)
+                    query = np.int32(q0 + y + warp % 4 * 16 + lane // 4 + 8 * r)
+                    if lane % 4 == 0 and query < num_queries:
+                        lse[plane, query] = row_lse
+                if is_leader:
+                    ptx.tma_store_wait(0)  # the previous rows are stored
+                ptx.barrier_sync(3 + wg_idx, 128)
+                store_rows(O, O_tile, y, lane, warp)
+                ptx.barrier_sync(3 + wg_idx, 128)
+                if is_leader:
                     for box in range(O_BOXES):
-                        ptx.tma_store(O_map, (plane, top + y, box * BOX), O_tile, (0, box, y, 0))
+                        ptx.tma_store(O_map, (plane, q0 + y, box * BOX), O_tile, (0, box, y, 0))
                     ptx.tma_store_commit()
-        if leads:
+        if is_leader:
             ptx.tma_store_wait(0)
 
 
 def launches(Q, K, V, q_scale, k_scale, v_scale, O, lse, problem, format):
     """O and log-sum-exp."""
-    width = check(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
-    kernel = in_sizes(block_scaled, problem, D=width)
+    width = check_operands(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
+    kernel = adapt_kernel(block_scaled, problem, D=width)
     shared_bytes = BM * (BOX_BYTES + width * 2) + STAGES * (BN + width) * BOX_BYTES
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
-    given = arguments(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, width)
-    return [Launch(kernel, blocks, (32, WARPS), given, shared_bytes)]
+    kernel_arguments = make_arguments(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, width)
+    return [Launch(kernel, blocks, (32, WARPS), kernel_arguments, shared_bytes)]

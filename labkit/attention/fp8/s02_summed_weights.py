@@ -1,46 +1,44 @@
-"""The tensor cores add the weights too: a product with a tile of ones, of 8 columns, the fewest there are.
+"""The tensor cores compute row_sum too: a product of P with a tile of ones, of 8 columns, the minimum.
 
-The kernel is `block_scaled` but for that. Threads add up the totals of tiles alone, and a row is divided by the sum of
-the weights that multiplied the values, rounded ones: an error that all of them share cancels. Log-sum-exp is of that
-sum too, and is off by as much as its weights are where a few of them are all of it, by a 16th at most.
+The kernel is `block_scaled`, but for that. Threads add up only the sums of tiles, and a row is divided by the sum of
+the rounded weights that multiplied V: an error that all of them share cancels. Log-sum-exp comes from that sum too. If
+a few weights make up the whole sum, it has their relative error, 1/16 at most.
 
-Costs, of a head of 128 numbers whose queries and keys are multiples of the tile, all of them seen:
+Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
     1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
     WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit still, which has 16 lanes: an exponential of each score takes it as long as both
-products take the tensor cores. Beside it warps issue three and a half instructions a score in place of four and a half.
+Limited by the special function unit still, which has 16 lanes: an exponential per score takes as long as both products
+take the tensor cores. Warps issue three and a half instructions per score now, instead of four and a half.
 """
 
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.scores import divide, hide, put, seen, shrink
-from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
-from labkit.attention.fp8.problem import OfSummedWeights
-from labkit.attention.fp8.weights import NONE, SPAN, add, exponentiate, pack
+from labkit.attention.forward.scores import apply_mask, divide_by_sum, rescale, store_rows, tile_range
+from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_boxes, make_arguments
+from labkit.attention.fp8.problem import SummedWeights
+from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile_unsummed, pack
 from labkit.ladder import Launch
 from labkit.parts.ring import place_in_ring, prepare
 
-ALLOWING = OfSummedWeights
+ALLOWING = SummedWeights
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
-D = 128  # numbers of a row: head_dim, and zeros
+D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
-BOX, BOX_BYTES = 32, 128  # words and bytes of a row of a box
-STEP = 8  # words of k that an instruction takes
+BOX, BOX_BYTES, STEP = 32, 128, 8  # words and bytes of a row of a box, words of k per instruction
 WM = 64  # queries of a warpgroup
-WARPGROUPS = BM // WM  # that multiply
-MULTIPLYING = 128 * WARPGROUPS  # threads
-WARPS = 4 * (1 + WARPGROUPS)
+WARPGROUPS = BM // WM  # consumers
+CONSUMERS, WARPS = 128 * WARPGROUPS, 4 * (1 + WARPGROUPS)  # threads of consumers, warps of a block
 ONES, FOUR_ONES = 8, np.uint32(0x38383838)  # columns of the narrowest product, and 1 in e4m3, four times
-SCORES, SUMS, TOTALS = WM * BN // 128, WM * D // 128, WM * ONES // 128  # of a thread
-WORDS = SCORES // 4  # of weights
+SCORES, ACCUMULATORS, TILE_SUMS = WM * BN // 128, WM * D // 128, WM * ONES // 128  # of a thread
+WORDS = SCORES // 4  # of P, four elements in each
 O_BOXES = D // 64  # of a row of bfloat16
-K_BYTE = BM * BOX_BYTES  # where the tiles of K begin
+K_BYTE = BM * BOX_BYTES  # offset of the tiles of K
 V_BYTE = K_BYTE + STAGES * BN * BOX_BYTES
 O_BYTE = V_BYTE + STAGES * D * BOX_BYTES
 ONES_BYTE = O_BYTE + BM * D * 2
@@ -50,8 +48,8 @@ K_MAJOR = ptx.K_MAJOR
 
 
 @cuda.jit(device=True)
-def begin_scores(S, Q_tile, y, K_tiles, stage):
-    """Begins S = Q K^T for 64 queries, from row y on, and a tile of keys."""
+def begin_qk(S, Q_tile, y, K_tiles, stage):
+    """Begin S = Q K^T for 64 queries, from row y on, and a tile of keys."""
     ptx.wgmma_fence()
     q, k = (0, y, 0), (stage, 0, 0)
     ptx.wgmma_scaled(S, 0, BN, Q_tile, q, K_MAJOR, K_tiles, k, K_MAJOR, FORMAT, False, SIGN)
@@ -62,20 +60,20 @@ def begin_scores(S, Q_tile, y, K_tiles, stage):
 
 
 @cuda.jit(device=True)
-def begin_sums(N, T, P, V_tiles, ones, stage):
-    """Begins N = P V and T = P 1 for a tile of keys."""
+def begin_pv(T, sums, P, V_tiles, ones, stage):
+    """Begin T = P V and sums = P 1 for a tile of keys."""
     ptx.wgmma_fence()
     for n in range(0, WORDS, 4):
         v = stage, 0, n // 4 * STEP
-        ptx.wgmma_registers_scaled(N, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, K_MAJOR, FORMAT, n > 0, 1)
+        ptx.wgmma_registers_scaled(T, 0, D, (P[n], P[n + 1], P[n + 2], P[n + 3]), V_tiles, v, K_MAJOR, FORMAT, n > 0, 1)
         ptx.wgmma_registers_scaled(
-            T, 0, ONES, (P[n], P[n + 1], P[n + 2], P[n + 3]), ones, (0, 0), K_MAJOR, FORMAT, n > 0, 1
+            sums, 0, ONES, (P[n], P[n + 1], P[n + 2], P[n + 3]), ones, (0, 0), K_MAJOR, FORMAT, n > 0, 1
         )
     ptx.wgmma_commit()
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1))
-def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, keys, group, band, scale):
+def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num_keys, heads_per_kv, window, scale):
     Q_tile = ptx.shared_array(0, (1, BM, BOX), np.uint32)
     K_tiles = ptx.shared_array(K_BYTE, (STAGES, BN, BOX), np.uint32)
     V_tiles = ptx.shared_array(V_BYTE, (STAGES, D, BOX), np.uint32)
@@ -94,142 +92,150 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, k
         ones[warp, lane] = FOUR_ONES
         ptx.fence_async()
     cuda.syncthreads()
-    queries = np.int32(lse.shape[1])
-    rows = np.int32((queries + BM - 1) // BM)  # of tiles
-    pairs = np.int32((rows + 1) // 2)
+    # -- pairs of query tiles of all heads --
+    num_queries = np.int32(lse.shape[1])
+    m_blocks = np.int32((num_queries + BM - 1) // BM)  # tiles of queries
+    pairs = np.int32((m_blocks + 1) // 2)
     items = np.int32(lse.shape[0] * pairs)
-
+    # -- producer: load Q, then K and V tiles --
     if warp < 4:
         ptx.setmaxnreg_dec(24)
         if warp == 0 and lane == 0:
-            used = turn = np.uint32(0)  # stages, and tiles of queries, so far
+            kv_count = q_count = np.uint32(0)  # tiles of K and of Q so far
             for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
                 plane, pair = np.int32(item // pairs), np.int32(item % pairs)
-                of_keys = np.int32(plane // group)
-                for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
-                    ptx.mbarrier_wait(empty_q, 0, (turn + 1) % 2)
-                    fetch(Q_tile, 0, Q_map, (plane, row * BM, 0), full_q)
-                    turn = np.uint32(turn + 1)
-                    first, behind = seen(row * BM, BM, queries, keys, band, BN)
-                    for tile in range(first, behind):
-                        stage, parity = place_in_ring(used, STAGES)
+                kv_plane = np.int32(plane // heads_per_kv)
+                for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
+                    ptx.mbarrier_wait(empty_q, 0, (q_count + 1) % 2)
+                    load_boxes(Q_tile, 0, Q_map, (plane, m_block * BM, 0), full_q)
+                    q_count = np.uint32(q_count + 1)
+                    first, end = tile_range(m_block * BM, BM, num_queries, num_keys, window, BN)
+                    for tile in range(first, end):
+                        stage, parity = place_in_ring(kv_count, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
-                        fetch(K_tiles, stage, K_map, (of_keys, tile * BN, 0), full_k)
+                        load_boxes(K_tiles, stage, K_map, (kv_plane, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
-                        fetch(V_tiles, stage, V_map, (of_keys, 0, tile * BOX), full_v)
-                        used = np.uint32(used + 1)
+                        load_boxes(V_tiles, stage, V_map, (kv_plane, 0, tile * BOX), full_v)
+                        kv_count = np.uint32(kv_count + 1)
     else:
+        # -- consumers --
         ptx.setmaxnreg_inc(240)
         S = cuda.local.array(SCORES, np.float32)
         P = cuda.local.array(WORDS, np.uint32)
-        N = cuda.local.array(SUMS, np.float32)  # of a tile
-        T = cuda.local.array(TOTALS, np.float32)  # totals of its weights, each of two rows twice
-        O = cuda.local.array(SUMS, np.float32)
-        origin = cuda.local.array(2, np.float32)  # of a row: the exponent that stands for a weight of 1
-        total = cuda.local.array(2, np.float32)  # of its weights
-        shrinks = cuda.local.array(2, np.float32)  # by what O shrinks before the newest tile's sums are added
-        next_shrinks = cuda.local.array(2, np.float32)
-        side = np.uint32(warp // 4 - 1)
-        y = np.uint32(side * WM)
-        leads = warp % 4 == 0 and lane == 0
-        used = turn = stage = parity = np.uint32(0)
-        if side == 1:
-            ptx.barrier_arrive(1, MULTIPLYING)  # the first warpgroup begins
+        PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
+        sums = cuda.local.array(TILE_SUMS, np.float32)  # row sums of its P, each of two rows twice
+        O = cuda.local.array(ACCUMULATORS, np.float32)
+        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
+        row_sum = cuda.local.array(2, np.float32)  # of P
+        alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
+        next_alpha = cuda.local.array(2, np.float32)
+        wg_idx = np.uint32(warp // 4 - 1)
+        y = np.uint32(wg_idx * WM)
+        is_leader = warp % 4 == 0 and lane == 0
+        kv_count = q_count = stage = parity = np.uint32(0)
+        if wg_idx == 1:
+            ptx.barrier_arrive(1, CONSUMERS)  # the first warpgroup begins
         for item in range(np.int32(cuda.blockIdx.x), items, np.int32(cuda.gridDim.x)):
             plane, pair = np.uint32(item // pairs), np.int32(item % pairs)
-            of_keys = np.uint32(plane // group)
-            for row in range(pair, np.int32(rows - pair), np.int32(max(1, rows - 1 - 2 * pair))):
-                top = np.int32(row * BM)
-                first, behind = seen(top, BM, queries, keys, band, BN)
-                of_q = scale * q_scale[plane, np.uint32(row)]
-                unit = into = least = np.float32(1)  # of the newest tile of values, the one before in it, and the least
+            kv_plane = np.uint32(plane // heads_per_kv)
+            for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
+                # -- one query tile: which key tiles it sees --
+                q0 = np.int32(m_block * BM)
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
+                q_factor = scale * q_scale[plane, np.uint32(m_block)]
+                unit = unit_ratio = min_unit = np.float32(1)  # of V: of the newest tile, its change, its least
                 for r in range(2):
-                    origin[r], total[r] = NONE, 0
-                for n in range(SUMS):
+                    ref_max[r], row_sum[r] = MASKED, 0
+                for n in range(ACCUMULATORS):
                     O[n] = 0
-                ptx.mbarrier_wait(full_q, 0, turn % 2)
-                turn = np.uint32(turn + 1)
-                if first < behind:
-                    stage, parity = place_in_ring(used, STAGES)
-                    used = np.uint32(used + 1)
-                    factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
-                    unit = v_scale[of_keys, np.uint32(first)]
-                    least = unit * SPAN
+                ptx.mbarrier_wait(full_q, 0, q_count % 2)
+                q_count = np.uint32(q_count + 1)
+                # -- first tile: S = Q K^T, mask, update ref_max --
+                if first < end:
+                    stage, parity = place_in_ring(kv_count, STAGES)
+                    kv_count = np.uint32(kv_count + 1)
+                    factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
+                    unit = v_scale[kv_plane, np.uint32(first)]
+                    min_unit = unit * SPAN
                     ptx.mbarrier_wait(full_k, stage, parity)
-                    begin_scores(S, Q_tile, y, K_tiles, stage)
+                    begin_qk(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
-                    if leads:
+                    if is_leader:
                         ptx.mbarrier_arrive(empty_k, stage)
-                    hide(S, top + y, first * BN, lane, warp, keys, band)
+                    apply_mask(S, q0 + y, first * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        origin[r], shrinks[r] = exponentiate(S, r, origin[r], factor)
+                        ref_max[r], alpha[r] = exp_tile_unsummed(S, r, ref_max[r], factor)
                     pack(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
-                for tile in range(np.int32(first + 1), behind):
-                    before = stage
-                    stage, parity = place_in_ring(used, STAGES)
-                    used = np.uint32(used + 1)
-                    factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
+                for tile in range(np.int32(first + 1), end):
+                    prev_stage = stage
+                    stage, parity = place_in_ring(kv_count, STAGES)
+                    kv_count = np.uint32(kv_count + 1)
+                    factor = max(q_factor * k_scale[kv_plane, np.uint32(tile)], TINY)
                     ptx.mbarrier_wait(full_k, stage, parity)
-                    ptx.barrier_sync(1 + side, MULTIPLYING)
-                    begin_scores(S, Q_tile, y, K_tiles, stage)
-                    begin_sums(N, T, P, V_tiles, ones, before)
-                    ptx.barrier_arrive(2 - side, MULTIPLYING)
+                    ptx.barrier_sync(1 + wg_idx, CONSUMERS)
+                    # -- S = Q K^T, and P V of the tile before --
+                    begin_qk(S, Q_tile, y, K_tiles, stage)
+                    begin_pv(PV, sums, P, V_tiles, ones, prev_stage)
+                    ptx.barrier_arrive(2 - wg_idx, CONSUMERS)
                     ptx.wgmma_wait(1)
-                    if leads:
+                    if is_leader:
                         ptx.mbarrier_arrive(empty_k, stage)
-                    hide(S, top + y, tile * BN, lane, warp, keys, band)
+                    # -- mask, update ref_max --
+                    apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        origin[r], next_shrinks[r] = exponentiate(S, r, origin[r], factor)
-                    ptx.mbarrier_wait(full_v, stage, parity)  # of the next sums; the compiler moves no wait before it
+                        ref_max[r], next_alpha[r] = exp_tile_unsummed(S, r, ref_max[r], factor)
+                    ptx.mbarrier_wait(full_v, stage, parity)  # for the next P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
-                    if leads:
-                        ptx.mbarrier_arrive(empty_v, before)
+                    if is_leader:
+                        ptx.mbarrier_arrive(empty_v, prev_stage)
+                    # -- O += P V, in units of the newest scale of V --
                     for r in range(2):
-                        add(O, N, r, shrinks[r] * into)
-                        total[r] = total[r] * shrinks[r] + T[2 * r]
-                        shrinks[r] = next_shrinks[r]
-                    new_unit = cuda.libdevice.fmaxf(v_scale[of_keys, np.uint32(tile)], least)
-                    least = cuda.libdevice.fmaxf(least, new_unit * SPAN)
-                    into = cuda.libdevice.fast_fdividef(unit, new_unit)
+                        add_tile(O, PV, r, alpha[r] * unit_ratio)
+                        row_sum[r] = row_sum[r] * alpha[r] + sums[2 * r]
+                        alpha[r] = next_alpha[r]
+                    new_unit = cuda.libdevice.fmaxf(v_scale[kv_plane, np.uint32(tile)], min_unit)
+                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * SPAN)
+                    unit_ratio = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     pack(P, S)
-                if leads:
+                if is_leader:
                     ptx.mbarrier_arrive(empty_q, 0)
-                if first < behind:
-                    begin_sums(N, T, P, V_tiles, ones, stage)
+                # -- O += P V of the last tile --
+                if first < end:
+                    begin_pv(PV, sums, P, V_tiles, ones, stage)
                     ptx.wgmma_wait(0)
-                    if leads:
+                    if is_leader:
                         ptx.mbarrier_arrive(empty_v, stage)
                     for r in range(2):
-                        add(O, N, r, shrinks[r] * into)
-                        total[r] = total[r] * shrinks[r] + T[2 * r]
-
+                        add_tile(O, PV, r, alpha[r] * unit_ratio)
+                        row_sum[r] = row_sum[r] * alpha[r] + sums[2 * r]
+                # -- store O and log-sum-exp --
                 for r in range(2):
-                    logarithm = divide(O, r, origin[r], total[r])
-                    shrink(O, r, unit)
-                    query = np.int32(top + y + warp % 4 * 16 + lane // 4 + 8 * r)
-                    if lane % 4 == 0 and query < queries:
-                        lse[plane, query] = logarithm
-                if leads:
-                    ptx.tma_store_wait(0)  # the rows before have left
-                ptx.barrier_sync(3 + side, 128)
-                put(O, O_tile, y, lane, warp)
-                ptx.barrier_sync(3 + side, 128)
-                if leads:
+                    row_lse = divide_by_sum(O, r, ref_max[r], row_sum[r])
+                    rescale(O, r, unit)
+                    query = np.int32(q0 + y + warp % 4 * 16 + lane // 4 + 8 * r)
+                    if lane % 4 == 0 and query < num_queries:
+                        lse[plane, query] = row_lse
+                if is_leader:
+                    ptx.tma_store_wait(0)  # the previous rows are stored
+                ptx.barrier_sync(3 + wg_idx, 128)
+                store_rows(O, O_tile, y, lane, warp)
+                ptx.barrier_sync(3 + wg_idx, 128)
+                if is_leader:
                     for box in range(O_BOXES):
-                        ptx.tma_store(O_map, (plane, top + y, box * BOX), O_tile, (0, box, y, 0))
+                        ptx.tma_store(O_map, (plane, q0 + y, box * BOX), O_tile, (0, box, y, 0))
                     ptx.tma_store_commit()
-        if leads:
+        if is_leader:
             ptx.tma_store_wait(0)
 
 
 def launches(Q, K, V, q_scale, k_scale, v_scale, O, lse, problem, format):
     """O and log-sum-exp."""
-    width = check(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
-    kernel = in_sizes(summed_weights, problem, D=width)
+    width = check_operands(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
+    kernel = adapt_kernel(summed_weights, problem, D=width)
     shared_bytes = BM * (BOX_BYTES + width * 2) + (STAGES * (BN + width) + ONES) * BOX_BYTES
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
-    given = arguments(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, width)
-    return [Launch(kernel, blocks, (32, WARPS), given, shared_bytes)]
+    kernel_arguments = make_arguments(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, width)
+    return [Launch(kernel, blocks, (32, WARPS), kernel_arguments, shared_bytes)]

@@ -1,80 +1,78 @@
-"""Weights in e4m3 from scores where `wgmma` left them: parts of two rows, 8 apart, of which four threads have each."""
+"""P in e4m3 from a `wgmma` accumulator of scores: each thread has parts of two rows, 8 apart; four share a row."""
 
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.scores import NONE
+from labkit.attention.forward.scores import MASKED
 
 FORMAT = ptx.E4M3
-GREATEST = np.float32(8)  # weight of a row as an exponent of 2: below 448, and 2**-14 of it is no subnormal yet
-EACH = np.float32(8)  # codes from one power of two to the next
-ZERO = np.float32(56 - 0.4566)  # where the line has the exponent 0, so that weights are right in the mean
-MOST = np.float32(126)  # the last code of a number
-WHOLE = np.float32(2**23)  # a sum with it has no fraction, and its last bits count
-SPAN = np.float32(2**-64)  # of the largest scale of values so far: no unit of O is less, lest O overflows
+MAX_EXPONENT = np.float32(8)  # greatest exponent of 2 of a weight: below 448, and 2**-14 times that is not subnormal
+PER_POWER = np.float32(8)  # codes from one power of two to the next
+CODE_OF_ONE = np.float32(56 - 0.4566)  # of exponent 0 on the line, such that weights are right on average
+MAX_CODE = np.float32(126)  # greatest code that is not NaN
+ROUNDER = np.float32(2**23)  # a float32 plus that is an integer in its low bits
+SPAN = np.float32(2**-64)  # times the largest scale of V so far: the least unit of O, to keep O finite
 ALL = 0xFFFFFFFF
 
 
 @cuda.jit(device=True)
-def move(S, r, origin, factor):
-    """Where the exponent that stands for a weight of 1 moves to with the scores of a row.
+def update_ref_max(S, r, ref_max, factor):
+    """Update the exponent of a weight of 1 (ref_max) with the scores of a row; `factor` makes exponents of 2 of scores.
 
-    Gives it, what to subtract from exponents, and by what all shrinks that was summed before. A factor makes exponents
-    of 2 of scores.
+    Returns it, what to subtract from exponents, and the factor alpha that rescales earlier sums.
     """
-    high = NONE
+    tile_max = MASKED
     for n in range(2 * r, S.shape[0], 4):
-        high = cuda.libdevice.fmaxf(high, cuda.libdevice.fmaxf(S[n], S[n + 1]))
-    high = cuda.libdevice.fmaxf(high, cuda.shfl_xor_sync(ALL, high, 1))
-    high = cuda.libdevice.fmaxf(high, cuda.shfl_xor_sync(ALL, high, 2))
-    moved = cuda.libdevice.fmaxf(origin, high * factor - GREATEST)
-    base = np.float32(0) if moved == NONE else moved
-    return moved, base, ptx.exp2(origin - base)
+        tile_max = cuda.libdevice.fmaxf(tile_max, cuda.libdevice.fmaxf(S[n], S[n + 1]))
+    tile_max = cuda.libdevice.fmaxf(tile_max, cuda.shfl_xor_sync(ALL, tile_max, 1))
+    tile_max = cuda.libdevice.fmaxf(tile_max, cuda.shfl_xor_sync(ALL, tile_max, 2))
+    new_ref = cuda.libdevice.fmaxf(ref_max, tile_max * factor - MAX_EXPONENT)
+    safe_ref = np.float32(0) if new_ref == MASKED else new_ref
+    return new_ref, safe_ref, ptx.exp2(ref_max - safe_ref)
 
 
 @cuda.jit(device=True)
-def weigh(S, r, origin, total, factor):
-    """Makes weights of the scores of a row.
+def exp_tile(S, r, ref_max, row_sum, factor):
+    """Replace the scores of a row by weights.
 
-    Gives the exponent that stands for a weight of 1, the sum of this thread's weights so far, before they are rounded,
-    and by what all shrinks that was summed before.
+    Returns ref_max, the running sum of this thread's weights before they are rounded, and alpha.
     """
-    moved, base, shrinks = move(S, r, origin, factor)
-    total *= shrinks
+    new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
+    row_sum *= alpha
     for n in range(2 * r, S.shape[0], 4):
         for i in range(2):
-            S[n + i] = ptx.exp2(S[n + i] * factor - base)
-            total += S[n + i]
-    return moved, total, shrinks
+            S[n + i] = ptx.exp2(S[n + i] * factor - safe_ref)
+            row_sum += S[n + i]
+    return new_ref, row_sum, alpha
 
 
 @cuda.jit(device=True)
-def exponentiate(S, r, origin, factor):
-    """As `weigh`, without the sum."""
-    moved, base, shrinks = move(S, r, origin, factor)
+def exp_tile_unsummed(S, r, ref_max, factor):
+    """Replace the scores of a row by weights, and return ref_max and alpha."""
+    new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     for n in range(2 * r, S.shape[0], 4):
         for i in range(2):
-            S[n + i] = ptx.exp2(S[n + i] * factor - base)
-    return moved, shrinks
+            S[n + i] = ptx.exp2(S[n + i] * factor - safe_ref)
+    return new_ref, alpha
 
 
 @cuda.jit(device=True)
-def encode(S, r, origin, factor):
-    """As `exponentiate`, of codes: what stands in the lowest byte of each element afterwards."""
-    moved, base, shrinks = move(S, r, origin, factor)
-    slope, below = factor * (EACH / MOST), base * (EACH / MOST) - ZERO / MOST
+def encode_tile(S, r, ref_max, factor):
+    """Replace the scores of a row by codes, in the lowest byte of each element, and return ref_max and alpha."""
+    new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
+    slope, offset = (factor * (PER_POWER / MAX_CODE), safe_ref * (PER_POWER / MAX_CODE) - CODE_OF_ONE / MAX_CODE)
     for n in range(2 * r, S.shape[0], 4):
         for i in range(2):
-            S[n + i] = cuda.libdevice.saturatef(S[n + i] * slope - below) * MOST + WHOLE
-    return moved, shrinks
+            S[n + i] = cuda.libdevice.saturatef(S[n + i] * slope - offset) * MAX_CODE + ROUNDER
+    return new_ref, alpha
 
 
 @cuda.jit(device=True)
 def pack(P, S):
-    """Rounds weights to e4m3; four lie in a register, and four of these are a fragment for `wgmma`.
+    """Round weights to e4m3: four per register, four registers per fragment of `wgmma`.
 
-    Of 16 keys a thread has scores for two neighbours of the first 8 and of the last 8, and V has these beside one
-    another: no thread needs what another one has.
+    Of 16 keys a thread has the scores of two neighbours in the first 8 and in the last 8. V has these four keys next to
+    each other, so no thread needs elements of another one.
     """
     for n in range(P.shape[0]):
         first = n // 2 * 8 + n % 2 * 2
@@ -82,23 +80,23 @@ def pack(P, S):
 
 
 @cuda.jit(device=True)
-def lowest(a, b):
-    """The lowest bytes of two float32, beside one another."""
+def low_bytes(a, b):
+    """Lowest bytes of two float32, next to each other."""
     return cuda.libdevice.byte_perm(cuda.libdevice.float_as_int(a), cuda.libdevice.float_as_int(b), 0x0040)
 
 
 @cuda.jit(device=True)
-def gather(P, S):
-    """As `pack`, of codes."""
+def pack_codes(P, S):
+    """Pack codes, four per register."""
     for n in range(P.shape[0]):
         first = n // 2 * 8 + n % 2 * 2
-        low, high = lowest(S[first], S[first + 1]), lowest(S[first + 4], S[first + 5])
+        low, high = low_bytes(S[first], S[first + 1]), low_bytes(S[first + 4], S[first + 5])
         P[n] = cuda.libdevice.byte_perm(low, high, 0x5410)
 
 
 @cuda.jit(device=True)
-def add(O, N, r, factor):
-    """Adds the sums of a tile to what a thread has of a row of O, which changes its origin and unit by a factor."""
+def add_tile(O, PV, r, factor):
+    """Rescale a row of O by `factor`, for a new ref_max and unit, and add P V of a tile."""
     for n in range(2 * r, O.shape[0], 4):
-        O[n] = O[n] * factor + N[n]
-        O[n + 1] = O[n + 1] * factor + N[n + 1]
+        O[n] = O[n] * factor + PV[n]
+        O[n + 1] = O[n + 1] * factor + PV[n + 1]

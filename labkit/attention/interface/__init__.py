@@ -1,1 +1,1 @@
-"""What users call: attention of arrays as they lie, and as plans."""
+"""Attention of users' arrays, called directly or as plans."""

@@ -1,4 +1,4 @@
-"""Arrays that steps of attention take as they lie; others are copied into C order, and results back from there."""
+"""Copies of arrays whose strides the steps of attention do not take: to C order, and results back."""
 
 from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
@@ -7,8 +7,8 @@ from labkit.ladder import Launch
 from labkit.layouts.interface.moves import moves
 
 
-def lies_in_rows(X, layout: Layout) -> bool:
-    """Whether the rows of an array lie at multiples of a row, and in 16 bits begin at multiples of 16 bytes."""
+def has_rows(X, layout: Layout) -> bool:
+    """Whether all strides are multiples of a row, and a 16-bit array begins at a multiple of 16 bytes."""
     *sides, width = as_heads(X, layout).shape
     *strides, step = as_heads(X, layout).strides
     size = X.dtype.itemsize
@@ -17,17 +17,17 @@ def lies_in_rows(X, layout: Layout) -> bool:
     return all(length == 1 or (stride >= 0 and stride % (width * size) == 0) for length, stride in zip(sides, strides))
 
 
-def in_rows(
+def arrange_rows(
     arrays: dict[str, object], outputs: tuple[str, ...], layout: Layout, workspace: Workspace
 ) -> tuple[dict[str, object], list[Launch], list[Launch]]:
-    """The arrays as steps take them, what copies some of them before, and what copies outputs back."""
-    found, before, after = {}, [], []
+    """Return the arrays as steps take them, the launches that copy inputs before, and those that copy outputs back."""
+    arranged, before, after = {}, [], []
     for name, X in arrays.items():
-        found[name] = X
-        if not lies_in_rows(X, layout):
-            found[name] = workspace.array(f"{name} in order", X.shape, X.dtype)
+        arranged[name] = X
+        if not has_rows(X, layout):
+            arranged[name] = workspace.array(f"{name} in order", X.shape, X.dtype)
             if name in outputs:
-                after += moves(found[name], X)
+                after += moves(arranged[name], X)
             else:
-                before += moves(X, found[name])
-    return found, before, after
+                before += moves(X, arranged[name])
+    return arranged, before, after

@@ -1,9 +1,9 @@
-"""Attention of arrays as they lie, by the step of the ladder that suits them."""
+"""Attention forward of users' arrays, by the fastest step of the ladder."""
 
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.attention.interface.of_heads import OfHeads
+from labkit.attention.interface.heads import HeadsOperation
 from labkit.attention.problem import ARRAYS, AttentionForward, Layout
 from labkit.calls.call import call
 from labkit.calls.operation import calls
@@ -11,7 +11,7 @@ from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
 
 
-class AttentionOperation(OfHeads):
+class AttentionOperation(HeadsOperation):
     """See `attend`."""
 
     problem = AttentionForward
@@ -33,50 +33,48 @@ def attend(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "B H S D"]:
-    """O = softmax(scale Q K^T) V for each head; the matrix of scores is never stored.
+    """Compute O = softmax(scale Q K^T) V per head, without storing the matrix of scores.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device (numba's, torch's, or any with `__cuda_array_interface__`), or of the host (NumPy's or
-        torch's), which are copied there. They hold float32, float16 or bfloat16; rows of 16-bit types have a multiple
-        of 8 elements, and none has more than 256. On the device the elements of a row follow one another, and rows lie
-        at multiples of a row: a transposed view will do, and so will a part of a tensor that holds Q, K and V. Q may
-        have a multiple of the heads of K and V, which neighbours of it share.
+        Device arrays (numba's, torch's, or any with `__cuda_array_interface__`), or host arrays (NumPy's or torch's),
+        which are copied to the device, of float32, float16 or bfloat16. A row has at most 256 elements, in 16-bit types
+        a multiple of 8. On the device a row is contiguous, and strides are multiples of it: transposed views and parts
+        of a tensor with Q, K and V are accepted. Q may have a multiple of the heads of K and V; neighbours share one.
     O
-        Where the result goes. If it is None, a new array of the kind that Q is.
+        Output; None for a new array of Q's kind.
     causal
-        Whether a query sees no key behind its position, which is i + keys - queries for query i: the last query sees
-        all keys. A query that sees no key gives 0.
+        Whether keys past a query's position, i + keys - queries for query i, are masked: the last query sees all keys.
+        O is 0 for a query that sees no key.
     window
-        How far a query sees, its own position counted; None for all.
+        Positions that a query sees, its own included; None for all.
     scale
-        Of the scores; 1 / sqrt(head_dim), if it is None.
+        Factor of the scores; None for 1 / sqrt(head_dim).
     lse
-        Where log-sum-exp of the scores of each query goes, if it is wanted; minus infinity where there are none.
+        Output for log-sum-exp of each query's scores, or None; minus infinity for a query that sees no key.
     layout
-        The order of the axes: "BHSD" or "BSHD", for batch, heads, positions and head_dim.
+        Order of the axes: "BHSD" or "BSHD", for batch, heads, positions and head_dim.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of an array of bits: "bfloat16" (uint16). Otherwise its type says it.
     stream
         numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
         arrays.
 
     Returns
     -------
-    O. The same call gives the same bits each time.
+    O. The same call returns the same bits each time.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not.
+        An operand is no array, or has a wrong element type.
     ValueError
-        Shapes do not fit, rows lie where kernels do not find them, or O shares memory with another array.
+        Shapes do not fit, strides are not supported, or O shares memory with another array.
 
     Notes
     -----
-    The kernels are those of `attention.ladder("forward")`. The first call makes a plan, which later ones find again by
-    how their operands lie.
+    The kernels are those of `attention.ladder("forward")`. Plans are cached by the layout of the operands.
     (Dao, FlashAttention-2, 2023, algorithm 1.)
 
     Examples
@@ -87,23 +85,21 @@ def attend(
 
 
 def plan(Q, K, V, *, O, lse=None, stream=None, **options) -> Plan:
-    """A call of `attend` worked out once, to be run many times: `plan()`, or `plan(Q, K, V, O)` for other arrays.
+    """Prepare a call of `attend`, to run many times: `plan()`, or `plan(Q, K, V, O)` for other arrays.
 
-    A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
-    stream.
+    A run costs a few microseconds of host time, allocates nothing, and can be captured in a CUDA graph on any stream.
 
     Parameters
     ----------
     Q, K, V, O, lse
-        Arrays of the device, as `attend` takes them. To run for others it is given all that it was made with, in this
-        order.
+        Device arrays, as in `attend`. A run for others gets all arrays that the plan has, in this order.
     stream, options
         Those of `attend`.
 
     Raises
     ------
     TypeError, ValueError
-        As `attend`.
+        Those of `attend`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The gradients of attention, by the step of the ladder that suits the arrays."""
+"""Gradients of attention of users' arrays, by the fastest step of the ladder."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from labkit.attention.backward.problem import AttentionBackward
-from labkit.attention.interface.of_heads import OfHeads
+from labkit.attention.interface.heads import HeadsOperation
 from labkit.attention.problem import Layout
 from labkit.calls.call import call
 from labkit.calls.operation import calls
@@ -14,7 +14,7 @@ from labkit.formats import Format
 
 
 @dataclass(frozen=True)
-class AttentionGradients(OfHeads):
+class AttentionGradients(HeadsOperation):
     """See `attend_backward`."""
 
     deterministic: bool = True
@@ -49,32 +49,31 @@ def attend_backward(
     deterministic: bool = True,
     stream=None,
 ) -> tuple[Shaped[np.ndarray, "B H S D"], Shaped[np.ndarray, "B G T D"], Shaped[np.ndarray, "B G T D"]]:
-    """The gradients of Q, K and V, of the gradient dO of what `attend` gave.
+    """Compute the gradients of Q, K and V from dO, the gradient of what `attend` returned.
 
     Parameters
     ----------
     dO
-        The gradient of O.
+        Gradient of O.
     Q, K, V
-        What `attend` was given; see there.
+        Inputs of `attend`; see there.
     O, lse
-        What `attend` made of them.
+        Outputs of `attend`.
     dQ, dK, dV
-        Where the gradients go; new arrays if they are None.
+        Outputs; None for new arrays.
     causal, window, scale, layout, format, stream
-        As `attend` was given them.
+        Options of that call of `attend`.
     deterministic
-        Whether the same call gives the same bits each time. Without that, blocks add to dQ in any order, where that is
-        faster.
+        Whether the same call returns the same bits each time. Otherwise blocks may add to dQ in any order, if faster.
 
     Returns
     -------
-    dQ, dK and dV. Heads of Q that share a head of K and V add up what they give it.
+    dQ, dK and dV. Heads of Q that share a head of K and V add up their gradients of it.
 
     Raises
     ------
     TypeError, ValueError
-        As `attend`.
+        Those of `attend`.
 
     Notes
     -----

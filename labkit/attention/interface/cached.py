@@ -1,4 +1,4 @@
-"""Attention of a few queries a sequence to a cache, as it lies, in pages or not."""
+"""Attention of a few queries per sequence to a cache, in pages or not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Int32, Shaped
 
-from labkit.arrays.element_types import dtype_of, type_name
 from labkit.arrays.numbers import numbers
-from labkit.arrays.operands import format_held, holds, order_of_axes, sides
+from labkit.arrays.operands import format_held, order_of_axes, sides
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import viewed
 from labkit.arrays.workspace import Workspace
 from labkit.attention.decode.problem import AttentionDecode
-from labkit.attention.interface.choice import chosen_for_cache
+from labkit.attention.interface.choice import choose_for_cache
+from labkit.attention.interface.heads import check_fit
 from labkit.attention.problem import Layout, check_options
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -47,41 +47,33 @@ class CachedAttention(Operation):
             if name in given and len(given[name].shape) != axes:
                 wanted = "batch and pages" if name == "table" else self.layout
                 raise ValueError(f"{name} is {sides(given[name].shape)}: give it {axes} axes, {wanted}")
-        format, asked = self._format(given), self._problem(given)
-        for name, X in given.items():
-            if tuple(X.shape) != asked.shapes[name]:
-                wanted = sides(asked.shapes[name])
-                raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside the other arrays: change it")
-            known = {"lse": np.dtype(np.float32)} | dict.fromkeys(asked.in_int32, np.dtype(np.int32))
-            if name in known:
-                if dtype_of(X) != known[name]:
-                    raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {known[name]}: convert it")
-            elif not holds(X, format):
-                raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
-        _check_places(asked, given.get("lengths"), given.get("table"))
+        problem = self._problem(given)
+        check_fit(given, problem, self._format(given), "the other arrays")
+        _check_values(problem, given.get("lengths"), given.get("table"))
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         Q = given["Q"]
         return Result("Q", tuple(Q.shape), axes=order_of_axes(Q))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        asked = self._problem(given)
-        instead = {
-            "lengths": lambda: viewed(numbers(asked.keys + 1), (asked.batch,), (0,), begin_byte=4 * asked.keys),
-            "table": lambda: viewed(numbers(asked.batch), (asked.batch, 1), (4, 4)),
-            "lse": lambda: workspace.array("instead of lse", asked.shapes["lse"], np.float32),
+        problem = self._problem(given)
+        keys, batch = problem.keys, problem.batch
+        defaults = {
+            "lengths": lambda: viewed(numbers(keys + 1), (batch,), (0,), begin_byte=4 * keys),
+            "table": lambda: viewed(numbers(batch), (batch, 1), (4, 4)),
+            "lse": lambda: workspace.array("instead of lse", problem.shapes["lse"], np.float32),
         }
-        arrays = tuple(given[name] if name in given else instead[name]() for name in ARRAYS)
-        alike = asked.batch == 1 or "lengths" not in given
-        return chosen_for_cache(arrays, asked, self._format(given), workspace, alike).launches
+        arrays = tuple(given[name] if name in given else defaults[name]() for name in ARRAYS)
+        same_lengths = batch == 1 or "lengths" not in given
+        return choose_for_cache(arrays, problem, self._format(given), workspace, same_lengths).launches
 
     def _problem(self, given) -> AttentionDecode:
-        """Raises where the arrays make no attention."""
-        of_q, of_k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
-        page = of_k["S"] if "table" in given else None
-        keys = of_k["S"] * (1 if page is None else given["table"].shape[1])
-        sizes = of_q["B"], of_q["H"], of_q["S"], of_q["D"], keys, of_k["H"], self.causal, None, self.scale, self.layout
-        return AttentionDecode(*sizes, page=page, pool=of_q["B"] if page is None else of_k["B"])
+        """Return the problem of the arrays; raises if they make none."""
+        q, k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
+        page = k["S"] if "table" in given else None
+        keys = k["S"] * (1 if page is None else given["table"].shape[1])
+        sizes = q["B"], q["H"], q["S"], q["D"], keys, k["H"], self.causal, None, self.scale, self.layout
+        return AttentionDecode(*sizes, page=page, pool=q["B"] if page is None else k["B"])
 
     def _format(self, given) -> Format:
         return format_held("Q", given["Q"], self.format, FORMATS)
@@ -103,52 +95,52 @@ def attend_cached(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "B H S D"]:
-    """O = softmax(scale Q K^T) V of the last queries of each sequence, whose keys and values are in a cache.
+    """Compute O = softmax(scale Q K^T) V of the last queries of each sequence, with keys and values in a cache.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device, or of the host, which are copied there; they hold float16 or bfloat16. Rows have a
-        multiple of 8 elements, 128 at most. Q may have a multiple of the heads of K and V, which neighbours share.
+        Device arrays, or host arrays, which are copied to the device, of float16 or bfloat16. Rows have a multiple of 8
+        elements, 128 at most. Q may have a multiple of the heads of K and V; neighbours share one.
     lengths
-        How many keys each sequence has, int32; as many as there is room for, if it is None. Only kernels look at those
-        of the device, which may change between the runs of a graph: nothing says so where one is out of range.
+        Number of keys of each sequence, int32; None for all that there is room for. Lengths on the device are read only
+        by kernels, and may change between runs of a graph: no error is raised if one is out of range.
     table
-        Of a cache in pages, int32: position p of sequence b is position p % T of page `table[b, p // T]`, where K and V
-        have pages of T positions, a multiple of 16, along their first axis. If it is None, they have a sequence there.
+        Page table, int32: position p of sequence b is position p % T of page `table[b, p // T]`. K and V have pages of
+        T positions, a multiple of 16, along their first axis. None: they have sequences there.
     O
-        Where the result goes. If it is None, a new array of the kind that Q is.
+        Output; None for a new array of Q's kind.
     causal
-        Whether a query sees no key behind its position; the last query stands at the last key. A query that sees no
-        key gives 0.
+        Whether keys past a query's position are masked; the last query is at the last key. O is 0 for a query that sees
+        no key.
     scale
-        Of the scores; 1 / sqrt(head_dim), if it is None.
+        Factor of the scores; None for 1 / sqrt(head_dim).
     lse
-        Where log-sum-exp of the scores of each query goes, if it is wanted; minus infinity where there are none.
+        Output for log-sum-exp of each query's scores, or None; minus infinity for a query that sees no key.
     layout
-        The order of the axes: "BHSD" or "BSHD", for batch or page, heads, positions and head_dim.
+        Order of the axes: "BHSD" or "BSHD", for batch or page, heads, positions and head_dim.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of an array of bits: "bfloat16" (uint16). Otherwise its type says it.
     stream
         numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
         arrays.
 
     Returns
     -------
-    O. The same call gives the same bits each time.
+    O. The same call returns the same bits each time.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what it should not.
+        An operand is no array, or has a wrong element type.
     ValueError
-        Shapes do not fit, rows lie where kernels do not find them, or O shares memory with another array.
+        Shapes do not fit, strides are not supported, or O shares memory with another array.
 
     Notes
     -----
-    The kernels are those of `attention.ladder("decode")`: which of them reads the cache fastest is told by how many
-    heads and sequences there are, and whether lengths are given; the simulator runs "split". The first call makes a
-    plan, which later ones find again by how their operands lie.
+    The kernels are those of `attention.ladder("decode")`: the number of heads and sequences, and whether lengths are
+    given, decide which is fastest; the simulator runs "split". The first call makes a plan, which is cached by the
+    layout of the operands.
     (Dao and others, Flash-Decoding, 2023; Osama and others, Stream-K, 2023; Kwon and others, PagedAttention, 2023.)
 
     Examples
@@ -159,7 +151,7 @@ def attend_cached(
 
 
 def plan_cached(Q, K, V, lengths=None, table=None, *, O, lse=None, stream=None, **options) -> Plan:
-    """A call of `attend_cached` worked out once, to be run many times; the rest is as in `plan`.
+    """Prepare a call of `attend_cached`, to run many times. See Also: `plan`.
 
     Examples
     --------
@@ -170,18 +162,19 @@ def plan_cached(Q, K, V, lengths=None, table=None, *, O, lse=None, stream=None, 
     return make_plan(CachedAttention(**options), arrays, stream=stream)
 
 
-def _check_places(asked, lengths, table):
-    """Raises where arrays of the host speak of keys that there are not; those of the device are not looked at."""
+def _check_values(problem, lengths, table):
+    """Raise ValueError if arrays of the host name missing keys or pages; those of the device are not read."""
     lengths, table = (
         X if X is None or not owner_of(X).is_on_host(X) else owner_of(X).as_numpy(X) for X in (lengths, table)
     )
-    if isinstance(lengths, np.ndarray) and (wrong := lengths[(lengths < 0) | (lengths > asked.keys)]).size:
-        raise ValueError(f"lengths holds {wrong[0]}, and there is room for {asked.keys} keys: give 0 to {asked.keys}")
+    keys = problem.keys
+    if isinstance(lengths, np.ndarray) and (wrong := lengths[(lengths < 0) | (lengths > keys)]).size:
+        raise ValueError(f"lengths holds {wrong[0]}, and there is room for {keys} keys: give 0 to {keys}")
     if isinstance(table, np.ndarray) and (lengths is None or isinstance(lengths, np.ndarray)):
-        used = np.full(len(table), asked.keys) if lengths is None else lengths
-        pages = table[np.arange(asked.pages) * asked.page < used[:, None]]
-        if (wrong := pages[(pages < 0) | (pages >= asked.pool)]).size:
+        used = np.full(len(table), keys) if lengths is None else lengths
+        pages = table[np.arange(problem.pages) * problem.page < used[:, None]]
+        if (wrong := pages[(pages < 0) | (pages >= problem.pool)]).size:
             raise ValueError(
-                f"table holds {wrong[0]} where a sequence has keys, and there are {asked.pool} pages: "
-                f"give 0 to {asked.pool - 1}"
+                f"table holds {wrong[0]} where a sequence has keys, and there are {problem.pool} pages: "
+                f"give 0 to {problem.pool - 1}"
             )

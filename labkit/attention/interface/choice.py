@@ -1,4 +1,4 @@
-"""Which step computes attention: the fastest of those that take such heads on this GPU."""
+"""Choice of the step that computes attention: the fastest that takes such heads on this GPU."""
 
 from dataclasses import replace
 
@@ -10,18 +10,18 @@ from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Step
 
 FORMATS = FP32, BF16, FP16
-FULL = 0.95  # of the GPU's places for blocks, or more
+FULL = 0.95  # share of the GPU's places for blocks, at least
 
 
 def is_deterministic(step: Step, problem: Attention) -> bool:
-    """Whether a step gives the same bits each time."""
+    """Whether a step returns the same bits each time."""
     return getattr(step.module, "DETERMINISTIC", True)
 
 
 def fills_gpu(step: Step, problem: AttentionDecode) -> bool:
-    """Whether blocks fill the GPU once or several times, if each has as much to read, or share all that there is."""
-    busy = getattr(step.module, "busy", None)
-    return busy is None or (not problem.ragged and busy(problem) >= FULL)
+    """Whether equal blocks fill the GPU, or the step shares all work evenly."""
+    utilisation = getattr(step.module, "utilisation", None)
+    return utilisation is None or (not problem.ragged and utilisation(problem) >= FULL)
 
 
 SIZES = ("head_dim", 2), ("queries", 1), ("keys", 1), ("causal", 1)
@@ -31,33 +31,32 @@ HEADS_IN_ANY_ORDER = replace(HEADS, suits=always, words=", in any order")
 CACHE = Chooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
 
 
-def chosen(
+def choose(
     arrays: tuple, problem: Attention, format: Format, workspace: Workspace, deterministic: bool = True
 ) -> Chosen:
-    """The fastest step for arrays that fit the problem, and its launches.
+    """Choose the fastest step for arrays that fit the problem, and return it with its launches.
 
     Parameters
     ----------
     deterministic
-        Whether it has to give the same bits each time.
+        Whether it must return the same bits each time.
 
     Raises
     ------
     ValueError
         No step takes the arrays on this GPU.
     """
-    chooser = HEADS if deterministic else HEADS_IN_ANY_ORDER
-    return chooser.fastest(arrays, problem, format, workspace)
+    return (HEADS if deterministic else HEADS_IN_ANY_ORDER).fastest(arrays, problem, format, workspace)
 
 
-def chosen_for_cache(
-    arrays: tuple, problem: AttentionDecode, format: Format, workspace: Workspace, alike: bool
+def choose_for_cache(
+    arrays: tuple, problem: AttentionDecode, format: Format, workspace: Workspace, same_lengths: bool
 ) -> Chosen:
-    """The fastest step for queries of a cache, and its launches; `alike` says whether all sequences have as many keys.
+    """Choose the fastest step for queries of a cache; `same_lengths`: whether all sequences have equally many keys.
 
     Raises
     ------
     ValueError
         No step takes the arrays on this GPU.
     """
-    return CACHE.fastest(arrays, replace(problem, ragged=not alike), format, workspace)
+    return CACHE.fastest(arrays, replace(problem, ragged=not same_lengths), format, workspace)

@@ -1,4 +1,4 @@
-"""e4m3 numbers and scales of Q, K and V, as the ladder "fp8" takes them."""
+"""Quantisation of Q, K and V to e4m3 with scales, as the ladder "fp8" takes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
-from labkit.attention.operands import check_begin, check_rows
+from labkit.attention.operands import check_alignment, check_rows
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
@@ -51,13 +51,13 @@ class Quantise(Operation):
         self._check_outputs(given)
         for name in (*self.needed, *(name for name in CODES.values() if name in given)):
             if not owner_of(given[name]).is_on_host(given[name]):
-                check_begin(name, given[name])
+                check_alignment(name, given[name])
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
         if name in SCALES.values():
             return Result("Q", shape, "float32")
-        is_bits = type_name(given["Q"]) not in DECLARING.values()  # which say nothing of what they stand for
+        is_bits = type_name(given["Q"]) not in DECLARING.values()  # whose type names no format
         return Result("Q", shape, str(E4M3.dtype) if is_bits else DECLARING[E4M3])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
@@ -83,8 +83,8 @@ class Quantise(Operation):
 
     def _format(self, given) -> Format:
         for name in "KV":
-            chosen = format_of(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
-        return chosen
+            format = format_of(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
+        return format
 
 
 @calls(Quantise)
@@ -102,32 +102,31 @@ def quantise(
     format: str | Format | None = None,
     stream=None,
 ) -> tuple:
-    """Q, K and V as e4m3, with a scale for each 128 positions of a head.
+    """Quantise Q, K and V to e4m3, with a scale per 128 positions of a head.
 
     Parameters
     ----------
     Q, K, V
-        Arrays of the device in C order, or of the host, which are copied there: bfloat16, float16 or float32, with
+        Device arrays in C order, or host arrays, which are copied to the device: bfloat16, float16 or float32, with
         the axes batch, heads, positions and head_dim, a multiple of 16.
     q_codes, k_codes, v_codes, q_scale, k_scale, v_scale
-        Where the results go; new arrays if they are None.
+        Outputs; None for new arrays.
     format
-        What an array of bits holds: "bfloat16" (uint16). Otherwise its type says it.
+        Format of an array of bits: "bfloat16" (uint16). Otherwise its type says it.
     stream
         numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
         arrays.
 
     Returns
     -------
-    q_codes, k_codes, v_codes, q_scale, k_scale, v_scale, as `AttentionFP8` describes them: of the kind that Q is.
+    q_codes, k_codes, v_codes, q_scale, k_scale, v_scale, of Q's kind; see `AttentionFP8`.
 
     Raises
     ------
     TypeError
-        They are no arrays, or hold something else, or not all the same.
+        An operand is no array, or has a wrong element type, or not that of the others.
     ValueError
-        Shapes do not fit, head_dim is no multiple of 16, or an array of the device has gaps or begins between pieces of
-        16 bytes.
+        Shapes do not fit, head_dim is no multiple of 16, or a device array has gaps or is not aligned to 16 bytes.
 
     Examples
     --------

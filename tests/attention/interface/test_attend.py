@@ -144,7 +144,7 @@ REFUSED = {
     ),
     "lse of another type": (
         lambda: attention.attend(Q, K, K, lse=np.zeros((2, 4, 6))),
-        "lse holds float64, but beside float32 it is float32 too: convert it",
+        "lse holds float64, but it is to hold float32: convert it",
     ),
     "lse that is read-only": (
         lambda: attention.attend(Q, K, K, lse=np.broadcast_to(np.float32(0), (2, 4, 6))),

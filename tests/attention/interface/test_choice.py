@@ -7,7 +7,7 @@ from described import described
 
 from labkit import attention, cuda
 from labkit.arrays.workspace import Counted
-from labkit.attention.interface.choice import chosen, chosen_for_cache
+from labkit.attention.interface.choice import choose, choose_for_cache
 from labkit.calls import choice, tuning
 from labkit.formats import BF16, FP16, FP32
 
@@ -33,7 +33,7 @@ def gpu(monkeypatch, capability):
 
 
 def slug(problem, format, **options):
-    return chosen(described(problem, format), problem, format, Counted(), **options).step.slug
+    return choose(described(problem, format), problem, format, Counted(), **options).step.slug
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ CHOSEN = {
 @pytest.mark.parametrize("format", [BF16, FP16], ids=str)
 def test_blocks_that_fill_the_gpu_are_chosen(sizes, alike, name, format):
     problem = attention.AttentionDecode(*sizes)
-    assert chosen_for_cache(described(problem, format), problem, format, Counted(), alike).step.slug == name
+    assert choose_for_cache(described(problem, format), problem, format, Counted(), alike).step.slug == name
 
 
 def test_steps_say_how_busy_their_blocks_keep_the_gpu():
@@ -105,9 +105,9 @@ def test_steps_say_how_busy_their_blocks_keep_the_gpu():
     for batch in (1, 7, 16, 40):
         problem = attention.AttentionDecode(batch, 8, 1, 64, 2**15, 8)
         blocks = 8 * batch
-        assert one_block.busy(problem) == blocks / (of_sms * -(-blocks // of_sms))
+        assert one_block.utilisation(problem) == blocks / (of_sms * -(-blocks // of_sms))
         parts = of_sms // blocks
-        assert split.busy(problem) == (parts * blocks / of_sms if parts > 1 else 0)
+        assert split.utilisation(problem) == (parts * blocks / of_sms if parts > 1 else 0)
 
 
 @pytest.mark.parametrize("sizes", [sizes for sizes, *_ in CHOSEN.values()], ids=str)
@@ -116,5 +116,5 @@ def test_in_the_simulator_a_cache_is_read_by_the_step_that_is_quick_to_simulate(
         pytest.skip("there is a GPU")
     monkeypatch.undo()
     problem = attention.AttentionDecode(*sizes)
-    step = chosen_for_cache(described(problem, BF16), problem, BF16, Counted(), alike=False).step
+    step = choose_for_cache(described(problem, BF16), problem, BF16, Counted(), same_lengths=False).step
     assert step.slug == "split" and step.QUICK

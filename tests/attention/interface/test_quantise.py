@@ -5,7 +5,7 @@ import pytest
 
 from labkit import attention, cuda
 from labkit.attention.fp8 import quantise as kernels
-from labkit.attention.fp8.problem import AttentionFP8, quantised
+from labkit.attention.fp8.problem import AttentionFP8, quantise_blocks
 from labkit.formats import BF16, E4M3, FP16, FP32
 from labkit.simulator.in_place import simulate_in_place
 
@@ -24,7 +24,7 @@ def numbers(format, queries=70, keys=300, head_dim=48):
 @pytest.mark.parametrize("format", NAMES, ids=str)
 def test_codes_and_scales_are_those_of_numpy(format):
     given = numbers(format)
-    wanted = quantised(*map(format.decode, given))
+    wanted = quantise_blocks(*map(format.decode, given))
     for found in (
         attention.quantise(*given, format=NAMES[format]),
         [X.copy_to_host() for X in attention.quantise(*map(cuda.to_device, given), format=NAMES[format])],
@@ -46,7 +46,7 @@ SPECIAL = {
 def test_numbers_at_the_ends_of_float32_are_those_of_numpy_too(size, others):
     X = np.clip(numbers(FP32, 130, 130)[1], -3, 3) * np.float32(size)
     X.flat[list(others)] = list(others.values())
-    wanted = quantised(X, X, X)
+    wanted = quantise_blocks(X, X, X)
     for one, other in zip(attention.quantise(X, X, X), wanted, strict=True):
         assert np.array_equal(one, other, equal_nan=one.dtype == np.float32)
     codes, _, _, scale, *_ = wanted
@@ -63,7 +63,7 @@ def test_tensors_are_taken_as_they_are(dtype):
     import torch
 
     Q, K, V = (torch.randn(2, 4, 300, 64, device="cuda", dtype=getattr(torch, dtype)) for _ in range(3))
-    wanted = quantised(*(X.float().cpu().numpy() for X in (Q, K, V)))
+    wanted = quantise_blocks(*(X.float().cpu().numpy() for X in (Q, K, V)))
     found = [X.view(torch.uint8) if X.itemsize == 1 else X for X in attention.quantise(Q, K, V)]
     assert all(np.array_equal(one.cpu().numpy(), other) for one, other in zip(found, wanted, strict=True))
 
@@ -95,7 +95,7 @@ def test_the_step_computes_attention_of_what_it_made():
 def test_arrays_of_the_host_may_have_gaps():
     given = numbers(FP32)
     turned = [np.ascontiguousarray(X.swapaxes(1, 2)).swapaxes(1, 2) for X in given]
-    for one, other in zip(attention.quantise(*turned), quantised(*given), strict=True):
+    for one, other in zip(attention.quantise(*turned), quantise_blocks(*given), strict=True):
         assert np.array_equal(one, other)
 
 

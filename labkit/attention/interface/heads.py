@@ -1,8 +1,8 @@
-"""What the calls of attention have in common: arrays of heads that fit one another, and their options."""
+"""Checks, results and launches that the operations of attention share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from labkit.arrays.element_types import dtype_of, type_name
 from labkit.arrays.operands import format_held, holds, order_of_axes, sides, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
-from labkit.attention.interface.arrange import in_rows
-from labkit.attention.interface.choice import FORMATS, chosen
+from labkit.attention.interface.arrange import arrange_rows
+from labkit.attention.interface.choice import FORMATS, choose
 from labkit.attention.problem import Attention, Layout, check_options
 from labkit.calls.operation import Operation, Result
 from labkit.formats import Format
@@ -19,8 +19,21 @@ from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
 
 
+def check_fit(arrays: Mapping[str, Any], problem: Attention, format: Format, others: str) -> None:
+    """Raise TypeError or ValueError, with one sentence, if an array has another shape or type than in the problem."""
+    for name, X in arrays.items():
+        if tuple(X.shape) != problem.shapes[name]:
+            wanted = sides(problem.shapes[name])
+            raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside {others}: change it")
+        types = dict.fromkeys(problem.in_float32, np.float32) | dict.fromkeys(problem.in_int32, np.int32)
+        if name in types and dtype_of(X) != types[name]:
+            raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {np.dtype(types[name])}: convert it")
+        if name not in types and not holds(X, format):
+            raise TypeError(f"Q holds {type_name(arrays['Q'])} and {name} {type_name(X)}: make them alike")
+
+
 @dataclass(frozen=True)
-class OfHeads(Operation):
+class HeadsOperation(Operation):
     """An attention without its arrays, forward or backward; for the options see `attend`."""
 
     causal: bool = False
@@ -35,23 +48,14 @@ class OfHeads(Operation):
     def __post_init__(self):
         check_options(**self._options)
 
-    def declared(self, given: Mapping[str, object]) -> "OfHeads":
+    def declared(self, given: Mapping[str, object]) -> "HeadsOperation":
         return replace(self, format=self._format(given))
 
     def check(self, given: Mapping[str, object]) -> None:
         for name in ("Q", "K", "V"):
             if len(given[name].shape) != 4:
                 raise ValueError(f"{name} is {sides(given[name].shape)}: give it four axes, {self.layout}")
-        format, asked = self._format(given), self._problem(given)
-        for name, X in given.items():
-            needed = asked.shapes[name]
-            if tuple(X.shape) != needed:
-                wanted = sides(needed)
-                raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside these Q and K: change it")
-            if name != "lse" and not holds(X, format):
-                raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
-            if name == "lse" and dtype_of(X) != np.float32:
-                raise TypeError(f"lse holds {type_name(X)}, but beside {format} it is float32 too: convert it")
+        check_fit(given, self._problem(given), self._format(given), "these Q and K")
         lse = given.get("lse")
         if lse is None or owner_of(lse).is_on_host(lse):
             return
@@ -67,19 +71,18 @@ class OfHeads(Operation):
         if lse is None:
             lse = workspace.array("instead of lse", problem.shapes["lse"], np.float32)
         rows = {name: given[name] for name in self.arrays if name != "lse"}
-        rows, before, after = in_rows(rows, self.outputs, self.layout, workspace)
+        rows, before, after = arrange_rows(rows, self.outputs, self.layout, workspace)
         arrays = tuple((rows | {"lse": lse})[name] for name in self.arrays)
-        return [*before, *chosen(arrays, problem, format, workspace, self.deterministic).launches, *after]
+        return [*before, *choose(arrays, problem, format, workspace, self.deterministic).launches, *after]
 
     @property
     def _options(self):
         return {name: getattr(self, name) for name in ("causal", "window", "scale", "layout")}
 
     def _problem(self, given) -> Attention:
-        """Raises where Q and K make no attention."""
-        (of_q, of_k) = (dict(zip(self.layout, given[name].shape)) for name in "QK")
-        heads, positions = of_q["H"], of_q["S"]
-        return self.problem(of_q["B"], heads, positions, of_q["D"], of_k["S"], of_k["H"], **self._options)
+        """Return the problem of Q and K; raises if they make none."""
+        q, k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
+        return self.problem(q["B"], q["H"], q["S"], q["D"], k["S"], k["H"], **self._options)
 
     def _format(self, given) -> Format:
         return format_held("Q", given["Q"], self.format, FORMATS)
