@@ -9,7 +9,7 @@ from labkit.layout import c_strides
 
 def described(problem, format) -> tuple:
     """Views in the order of a problem's operands; None for an array that it lacks."""
-    views, kinds = [], dict.fromkeys(problem.in_float32, np.float32) | dict.fromkeys(problem.in_int32, np.int32)
+    views, kinds = [], dict.fromkeys(problem.float32_arrays, np.float32) | dict.fromkeys(problem.int32_arrays, np.int32)
     for place, name in enumerate(getattr(problem, "arrays", ()) or problem.ARRAYS):
         shape, dtype = problem.shapes.get(name), np.dtype(kinds.get(name, format.dtype))
         strides = tuple(stride * dtype.itemsize for stride in c_strides(shape or ()))

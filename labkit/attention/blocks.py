@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.ladder import MOST_BLOCKS
+from labkit.ladder import MAX_BLOCKS
 
 FOLDED = False  # whether all blocks lie along x
 
@@ -45,7 +45,7 @@ def within_limits(kernel, grid: tuple[int, ...]) -> tuple:
 
     Blocks have the same order in both.
     """
-    if all(count <= most for count, most in zip(grid[1:], MOST_BLOCKS[1:])):
+    if all(count <= most for count, most in zip(grid[1:], MAX_BLOCKS[1:])):
         return kernel, grid
     return _folded(kernel), prod(grid)
 

@@ -49,7 +49,7 @@ def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, t
     ValueError
         As `as_rows`; or rows of words do not begin at multiples of 16 bytes.
     """
-    names = [name for name in problem.ARRAYS if name not in (*problem.in_float32, *problem.in_int32)]
+    names = [name for name in problem.ARRAYS if name not in (*problem.float32_arrays, *problem.int32_arrays)]
     found = [as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)]
     if words:
         for name, (X, _) in zip(names, found):

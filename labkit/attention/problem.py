@@ -98,8 +98,8 @@ class Attention(ladder.Problem):
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
     OF_KEYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # those that have rows of keys, and their heads
-    called, in_float32 = "attention", ("lse",)
-    in_order = False  # rows may lie apart
+    called, float32_arrays = "attention", ("lse",)
+    needs_c_order = False  # rows may lie apart
 
     def __post_init__(self):
         for name, instead in (("keys", self.queries), ("kv_heads", self.heads)):
@@ -180,10 +180,10 @@ class Attention(ladder.Problem):
 
     # --- sizes -------------------------------------------------------------------------------------
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Each array read or written once."""
         return sum(
-            prod(shape) * (FP32.itemsize if name in self.in_float32 else format.itemsize)
+            prod(shape) * (FP32.itemsize if name in self.float32_arrays else format.itemsize)
             for name, shape in self.shapes.items()
         )
 
@@ -258,7 +258,7 @@ class AttentionForward(Attention):
         O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
         return {ARRAYS.index("O"): O, ARRAYS.index("lse"): lse}
 
-    def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
+    def compared_outputs(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
         """O alone: beside log-sum-exp its errors would be small."""
         return {place: one for place, one in expected.items() if ARRAYS[place] == "O"}
 

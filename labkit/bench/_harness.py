@@ -109,7 +109,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
     """A row for each of ours and each rival of it, all of which take turns."""
     before = problem.operands(format)
     expected = problem.expected(problem.part(before), format)
-    sets = on_gpu(before, number_of_sets(problem.least_bytes(format), table.times_l2))
+    sets = on_gpu(before, number_of_sets(problem.min_bytes(format), table.times_l2))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
     ours = {step.slug: partial(_step, step, Workspace(cuda)) for step in steps} | table.ours
     twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
@@ -140,7 +140,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
             "spread": time.spread,
             "host_us": time.host_us,
             "flops": int(problem.flops),
-            "min_bytes": int(problem.least_bytes(format)),
+            "min_bytes": int(problem.min_bytes(format)),
             "error": errors["ours", name],
         }
         row = add_computed(row | taken.get(name, {}))
@@ -208,7 +208,7 @@ def _twin(step, problem, format, *operands):
     (launch,) = step.launches(*operands, format=format)
     kernel = cpp.kernel(step.path)
     arrays = [argument for argument in launch.arguments if not np.isscalar(argument)]
-    arguments = *arrays, *problem.twin_sizes(format)
+    arguments = *arrays, *problem.cpp_sizes(format)
     return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)
 
 

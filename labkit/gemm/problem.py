@@ -28,7 +28,7 @@ class Problem(ladder.Problem):
         """A multiplication and an addition for each of the M N K products."""
         return 2 * self.M * self.N * self.K
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """What must cross device memory at least: A and B read once, C written once."""
         read = format.itemsize * (self.M * self.K + self.K * self.N)
         return read + format.result.itemsize * self.M * self.N
@@ -58,7 +58,7 @@ class Problem(ladder.Problem):
         rows, cols = some(self.M), some(self.N)
         return A[rows], self._columns(B, cols), C[rows][:, cols]
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """What a CUDA C++ twin takes behind its arrays."""
         return self.M, self.N, self.K
 
@@ -78,7 +78,7 @@ class Problem(ladder.Problem):
 class LayerProblem(Problem):
     """C (M x N) = A (M x K) @ B.T (K x N): B holds a row for each column of C, as a layer's weights do."""
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         return self.M, self.N, self.K * format.itemsize // 4  # of 32 bits
 
     def _shapes(self):

@@ -90,7 +90,7 @@ class Conversion(ladder.Problem):
         """None: elements are moved."""
         return 0
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Each element of the source read once, and each of the target written once."""
         return format.itemsize * sum(prod(self.shape(layout)) for layout in (self.source, self.target))
 
@@ -103,7 +103,7 @@ class Conversion(ladder.Problem):
             "NCHW_VECT_C": (self.N, vectors, self.H, self.W, self.vector),
         }[layout]
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """Rows and columns of the matrices."""
         return self.matrices()[1:]
 

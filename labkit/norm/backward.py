@@ -64,7 +64,7 @@ class BatchBackward(OfImages):
         """Of each value: three operations for ReLU's mask, three for the two sums, four for dx."""
         return 10 * self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """dy and x read once, dx written; and six values of each channel."""
         return 3 * self.C * self.values * format.itemsize + 6 * self.C * FP32.itemsize
 

@@ -76,7 +76,7 @@ class OfImages(ladder.Problem):
         return {name: (self.N, *pixels) if name in self.of_pixels else (self.C,) for name in self.arrays}
 
     @property
-    def in_float32(self) -> list[str]:
+    def float32_arrays(self) -> list[str]:
         """All arrays but images."""
         return [name for name in self.arrays if name not in self.of_pixels]
 

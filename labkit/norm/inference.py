@@ -51,7 +51,7 @@ class BatchInference(OfImages):
         """Of each value: a difference, a product and a sum."""
         return 3 * self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Images read and written once, and four values of each channel read."""
         return 2 * self.C * self.values * format.itemsize + 4 * self.C * FP32.itemsize
 

@@ -88,7 +88,7 @@ class BatchForward(OfImages):
         """Of each value: two additions, a difference and a square for the statistics, a product and a sum for y."""
         return 6 * self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Images read and written once, and of each channel weight, bias, mean, variance, and the running two twice."""
         return 2 * self.C * self.values * format.itemsize + 8 * self.C * FP32.itemsize
 

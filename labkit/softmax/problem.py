@@ -111,7 +111,7 @@ class Forward(Rows):
         """Of each value: a difference, an exponential, its sum, and a product."""
         return 4 * self.elements
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """The matrix read and written once."""
         return 2 * self.elements * format.itemsize
 
@@ -150,7 +150,7 @@ class Backward(Rows):
         """Of each value: a product and its sum, a difference and a product."""
         return 4 * self.elements
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Two matrices read, and one written."""
         return 3 * self.elements * format.itemsize
 

@@ -101,7 +101,7 @@ def test_a_copy_of_vectors_ends_in_zeros_whatever_was_there():
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_images_of_few_pixels_get_vectors_too(sides, dtype):
     problem = Conversion(2, 3, *sides, "NCHW", "NCHW_VECT_C")
-    x = np.arange(problem.least_bytes(), dtype=dtype)[: 6 * prod(sides)].reshape(problem.shape("NCHW"))
+    x = np.arange(problem.min_bytes(), dtype=dtype)[: 6 * prod(sides)].reshape(problem.shape("NCHW"))
     assert (layouts.convert(x, "NCHW", "NCHW_VECT_C") == problem.oracle(x)).all()
 
 

@@ -42,7 +42,7 @@ class AttentionDecode(Attention):
     pool: int | None = None
 
     ARRAYS = "Q", "K", "V", "lengths", "table", "O", "lse"
-    in_int32 = "lengths", "table"
+    int32_arrays = "lengths", "table"
 
     def __post_init__(self):
         super().__post_init__()
@@ -104,7 +104,7 @@ class AttentionDecode(Attention):
     def flops(self) -> int:
         return sum(self.of_sequence(length).flops for length in self.lengths if length)
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Each key and value of the sequences read once, and each other number once."""
         rows = self.batch * self.heads * self.queries
         of_cache = 2 * int(self.lengths.sum()) * self.kv_heads * self.head_dim * format.itemsize
@@ -159,7 +159,7 @@ class AttentionDecode(Attention):
         of_o = ladder.Expected(*(in_layout(X, problem.layout) for X in (found["O"].value, found["O"].bound)))
         return {self.ARRAYS.index("O"): of_o, self.ARRAYS.index("lse"): found["lse"]}
 
-    def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
+    def compared_outputs(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
         """O alone: beside log-sum-exp its errors would be small."""
         return {place: one for place, one in expected.items() if self.ARRAYS[place] == "O"}
 

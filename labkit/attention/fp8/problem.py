@@ -55,8 +55,8 @@ class AttentionFP8(AttentionForward):
     """
 
     ARRAYS = "Q", "K", "V", "q_scale", "k_scale", "v_scale", "O", "lse"
-    in_float32, in_bf16 = ("q_scale", "k_scale", "v_scale", "lse"), ("O",)
-    in_order = True
+    float32_arrays, bf16_arrays = ("q_scale", "k_scale", "v_scale", "lse"), ("O",)
+    needs_c_order = True
     weights: ClassVar[Weights] = Weights()
 
     @property
@@ -76,16 +76,16 @@ class AttentionFP8(AttentionForward):
 
     @property
     def axes(self) -> dict[str, str]:
-        return {"Q": "BHSD", "K": "BHSD", "V": "BHDS", "O": "BHSD"} | dict.fromkeys(self.in_float32, "BHS")
+        return {"Q": "BHSD", "K": "BHSD", "V": "BHDS", "O": "BHSD"} | dict.fromkeys(self.float32_arrays, "BHS")
 
     @property
     def unquantised(self) -> AttentionForward:
         """The attention of numbers in any format that has these sizes."""
         return AttentionForward(**asdict(self))
 
-    def least_bytes(self, format: Format = E4M3) -> int:
+    def min_bytes(self, format: Format = E4M3) -> int:
         """Each array read or written once."""
-        sizes = dict.fromkeys(self.in_float32, FP32.itemsize) | {"O": format.result.itemsize}
+        sizes = dict.fromkeys(self.float32_arrays, FP32.itemsize) | {"O": format.result.itemsize}
         return sum(int(np.prod(shape)) * sizes.get(name, 1) for name, shape in self.shapes.items())
 
     def operands(self, format: Format = E4M3, seed: int = 0) -> tuple:
@@ -106,7 +106,7 @@ class AttentionFP8(AttentionForward):
         O, lse = within(problem, Q, K, V, np.asarray, format.result, *errors)
         return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
 
-    def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
+    def compared_outputs(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
         """O alone: beside log-sum-exp its errors would be small."""
         return {place: one for place, one in expected.items() if self.ARRAYS[place] == "O"}
 

@@ -34,7 +34,7 @@ from labkit.attention.fp8.weights import NONE, SPAN, add, encode, gather
 from labkit.ladder import Launch
 from labkit.parts.ring import place_in_ring, prepare
 
-ALLOWING = OfLinearCodes
+LOOSER_PROBLEM = OfLinearCodes
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
 D = 128  # numbers of a row: head_dim, and zeros

@@ -52,7 +52,7 @@ class CachedAttention(Operation):
             if tuple(X.shape) != asked.shapes[name]:
                 wanted = sides(asked.shapes[name])
                 raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside the other arrays: change it")
-            known = {"lse": np.dtype(np.float32)} | dict.fromkeys(asked.in_int32, np.dtype(np.int32))
+            known = {"lse": np.dtype(np.float32)} | dict.fromkeys(asked.int32_arrays, np.dtype(np.int32))
             if name in known:
                 if dtype_of(X) != known[name]:
                     raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {known[name]}: convert it")

@@ -38,7 +38,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import Divisor, divided, divisor
 
 PROBLEM = BackwardData
-STANDING = 2, 16, 10, 10, 32, 3, 3
+ROOFLINE_POINT = 2, 16, 10, 10, 32, 3, 3
 BENCHED = batched(128, TABLE_2)
 TAKES = {"result": ("x",), "layout": ("NCHW",)}
 BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image

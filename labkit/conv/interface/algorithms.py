@@ -71,7 +71,7 @@ class Algorithm:
     @property
     def kernels(self) -> list:
         """From what `labkit.calls.tuning` finds all sources of it: what makes its launches, and the kernels of some."""
-        some = self.step.standing, self.step.compared  # a small problem and a large one
+        some = self.step.roofline_point, self.step.compared  # a small problem and a large one
         launches = [launch for problem in some for launch in self.planned(problem, self.step.formats[0]).launches]
         return [self.step.module.launches, self.step.kernel, *(launch.kernel for launch in launches)]
 

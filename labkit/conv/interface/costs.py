@@ -99,7 +99,7 @@ def predicted_ms(step: Step, problem: Convolution, format: Format, launches: Seq
 
 def fixed_us(problem: Convolution, format: Format, launches: int, workspace_bytes: int) -> float:
     """Of launches, and of what crosses memory."""
-    return launches * LAUNCH_US + (problem.least_bytes(format) + 2 * workspace_bytes) / BYTES_US
+    return launches * LAUNCH_US + (problem.min_bytes(format) + 2 * workspace_bytes) / BYTES_US
 
 
 def _rate(step, format):

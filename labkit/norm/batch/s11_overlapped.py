@@ -44,7 +44,7 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)
 LARGEST = (251, 1, 8, 8), (223, 1, 8, 8), (191, 1, 8, 8)
-STANDING = 8, 8, 32, 32
+ROOFLINE_POINT = 8, 8, 32, 32
 LANES = 32  # of a warp, and words of a row that the copy engine moves
 ROW_BYTES = 4 * LANES
 CLUSTER = 8  # blocks that share a channel

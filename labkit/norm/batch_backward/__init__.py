@@ -14,6 +14,6 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
 COMPARED = 64, 256, 56, 56
-STANDING = 8, 8, 28, 28
+ROOFLINE_POINT = 8, 8, 28, 28
 RECORD = "norm_batch_backward"
 TAKES = {"layout": ("NCHW",)}

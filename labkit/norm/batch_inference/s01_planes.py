@@ -39,7 +39,7 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
 COMPARED = BENCHED[0]
-STANDING = 8, 8, 28, 28
+ROOFLINE_POINT = 8, 8, 28, 28
 TAKES = {"layout": ("NCHW",)}
 THREADS = 256
 WIDTH = 4  # neighbours of a load

@@ -27,9 +27,9 @@ class ResidualForward(BatchForward):
         """One more of each value."""
         return super().flops + self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """The residual is read too."""
-        return super().least_bytes(format) + self.C * self.values * format.itemsize
+        return super().min_bytes(format) + self.C * self.values * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Those of `BatchForward`, and a random residual."""
@@ -51,9 +51,9 @@ class ResidualBackward(BatchBackward):
     arrays = "dy", "x", "y", "weight", "mean", "variance", "dx", "dresidual", "dweight", "dbias"
     of_pixels = "dy", "x", "y", "dx", "dresidual"
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """y is read too, and the residual's gradient written."""
-        return super().least_bytes(format) + 2 * self.C * self.values * format.itemsize
+        return super().min_bytes(format) + 2 * self.C * self.values * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Those of `BatchBackward`, with a random residual in y."""

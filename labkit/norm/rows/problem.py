@@ -150,14 +150,14 @@ class RowForward(Rows):
     """
 
     ARRAYS = ARRAYS
-    in_float32 = "weight", "bias", "mean", "rstd"
+    float32_arrays = "weight", "bias", "mean", "rstd"
 
     @property
     def flops(self) -> int:
         """Of each value: a square and its sum, two products; in layer norm two sums and a difference more."""
         return self.elements * (7 if self.is_centred else 4)
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """The matrix read and written once, and what there is of columns and rows."""
         beside = (self.columns + self.rows) * (2 if self.is_centred else 1)
         return 2 * self.elements * format.itemsize + beside * FP32.itemsize

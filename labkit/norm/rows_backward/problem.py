@@ -24,14 +24,14 @@ class RowBackward(Rows):
     """
 
     ARRAYS = ARRAYS
-    in_float32 = "weight", "mean", "rstd", "dweight", "dbias"
+    float32_arrays = "weight", "mean", "rstd", "dweight", "dbias"
 
     @property
     def flops(self) -> int:
         """Of each value: n, g, their product, three sums and dx; in layer norm two sums and two differences more."""
         return self.elements * (13 if self.is_centred else 9)
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Two matrices read and one written, and what there is of columns and rows."""
         beside = self.columns * (3 if self.is_centred else 2) + self.rows * (2 if self.is_centred else 1)
         return 3 * self.elements * format.itemsize + beside * FP32.itemsize
