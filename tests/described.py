@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labkit.arrays.views import Place, View
-from labkit.arrays.workspace import NOWHERE
+from labkit.arrays.views import OperandSlot, View
+from labkit.arrays.workspace import DUMMY_ADDRESS
 from labkit.layout import c_strides
 
 
@@ -13,5 +13,7 @@ def described(problem, format) -> tuple:
     for place, name in enumerate(getattr(problem, "arrays", ()) or problem.ARRAYS):
         shape, dtype = problem.shapes.get(name), np.dtype(kinds.get(name, format.dtype))
         strides = tuple(stride * dtype.itemsize for stride in c_strides(shape or ()))
-        views.append(None if shape is None else View(Place(place), shape, strides, dtype, NOWHERE * (place + 1)))
+        views.append(
+            None if shape is None else View(OperandSlot(place), shape, strides, dtype, DUMMY_ADDRESS * (place + 1))
+        )
     return tuple(views)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labkit.arrays.addresses import PIECE_BYTES, address_of
-from labkit.arrays.views import as_words, viewed
+from labkit.arrays.addresses import VECTOR_BYTES, address_of
+from labkit.arrays.views import as_strided, as_words
 from labkit.attention.problem import Attention, Layout, as_heads
 from labkit.ladder import TooLarge
 
@@ -38,7 +38,7 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
     rows = 1 + sum((length - 1) * each for length, each in zip(sides, apart))
     if rows >= MOST_ROWS:
         raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MOST_ROWS}")
-    return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, apart))
+    return as_strided(X, (rows, width), (width * size, size)), tuple(map(np.int32, apart))
 
 
 def matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[Apart, ...]]:
@@ -69,7 +69,7 @@ def scale_of(problem: Attention) -> tuple[bool, np.float32]:
 
 def in_pieces(*rows) -> bool:
     """Whether rows of these matrices are whole pieces of 16 bytes, and begin at such."""
-    return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)
+    return not any(address_of(X) % VECTOR_BYTES or X.strides[0] % VECTOR_BYTES for X in rows)
 
 
 def check_rows(head_dim: int, itemsize: int) -> None:
@@ -80,10 +80,10 @@ def check_rows(head_dim: int, itemsize: int) -> None:
     ValueError
         So it is.
     """
-    each = PIECE_BYTES // itemsize
+    each = VECTOR_BYTES // itemsize
     if head_dim % each:
         raise ValueError(
-            f"head_dim is {head_dim}, but copies take {PIECE_BYTES} bytes at a time: "
+            f"head_dim is {head_dim}, but copies take {VECTOR_BYTES} bytes at a time: "
             f"make it a multiple of {each}, with zeros at the end, and give the scale that you want"
         )
 
@@ -96,7 +96,7 @@ def check_begin(name: str, X) -> None:
     ValueError
         So it is.
     """
-    if address_of(X) % PIECE_BYTES:
+    if address_of(X) % VECTOR_BYTES:
         raise ValueError(
-            f"{name} begins {address_of(X) % PIECE_BYTES} bytes after a multiple of {PIECE_BYTES}: copy it"
+            f"{name} begins {address_of(X) % VECTOR_BYTES} bytes after a multiple of {VECTOR_BYTES}: copy it"
         )

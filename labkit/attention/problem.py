@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Shaped
 
 from labkit import ladder
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
@@ -359,7 +359,7 @@ def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
         return X
     batch, positions, heads, width = X.shape
     strides = X.strides
-    return viewed(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
+    return as_strided(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
 
 
 def in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):

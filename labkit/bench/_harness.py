@@ -15,7 +15,7 @@ from statistics import median, quantiles
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.workspace import Counted, Workspace
+from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.bench import _record
 from labkit.calls import timing
 from labkit.cuda import cpp
@@ -214,7 +214,7 @@ def _twin(step, problem, format, *operands):
 
 def _taken(step, operands, format) -> dict:
     """The registers of a thread, in the launch that takes most, and the bytes of workspace; what is 0 is not named."""
-    workspace = Counted()
+    workspace = CountingWorkspace()
     kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
     counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
     registers = max((count for of in counts for count in of.values()), default=0)

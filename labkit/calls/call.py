@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labkit.arrays.driver import current_device, handle_of
+from labkit.arrays.driver import current_device, stream_handle
 from labkit.arrays.owners import SIGNATURES, NotPlain, signature_of
 from labkit.calls.dynamo import leave_alone, undisturbed
 from labkit.calls.first_call import first_call
@@ -62,7 +62,7 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
             options = tuple(NAN if _is_another_nan(option) else option for option in options)
             return call(operation, arrays, options, stream)
         return undisturbed(first_call)(call, operation, options, arrays, key, stream)
-    return route.run(list(arrays), addresses, None if stream is None else handle_of(stream), device)
+    return route.run(list(arrays), addresses, None if stream is None else stream_handle(stream), device)
 
 
 def _is_another_nan(option) -> bool:

@@ -21,7 +21,7 @@ from math import inf, log, log2, prod
 from typing import Any, NamedTuple
 
 from labkit import cuda, results
-from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls import tuning
 from labkit.formats import FORMATS, Format
@@ -164,8 +164,8 @@ def _misfit(step: Step, launches: Sequence[Launch]) -> str:
     gpu = cuda.get_current_device()
     most_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     moved = [one.array for launch in launches for one in launch.arguments if isinstance(one, TensorMap)]
-    if any(address_of(X) % PIECE_BYTES for X in moved):
-        return f"an array does not begin at a multiple of {PIECE_BYTES} bytes"
+    if any(address_of(X) % VECTOR_BYTES for X in moved):
+        return f"an array does not begin at a multiple of {VECTOR_BYTES} bytes"
     if any(launch.shared_bytes > most_bytes for launch in launches):
         return f"a block takes more than the {most_bytes} bytes of shared memory that this GPU gives it"
     threads = max(_count(launch.grid) * _count(launch.block) for launch in launches)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields
 
-from labkit.arrays.driver import current_device, handle_of
+from labkit.arrays.driver import current_device, stream_handle
 from labkit.arrays.operands import check_array
 from labkit.arrays.owners import owner_of
 from labkit.calls.devices import device_of, using
@@ -17,7 +17,7 @@ from labkit.calls.route import New, Route, new_array, routes
 def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, key, stream):
     """Run an operation and cache its route; `call` runs it again on plain device arrays."""
     operation = kind(*options)
-    handle = None if stream is None else handle_of(stream)
+    handle = None if stream is None else stream_handle(stream)
     given = {name: X for name, X in zip(operation.arrays, arrays, strict=True) if X is not None}
     for name in operation.needed:
         if name not in given:
@@ -34,10 +34,10 @@ def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, ke
     for name, X in given.items():
         owner = owners[name]
         with nullcontext() if handle is None or owner.is_on_host(X) else owner.on_stream(X, handle):
-            resolved[name] = owner.resolved(X)
+            resolved[name] = owner.resolve(X)
     if any(resolved[name] is not given[name] for name in given):
         return again(resolved)
-    adopted = {name: owners[name].adopted(X) for name, X in given.items()}
+    adopted = {name: owners[name].adopt(X) for name, X in given.items()}
     operation.check(adopted)
     if any(owners[name].is_on_host(X) for name, X in given.items()):
         operation = operation.declared(adopted)
@@ -63,8 +63,10 @@ def _route(operation, given, adopted) -> Route:
     with using(device):
         whole = adopted | {names[one.place]: new_array(one.owner, given[one.result.like], one.result) for one in new}
         ready = prepared(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
-    keepers = [names.index(name) for name, owner in owners.items() if owner.gives_memory]
-    others = [names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.gives_memory]
+    keepers = [names.index(name) for name, owner in owners.items() if owner.allocates_workspace]
+    others = [
+        names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.allocates_workspace
+    ]
     return Route(
         ready,
         device,

@@ -32,7 +32,7 @@ def run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], 
     staged = {name: _staged(operation, name, X, handle) for name, X in on_host.items()}
     if cuda.on_gpu():
         synchronize(handle)  # copies of pinned memory are not done when they return
-    adopted = {name: owner_of(X).adopted(X) for name, X in given.items()}
+    adopted = {name: owner_of(X).adopt(X) for name, X in given.items()}
     new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
     for name in operation.outputs:
         if name in given:
@@ -57,7 +57,11 @@ def run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], 
 
 def _room(shape, dtype):
     """Return a new device array."""
-    return pool.with_room(lambda: cuda.device_array(shape, dtype)) if cuda.on_gpu() else cuda.device_array(shape, dtype)
+    return (
+        pool.retry_when_full(lambda: cuda.device_array(shape, dtype))
+        if cuda.on_gpu()
+        else cuda.device_array(shape, dtype)
+    )
 
 
 def _staged(operation, name, X, stream):

@@ -10,12 +10,12 @@ from labkit.arrays import pool
 from labkit.arrays.driver import (
     DEFAULTS,
     PER_THREAD,
-    Moment,
+    StreamEvent,
+    allow_during_capture,
     bindings,
     current_device,
-    even_while_captured,
     is_capturing,
-    number_of,
+    stream_id,
     synchronize,
 )
 from labkit.arrays.owners import owner_of
@@ -41,7 +41,7 @@ def run_beside(launches, operands, addresses: tuple[int, ...], stream: int, keep
             pool.clear(block.address, launches.counters_bytes, stream)
         launches.run(operands, addresses, stream, (block.address, block.address + launches.counters_bytes))
     finally:
-        block.give_back()
+        block.release()
 
 
 class Reserve:
@@ -65,7 +65,7 @@ class Reserve:
                 weakref.finalize(self, _release, self._turn, self._counters, self._pieces).atexit = False
             with self._turn.of(stream):
                 self._counters.grow(launches.counters_bytes, operands, stream)
-                self._pieces.grow(launches.pieces_bytes, operands, stream)
+                self._pieces.grow(launches.buffers_bytes, operands, stream)
 
     def run(self, launches, operands, addresses: tuple[int, ...], stream: int) -> None:
         """Run launches after all earlier runs that used the memory."""
@@ -97,7 +97,7 @@ class _Turn:
         elif is_capturing(stream):
             self._is_eager, self.was_captured = False, True
         else:
-            self._is_eager, number = True, number_of(stream)
+            self._is_eager, number = True, stream_id(stream)
             if number != self._number:
                 self.wait_on(stream)
             self._stream, self._number = stream, number
@@ -108,19 +108,19 @@ class _Turn:
 
     def __exit__(self, *error):
         if self._is_eager and self._stream not in DEFAULTS:
-            self._event = self._event or Moment()
-            self._event.pass_on(self._stream)
+            self._event = self._event or StreamEvent()
+            self._event.record(self._stream)
 
     def wait_on(self, stream: int) -> None:
         """Let a stream wait for the last run."""
         if self._number is None:
             return
         if self._stream in DEFAULTS:
-            moment = Moment()
-            moment.pass_on(self._stream)
+            event = StreamEvent()
+            event.record(self._stream)
         else:
-            moment = self._event
-        moment.wait(stream)
+            event = self._event
+        event.wait(stream)
 
 
 class _Growing:
@@ -137,7 +137,7 @@ class _Growing:
         keeper = None if is_capturing(stream) else keeper_of(operands)
         is_kept = _gives_memory(keeper, stream)
         home = stream if is_kept else _own_stream(current_device())
-        with even_while_captured():
+        with allow_during_capture():
             block = owner_of(keeper).block(keeper, needed_bytes) if is_kept else PoolBlock(needed_bytes, home)
             if self._has_zeros:
                 pool.clear(block.address, needed_bytes, home)
@@ -165,7 +165,7 @@ def _release(turn, *growing):
                         raise RuntimeError("the stream is captured")
                     turn.wait_on(home)
                 for block, _ in blocks:
-                    block.give_back()
+                    block.release()
         except Exception:  # of numba and the driver: tried again when the next plan goes
             _released.append((turn, blocks))
 
@@ -177,7 +177,7 @@ def _gives_memory(keeper, stream: int) -> bool:
 
 def keeper_of(operands):
     """Return the first operand whose package allocates workspace; None if there is none."""
-    return next((X for X in operands if owner_of(X).gives_memory), None)
+    return next((X for X in operands if owner_of(X).allocates_workspace), None)
 
 
 @cache

@@ -4,9 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from labkit.arrays.driver import even_while_captured
-from labkit.arrays.views import Place
-from labkit.arrays.workspace import NOWHERE, Counted
+from labkit.arrays.driver import allow_during_capture
+from labkit.arrays.views import OperandSlot
+from labkit.arrays.workspace import DUMMY_ADDRESS, CountingWorkspace
 from labkit.calls.graphs import Graph, may_replay
 from labkit.cuda.packed import Packed, compiled, move
 from labkit.ladder import Launch
@@ -24,16 +24,16 @@ class PackedLaunches:
 
     Attributes
     ----------
-    counters_bytes, pieces_bytes, workspace_bytes
+    counters_bytes, buffers_bytes, workspace_bytes
         Size of the workspace: counters, which are zero before and after a run; uninitialised pieces; both together.
     takes_memory
         Whether a run needs workspace.
     """
 
     def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence):
-        workspace = Counted(first_place=len(operands))
+        workspace = CountingWorkspace(first_slot=len(operands))
         self._launches = launches(*operands, workspace=workspace)  # keeps their arrays alive
-        self.counters_bytes, self.pieces_bytes = workspace.counters_bytes, workspace.pieces_bytes
+        self.counters_bytes, self.buffers_bytes = workspace.counters_bytes, workspace.buffers_bytes
         self.workspace_bytes = workspace.size_bytes
         self.takes_memory = self.workspace_bytes > 0
         self._packed = [
@@ -47,7 +47,7 @@ class PackedLaunches:
             )
             for one in self._launches
         ]
-        begins = (*(X.address for X in operands), NOWHERE, NOWHERE)
+        begins = (*(X.address for X in operands), DUMMY_ADDRESS, DUMMY_ADDRESS)
         self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
         self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
         self._addresses, self._stream = begins, None
@@ -108,7 +108,7 @@ class PackedLaunches:
             for one in self._packed:
                 one.run()
 
-        with even_while_captured():
+        with allow_during_capture():
             return Graph(launch)
 
     def _set_stream(self, handle):
@@ -124,5 +124,5 @@ def _moving(views, begins):
     return [
         (holder, view.owner.number, view.address - begins[view.owner.number])
         for view, holder in views
-        if isinstance(view.owner, Place)
+        if isinstance(view.owner, OperandSlot)
     ]

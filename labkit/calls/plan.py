@@ -14,7 +14,7 @@ from inspect import signature
 
 from labkit.arrays.addresses import check_own_memory
 from labkit.arrays.driver import current_device
-from labkit.arrays.operands import as_view, check_plain
+from labkit.arrays.operands import as_device_array, as_view
 from labkit.arrays.owners import owner_of
 from labkit.calls.devices import device_of, using
 from labkit.calls.memory import Reserve
@@ -133,7 +133,7 @@ def make_plan(operation: Operation, arrays: Mapping[str, object], **options) -> 
             raise TypeError(f"{name} is None, and a plan allocates nothing: give an array to write to")
     if operation.varies:
         raise ValueError(operation.varies)
-    given = {name: check_plain(name, X, name in operation.written) for name, X in given.items()}
+    given = {name: as_device_array(name, X, name in operation.written) for name, X in given.items()}
     operation.check(given)
     return Plan(operation.declared(given), given, **options)
 

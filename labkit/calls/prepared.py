@@ -5,9 +5,9 @@ from threading import Lock
 
 from labkit import cuda
 from labkit.arrays.addresses import extent, share_memory
-from labkit.arrays.operands import as_view, check_plain, layout
+from labkit.arrays.operands import as_device_array, as_view, layout
 from labkit.arrays.owners import NotPlain, owner_of
-from labkit.arrays.views import Place
+from labkit.arrays.views import OperandSlot
 from labkit.calls.operation import Operation
 
 MOST_KNOWN = 64  # cached addresses, and distances, at which operands share no memory
@@ -33,7 +33,7 @@ class Prepared:
         self._near = self._distances(operation.in_place)
         self._known = [set() for _ in arrays]  # signatures of arrays that have these layouts
         self._apart, self._apart_at, self._lock = set(), set(), Lock()
-        views = [as_view(X, Place(number)) for number, X in enumerate(arrays)]
+        views = [as_view(X, OperandSlot(number)) for number, X in enumerate(arrays)]
 
         def launches(*views, workspace):
             return operation.launches(dict(zip(self.names, views, strict=True)), workspace)
@@ -62,10 +62,10 @@ class Prepared:
             try:
                 signature, address = owner_of(X).signature(X)
             except (TypeError, NotPlain):
-                check_plain(self.names[number], X, number in self.outputs)  # says why not
+                as_device_array(self.names[number], X, number in self.outputs)  # says why not
                 raise
             if signature not in self._known[number]:
-                check_plain(self.names[number], X, number in self.outputs)
+                as_device_array(self.names[number], X, number in self.outputs)
                 self._check_layout(number, X)
                 if len(self._known[number]) == MOST_KNOWN:
                     self._known[number].clear()

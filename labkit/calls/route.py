@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from labkit import cuda
-from labkit.arrays.driver import Moment, is_capturing
+from labkit.arrays.driver import StreamEvent, is_capturing
 from labkit.arrays.owners import Owner, owner_of
 from labkit.calls.memory import run_beside
 from labkit.calls.operation import Operation, Result
@@ -116,9 +116,9 @@ class Route:
 def _order(first: int, then: int) -> None:
     """Let later work of the stream `then` wait for all current work of the stream `first`."""
     if not is_capturing(first) and not is_capturing(then):
-        moment = Moment()
-        moment.pass_on(first)
-        moment.wait(then)
+        event = StreamEvent()
+        event.record(first)
+        event.wait(then)
 
 
 class Routes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from labkit.arrays.operands import as_view
-from labkit.arrays.workspace import Counted, Workspace
+from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.calls.dynamo import undisturbed
 from labkit.ladder import Launch
 
@@ -14,7 +14,7 @@ class SimulatedLaunches:
     takes_memory = False
 
     def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence):
-        self._launches, workspace = launches, Counted(first_place=len(operands))
+        self._launches, workspace = launches, CountingWorkspace(first_slot=len(operands))
         launches(*operands, workspace=workspace)  # raises now the errors of a run
         self.workspace_bytes = workspace.size_bytes
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from labkit import cuda
-from labkit.arrays.driver import handle_of
+from labkit.arrays.driver import stream_handle
 from labkit.arrays.owners import owner_of
 
 
@@ -24,7 +24,7 @@ def stream_of(operands: Sequence, stream=None) -> int:
         `stream` is no stream.
     """
     if stream is not None:
-        return handle_of(stream)
+        return stream_handle(stream)
     if not cuda.on_gpu():
         return 0
     for X in operands:

@@ -11,8 +11,8 @@ from tqdm.auto import tqdm
 from labkit import cuda
 from labkit.arrays.operands import as_view
 from labkit.arrays.owners import owner_of
-from labkit.arrays.views import Place
-from labkit.arrays.workspace import Counted
+from labkit.arrays.views import OperandSlot
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls import tuning
 from labkit.calls.call import forget
 from labkit.calls.choice import choosing
@@ -139,7 +139,7 @@ def _name(operation: Operation) -> str:
 
 def _with_outputs(operation, given) -> dict[str, object]:
     """Return the arrays, and new ones for missing outputs."""
-    adopted, whole = {name: owner_of(X).adopted(X) for name, X in given.items()}, dict(given)
+    adopted, whole = {name: owner_of(X).adopt(X) for name, X in given.items()}, dict(given)
     for name in operation.outputs:
         if name not in given:
             result = operation.result(name, adopted)
@@ -175,10 +175,10 @@ def _only(operation, question, candidate):
 def _that_fit(operation, arrays, question, candidates, most) -> list:
     """Return the first candidates that accept arrays, by falling workspace, so that all share the first one's."""
     given = {name: arrays[name] for name in operation.arrays if name in arrays}
-    views = {name: as_view(X, Place(number)) for number, (name, X) in enumerate(given.items())}
+    views = {name: as_view(X, OperandSlot(number)) for number, (name, X) in enumerate(given.items())}
     needed_bytes: dict[Any, int] = {}
     for candidate in candidates:
-        workspace = Counted(first_place=len(views))
+        workspace = CountingWorkspace(first_slot=len(views))
         try:
             with choosing(_only(operation, question, candidate)):
                 operation.declared(given).launches(views, workspace)

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Float64, Shaped
 
 from labkit import ladder
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, sides
+from labkit.arrays.addresses import has_c_order
+from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
@@ -129,9 +129,11 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
             )
     (M, K), N = A.shape, B.shape[1]
     if B.shape[0] != K:
-        raise ValueError(f"A is {sides(A.shape)} and B is {sides(B.shape)}: A needs as many columns as B has rows")
+        raise ValueError(
+            f"A is {shape_text(A.shape)} and B is {shape_text(B.shape)}: A needs as many columns as B has rows"
+        )
     if tuple(C.shape) != (M, N):
-        raise ValueError(f"C is {sides(C.shape)}, but A @ B is {M} x {N}: make C of that shape")
+        raise ValueError(f"C is {shape_text(C.shape)}, but A @ B is {M} x {N}: make C of that shape")
     return M, N, K
 
 
@@ -142,7 +144,7 @@ def check_matrices(A, B, C):
         if len(X.shape) != 2:
             raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
         if 0 in X.shape:
-            raise ValueError(f"{name} is empty, of shape {sides(X.shape)}: every side needs at least 1")
+            raise ValueError(f"{name} is empty, of shape {shape_text(X.shape)}: every side needs at least 1")
 
 
 def check_c_order(A, B, C):
@@ -154,7 +156,7 @@ def check_c_order(A, B, C):
         One of them is transposed, or a part of another array.
     """
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not lies_in_order(X):
+        if not has_c_order(X):
             raise ValueError(
                 f"{name} is not in C order, and this step loads four neighbours at once: "
                 f"pass np.ascontiguousarray({name}), which is a copy"

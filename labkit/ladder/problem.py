@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float64, Shaped
 
-from labkit.arrays.addresses import lies_in_order
+from labkit.arrays.addresses import has_c_order
 from labkit.arrays.element_types import dtype_of
-from labkit.arrays.operands import check_array, sides
+from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import BF16, FP32, Format
 
 NONE = MappingProxyType({})
@@ -149,12 +149,12 @@ class Problem(ABC):
                 raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
             title = self.array_descriptions.get(name, name)
             if tuple(X.shape) != shape:
-                found, needed = map(sides, (X.shape, shape))
+                found, needed = map(shape_text, (X.shape, shape))
                 raise ValueError(
                     f"{title} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
                     "give it that shape, or state other sizes"
                 )
-            if self.needs_c_order and not lies_in_order(X):
+            if self.needs_c_order and not has_c_order(X):
                 raise ValueError(
                     f"{title} is not in C order, and steps take neighbours at once: "
                     f"pass np.ascontiguousarray({name}), which is a copy"

@@ -139,10 +139,10 @@ class Step:
 
     def takes(self, *operands, format: Format | None = None) -> bool:
         """Return whether the step accepts operands of this size; the limit may depend on the format."""
-        from labkit.arrays.workspace import Counted
+        from labkit.arrays.workspace import CountingWorkspace
 
         try:
-            self.launches(*operands, format=format, workspace=Counted())
+            self.launches(*operands, format=format, workspace=CountingWorkspace())
         except TooLarge:
             return False
         return True

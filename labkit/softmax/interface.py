@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, sides, strides_of
+from labkit.arrays.operands import can_hold, operand_format, shape_text, strides_of
 from labkit.arrays.owners import owner_of
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -48,9 +48,9 @@ class OfRows(Operation):
         self._problem(like)
         for name, X in given.items():
             if tuple(X.shape) != tuple(like.shape):
-                found, needed = (sides(Y.shape) for Y in (X, like))
+                found, needed = (shape_text(Y.shape) for Y in (X, like))
                 raise ValueError(f"{name} is {found}, but {needed} beside {first}: change it")
-            if not holds(X, format):
+            if not can_hold(X, format):
                 raise TypeError(f"{first} holds {type_name(like)} and {name} {type_name(X)}: make them alike")
             in_order = is_in_c_order(tuple(X.shape), strides_of(X), dtype_of(X).itemsize)
             if not in_order and not owner_of(X).is_on_host(X):
@@ -64,7 +64,7 @@ class OfRows(Operation):
         if 0 in given[self.arrays[0]].shape:
             return []
         problem = self._problem(given[self.arrays[0]])
-        arrays = tuple(reshaped(given[name], problem.rows, problem.columns) for name in self.arrays)
+        arrays = tuple(reshape(given[name], problem.rows, problem.columns) for name in self.arrays)
         return launches_of(arrays, problem, self._format(given), workspace)
 
     def _problem(self, X) -> Rows:
@@ -73,7 +73,7 @@ class OfRows(Operation):
 
     def _format(self, given) -> Format:
         first = self.arrays[0]
-        return format_held(first, given[first], self.format, FORMATS)
+        return operand_format(first, given[first], self.format, FORMATS)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 import labkit
 from calls.every_call import CALLS, every_operation
 from labkit import attention, cuda, gemm, norm, softmax
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.calls import plan as plans
 from labkit.calls import route
 from labkit.calls.call import forget
@@ -68,7 +68,7 @@ def test_a_call_is_made_ready_for_each_way_in_which_arrays_lie(made):
         assert right(C, A[top : top + 10], B)
     assert len(made) == 1
     by_columns = cuda.to_device(np.asfortranarray(random(10, 8)))
-    for count, other in enumerate((A[::2], viewed(A, (10, 8), (32, 4), begin_byte=4), by_columns), 2):
+    for count, other in enumerate((A[::2], as_strided(A, (10, 8), (32, 4), begin_byte=4), by_columns), 2):
         gemm.multiply(other, B, C=C)
         assert len(made) == count and right(C, cuda.as_cuda_array(other), B)
     for options in ({"alpha": 2.0}, {"transpose_b": True}, {"format": "tf32"}, {"alpha": 2.0}, {}):

@@ -11,7 +11,7 @@ import pytest
 from described import described
 
 from labkit import attention, cuda, norm, results, softmax
-from labkit.arrays.workspace import Counted
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.attention.interface import choice as attention_choice
 from labkit.calls import choice, tuning
 from labkit.calls.choice import Chooser, Here, by_estimates, choosing
@@ -85,7 +85,7 @@ def chosen_slug(path, problem, format, only=None):
         return [one for one in candidates if only in (None, one.step.slug)]
 
     with choosing(instead):
-        return CHOSEN[path](described(problem, format), problem, format, Counted()).step.slug
+        return CHOSEN[path](described(problem, format), problem, format, CountingWorkspace()).step.slug
 
 
 # --- records -------------------------------------------------------------------------------------
@@ -357,8 +357,8 @@ def test_an_array_that_the_copy_engine_does_not_move_leaves_its_step_to_the_next
     problem = norm.BatchForward(64, 256, 56, 56)
     arrays = described(problem, FP32)
     shifted = (replace(arrays[0], address=arrays[0].address + 4), *arrays[1:])
-    assert norm_choice.chosen(arrays, problem, FP32, Counted()).step.slug == "overlapped"
-    assert norm_choice.chosen(shifted, problem, FP32, Counted()).step.slug == "one_read"
+    assert norm_choice.chosen(arrays, problem, FP32, CountingWorkspace()).step.slug == "overlapped"
+    assert norm_choice.chosen(shifted, problem, FP32, CountingWorkspace()).step.slug == "one_read"
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

@@ -24,7 +24,7 @@ OWNERS = (
     CuPyArrays(),
     Others(),
 )
-_of_classes: dict[type, Owner] = {}  # one entry per class of arrays
+_owners: dict[type, Owner] = {}  # by the class of arrays
 SIGNATURES: dict[type, Callable] = {}  # the method `signature` of the same owners
 
 
@@ -36,7 +36,7 @@ def owner_of(X) -> Owner:
     TypeError
         X is no array.
     """
-    return _of_classes.get(X.__class__) or _found(X)
+    return _owners.get(X.__class__) or _find_owner(X)
 
 
 def signature_of(X) -> Callable:
@@ -44,12 +44,12 @@ def signature_of(X) -> Callable:
     return owner_of(X).signature
 
 
-def _found(X):
+def _find_owner(X):
     kind = X.__class__
     owner = next((one for one in OWNERS if one.owns(X)), None)
     if owner is None:
         raise TypeError(f"a {kind.__name__}, not an array: make it one with np.array or cuda.to_device")
-    _of_classes[kind], SIGNATURES[kind] = owner, owner.signature
+    _owners[kind], SIGNATURES[kind] = owner, owner.signature
     return owner
 
 

@@ -15,7 +15,7 @@ class Owner(ABC):
     """A package whose arrays kernels accept. Its methods get arrays of this package."""
 
     name: str  # of the package, for messages
-    gives_memory = False  # whether its allocator provides workspace for its arrays
+    allocates_workspace = False  # whether its allocator provides workspace for its arrays
     has_streams = False  # whether it has a current stream
 
     @abstractmethod
@@ -26,14 +26,14 @@ class Owner(ABC):
         """Return whether X is in host memory, or needs a copy there for the simulator."""
         return False
 
-    def check(self, name: str, X, is_written: bool) -> None:  # noqa: B027 - most have nothing to say
+    def check(self, name: str, X, is_written: bool) -> None:  # noqa: B027 - most packages need no check
         """Raise TypeError or ValueError, with one sentence, if kernels must not use X."""
 
-    def resolved(self, X):
+    def resolve(self, X):
         """Return X, or a copy if its memory does not hold its values (negated or conjugated views)."""
         return X
 
-    def adopted(self, X):
+    def adopt(self, X):
         """Return X, or the same memory as an array with shape, strides and type."""
         return X
 
@@ -75,9 +75,9 @@ class Owner(ABC):
         """Return a context in which `empty` and `block` allocate memory for work on the stream."""
         return nullcontext()
 
-    def mark_written(self, X) -> None:  # noqa: B027 - most do not look
+    def mark_written(self, X) -> None:  # noqa: B027 - most packages do not track it
         """Tell the package that the values of X changed."""
 
     def block(self, like, size_bytes: int):
-        """Allocate workspace on the current stream, with an `address` and `give_back()`."""
+        """Allocate workspace on the current stream, with an `address` and `release()`."""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 import sys
 
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.element_types import numpy_type
 from labkit.arrays.owners.base import Owner
 
@@ -18,7 +18,7 @@ class CuPyArrays(Owner):
 
     def signature(self, X):
         address = X.data.ptr
-        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES, X.device.id), address
+        return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES, X.device.id), address
 
     def device_of(self, X) -> int:
         return X.device.id

@@ -27,7 +27,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import place
@@ -335,7 +335,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     numbers = heads, queries, problem.keys, problem.group
     sizes = *map(np.int32, numbers), tuple(map(np.int32, problem.band))
     factors = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
-    of_tiles = ptx.TensorMap(reshaped(stats, planes * tiles * bq // 16, 32), (bq // 16, 32))
+    of_tiles = ptx.TensorMap(reshape(stats, planes * tiles * bq // 16, 32), (bq // 16, 32))
     by_keys = boxes(Q, bq), boxes(K, BM), boxes(V, BM), boxes(dO, bq), of_tiles, boxes(dK, WM), boxes(dV, WM)
     by_queries = boxes(Q, BM), boxes(K, bk), boxes(V, bk), boxes(dO, BM), stats, boxes(dQ, WM)
     blocks_of_keys, blocks = -(-problem.keys // BM) * problem.batch * problem.kv_heads, -(-queries // BM) * planes

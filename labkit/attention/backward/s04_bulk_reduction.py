@@ -26,7 +26,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import place
@@ -343,7 +343,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     of_keys = _specialised(bulk_reduction, HEADS_FIRST=of_heads, **sizes)
     numbers = *map(np.int32, (heads, queries, problem.keys, problem.group)), tuple(map(np.int32, problem.band))
     factors = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
-    of_tiles = ptx.TensorMap(reshaped(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
+    of_tiles = ptx.TensorMap(reshape(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
     maps = boxes(Q, bn), boxes(K, BM), boxes(V, BM), boxes(dO, bn), of_tiles, sums, boxes(dK, WM), boxes(dV, WM)
     blocks = -(-problem.keys // BM) * problem.batch * problem.kv_heads
     parts = WARPGROUPS * 64 // width

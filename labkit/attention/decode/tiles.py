@@ -13,7 +13,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.attention.blocks import divided
 from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.operands import matrices, scale_of
@@ -50,8 +50,8 @@ def copy_tile(tiles, slot, X, row, apart, inside, lane):
         for panel in range(0, WORDS, PANEL):
             word = np.uint32(panel + piece * 4)
             place = slot, at, np.uint32(panel + (piece ^ at % 8) * 4)
-            valid = PIECE_BYTES if at < inside and word < X.shape[1] else 0
-            ptx.cp_async(tiles, place, X, (first + np.uint64(i) * step, word), PIECE_BYTES, valid)
+            valid = VECTOR_BYTES if at < inside and word < X.shape[1] else 0
+            ptx.cp_async(tiles, place, X, (first + np.uint64(i) * step, word), VECTOR_BYTES, valid)
 
 
 @cuda.jit(device=True)

@@ -16,7 +16,7 @@ from math import exp, inf, log
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.attention.blocks import place_of_block, within_limits
 from labkit.attention.operands import matrices
 from labkit.formats import FP32
@@ -152,6 +152,6 @@ def launches(Q, K, V, O, lse, problem, workspace):
     by_warps, by_tiles = (-(-queries // WARPS), planes), (-(-V.shape[1] // TILE), rows, planes)
     return [
         Launch(*within_limits(standard, (columns, rows, planes)), block, (Q, K, S, apart, heads, group, band, scale)),
-        Launch(*within_limits(weights, by_warps), WARP * WARPS, (S, reshaped(lse, planes, queries), band)),
+        Launch(*within_limits(weights, by_warps), WARP * WARPS, (S, reshape(lse, planes, queries), band)),
         Launch(*within_limits(weighed, by_tiles), block, (S, V, O, apart, heads, group, band)),
     ]

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.attention.fp8.problem import BLOCK, AttentionFP8
 from labkit.attention.operands import check_rows, scale_of
 from labkit.formats import Format
@@ -53,7 +53,7 @@ _specialised = cache(specialise)
 
 def _by_plane(X):
     """An array whose heads of all of the batch are one axis."""
-    return reshaped(X, X.shape[0] * X.shape[1], *X.shape[2:])
+    return reshape(X, X.shape[0] * X.shape[1], *X.shape[2:])
 
 
 def arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, width: int) -> tuple:

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.attention.fp8.problem import BLOCK, GROUP, LEAST
 from labkit.formats import E4M3_MOST, FP32, Format
 from labkit.ladder import Launch
@@ -101,9 +101,9 @@ def launch(X, codes, scales, format: Format, transposed: bool = False) -> Launch
     """One of Q, K and V in a format, BHSD and in C order; `transposed` for V."""
     batch, heads, length, width = X.shape
     blocks = scales.shape[2]
-    numbers = reshaped(X, batch * heads * length, width)
+    numbers = reshape(X, batch * heads * length, width)
     numbers = numbers if format == FP32 else as_words(numbers)
-    words = as_words(reshaped(codes, batch * heads * codes.shape[2], codes.shape[3]))
-    given = numbers, words, reshaped(scales, batch * heads, blocks), np.uint32(length), np.uint32(blocks)
+    words = as_words(reshape(codes, batch * heads * codes.shape[2], codes.shape[3]))
+    given = numbers, words, reshape(scales, batch * heads, blocks), np.uint32(length), np.uint32(blocks)
     more = (np.uint32(width),) if transposed else ()
     return Launch(_in_format(columns if transposed else rows, format), batch * heads * blocks, THREADS, (*given, *more))

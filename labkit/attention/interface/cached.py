@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float32, Int32, Shaped
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.numbers import numbers
-from labkit.arrays.operands import format_held, holds, order_of_axes, sides
+from labkit.arrays.numbers import index_array
+from labkit.arrays.operands import can_hold, operand_format, order_of_axes, shape_text
 from labkit.arrays.owners import owner_of
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.arrays.workspace import Workspace
 from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.interface.choice import chosen_for_cache
@@ -46,17 +46,17 @@ class CachedAttention(Operation):
         for name, axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
             if name in given and len(given[name].shape) != axes:
                 wanted = "batch and pages" if name == "table" else self.layout
-                raise ValueError(f"{name} is {sides(given[name].shape)}: give it {axes} axes, {wanted}")
+                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it {axes} axes, {wanted}")
         format, asked = self._format(given), self._problem(given)
         for name, X in given.items():
             if tuple(X.shape) != asked.shapes[name]:
-                wanted = sides(asked.shapes[name])
-                raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside the other arrays: change it")
+                wanted = shape_text(asked.shapes[name])
+                raise ValueError(f"{name} is {shape_text(X.shape)}, but {wanted} beside the other arrays: change it")
             known = {"lse": np.dtype(np.float32)} | dict.fromkeys(asked.int32_arrays, np.dtype(np.int32))
             if name in known:
                 if dtype_of(X) != known[name]:
                     raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {known[name]}: convert it")
-            elif not holds(X, format):
+            elif not can_hold(X, format):
                 raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
         _check_places(asked, given.get("lengths"), given.get("table"))
 
@@ -67,8 +67,8 @@ class CachedAttention(Operation):
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         asked = self._problem(given)
         instead = {
-            "lengths": lambda: viewed(numbers(asked.keys + 1), (asked.batch,), (0,), begin_byte=4 * asked.keys),
-            "table": lambda: viewed(numbers(asked.batch), (asked.batch, 1), (4, 4)),
+            "lengths": lambda: as_strided(index_array(asked.keys + 1), (asked.batch,), (0,), begin_byte=4 * asked.keys),
+            "table": lambda: as_strided(index_array(asked.batch), (asked.batch, 1), (4, 4)),
             "lse": lambda: workspace.array("instead of lse", asked.shapes["lse"], np.float32),
         }
         arrays = tuple(given[name] if name in given else instead[name]() for name in ARRAYS)
@@ -84,7 +84,7 @@ class CachedAttention(Operation):
         return AttentionDecode(*sizes, page=page, pool=of_q["B"] if page is None else of_k["B"])
 
     def _format(self, given) -> Format:
-        return format_held("Q", given["Q"], self.format, FORMATS)
+        return operand_format("Q", given["Q"], self.format, FORMATS)
 
 
 @calls(CachedAttention)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, order_of_axes, sides, strides_of
+from labkit.arrays.operands import can_hold, operand_format, order_of_axes, shape_text, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.arrange import in_rows
@@ -41,14 +41,14 @@ class OfHeads(Operation):
     def check(self, given: Mapping[str, object]) -> None:
         for name in ("Q", "K", "V"):
             if len(given[name].shape) != 4:
-                raise ValueError(f"{name} is {sides(given[name].shape)}: give it four axes, {self.layout}")
+                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it four axes, {self.layout}")
         format, asked = self._format(given), self._problem(given)
         for name, X in given.items():
             needed = asked.shapes[name]
             if tuple(X.shape) != needed:
-                wanted = sides(needed)
-                raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside these Q and K: change it")
-            if name != "lse" and not holds(X, format):
+                wanted = shape_text(needed)
+                raise ValueError(f"{name} is {shape_text(X.shape)}, but {wanted} beside these Q and K: change it")
+            if name != "lse" and not can_hold(X, format):
                 raise TypeError(f"Q holds {type_name(given['Q'])} and {name} {type_name(X)}: make them alike")
             if name == "lse" and dtype_of(X) != np.float32:
                 raise TypeError(f"lse holds {type_name(X)}, but beside {format} it is float32 too: convert it")
@@ -82,4 +82,4 @@ class OfHeads(Operation):
         return self.problem(of_q["B"], heads, positions, of_q["D"], of_k["S"], of_k["H"], **self._options)
 
     def _format(self, given) -> Format:
-        return format_held("Q", given["Q"], self.format, FORMATS)
+        return operand_format("Q", given["Q"], self.format, FORMATS)

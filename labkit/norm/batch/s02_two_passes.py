@@ -22,7 +22,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
@@ -83,7 +83,7 @@ def rectified(y):
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = reshape(x, *planes_of(x.shape)), reshape(y, *planes_of(y.shape))
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     kept = mean, variance, running_mean, running_variance
     lines = [

@@ -23,7 +23,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
@@ -126,7 +126,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
+    x, y = reshape(x, *planes_of(x.shape)), reshape(y, *planes_of(y.shape))
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
     kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)

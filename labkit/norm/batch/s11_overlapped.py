@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
@@ -214,7 +214,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
 def _in_rows(X, sides):
     """Images as rows of 128 bytes: of float32, or of words of two bfloat16."""
-    X = reshaped(X, *sides)
+    X = reshape(X, *sides)
     return X if X.dtype == np.float32 else as_words(X)
 
 

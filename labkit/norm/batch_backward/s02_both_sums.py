@@ -17,7 +17,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.problem import planes_of
@@ -68,7 +68,7 @@ def gradients(x, weight, mean, variance, dx, dweight, dbias, values, eps):
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem):
     """dx, dweight and dbias, of images in NCHW."""
     problem.check(dy, x, weight, bias, mean, variance, dx, dweight, dbias, takes=TAKES)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
+    dy, x, dx = (reshape(X, *planes_of(X.shape)) for X in (dy, x, dx))
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     eps = np.float32(problem.eps)
     return [

@@ -21,7 +21,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
@@ -118,7 +118,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     """dx, dweight and dbias, of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, dx))
+    dy, x, dx = (reshape(X, *planes_of(X.shape)) for X in (dy, x, dx))
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     kept = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)
     given, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)

@@ -23,7 +23,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
@@ -89,7 +89,7 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     values = prod(x.shape[1:])
     if values >= MOST:
         raise TooLarge(f"an image has {values} values, and this step counts them below {MOST}")
-    x, y = reshaped(x, problem.N, values), reshaped(y, problem.N, values)
+    x, y = reshape(x, problem.N, values), reshape(y, problem.N, values)
     at_once = vector_width(x, y)
     loads, blocks = geometry(problem, at_once)
     numbers = np.uint32(values), np.uint32(problem.H * problem.W), np.float32(problem.eps), problem.relu

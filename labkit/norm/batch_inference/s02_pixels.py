@@ -18,7 +18,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
@@ -82,7 +82,7 @@ def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
     """y, of images in NHWC."""
     problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
+    x, y = reshape(x, prod(x.shape[:3]), x.shape[3]), reshape(y, prod(y.shape[:3]), y.shape[3])
     at_once = vector_width(x, y)
     across, loads, grid = geometry(problem, at_once)
     numbers = np.uint32(across), np.float32(problem.eps), problem.relu

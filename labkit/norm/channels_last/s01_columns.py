@@ -22,7 +22,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last import TAKES
@@ -164,7 +164,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
+    x, y = reshape(x, prod(x.shape[:3]), x.shape[3]), reshape(y, prod(y.shape[:3]), y.shape[3])
     across, wide, parts = geometry(problem)
     partials = workspace.array("partials", (ROWS, parts, problem.C), np.float32)
     kept = mean, variance, running_mean, running_variance, partials, workspace.counters(wide)

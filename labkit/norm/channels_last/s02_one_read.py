@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
@@ -262,7 +262,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
 def _in_rows(X, problem):
     """Images as a matrix of a row for each pixel: of float32, or of words of two bfloat16."""
-    X = reshaped(X, problem.values, problem.C)
+    X = reshape(X, problem.values, problem.C)
     return X if X.dtype == np.float32 else as_words(X)
 
 

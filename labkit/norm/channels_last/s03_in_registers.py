@@ -21,7 +21,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
@@ -117,7 +117,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """y, the statistics of the batch, and the running ones, of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, y = reshaped(x, prod(x.shape[:3]), x.shape[3]), reshaped(y, prod(y.shape[:3]), y.shape[3])
+    x, y = reshape(x, prod(x.shape[:3]), x.shape[3]), reshape(y, prod(y.shape[:3]), y.shape[3])
     share, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
@@ -298,7 +298,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
 
 def _in_lines(X, problem, format):
     """Images as lines of 128 bytes: of float32, or of words of two bfloat16."""
-    X = reshaped(X, problem.values * problem.C * format.itemsize // 128, 128 // format.itemsize)
+    X = reshape(X, problem.values * problem.C * format.itemsize // 128, 128 // format.itemsize)
     return X if X.dtype == np.float32 else as_words(X)
 
 

@@ -19,7 +19,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
@@ -149,7 +149,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     """dx, dweight and dbias, of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
+    dy, x, dx = (reshape(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
     across, wide, parts = geometry(problem)
     kept = workspace.array("partials", (2, parts, problem.C), np.float32), workspace.counters(wide)
     rows = -(-problem.values // (LOADS * THREADS // across))

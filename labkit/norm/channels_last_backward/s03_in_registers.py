@@ -21,7 +21,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last_backward import TAKES
@@ -100,7 +100,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     """dx, dweight and dbias, of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
+    dy, x, dx = (reshape(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
     share, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
     kernel = specialise_fours(_sized(in_registers, share), dy, x, dx)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, order_of_axes, sides, strides_of
+from labkit.arrays.operands import can_hold, operand_format, order_of_axes, shape_text, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls.operation import Operation, Result
@@ -52,9 +52,9 @@ class OfChannels(Operation):
             is_image = name in self.images
             wanted = tuple(x.shape) if is_image else (channels,)
             if tuple(X.shape) != wanted:
-                found, needed = map(sides, (X.shape, wanted))
+                found, needed = map(shape_text, (X.shape, wanted))
                 raise ValueError(f"{name} is {found}, but {needed} for these images: change it")
-            if is_image and not holds(X, format):
+            if is_image and not can_hold(X, format):
                 raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")
             if not is_image and dtype_of(X) != np.float32:
                 raise TypeError(f"{name} holds {type_name(X)}, but beside images of {format} it is float32: convert it")
@@ -84,7 +84,7 @@ class OfChannels(Operation):
         return self.problem_of(*sizes(tuple(x.shape), self.layout), bool(self.relu), order)
 
     def _format(self, x) -> Format:
-        return format_held("x", x, self.format, FORMATS)
+        return operand_format("x", x, self.format, FORMATS)
 
     def _order(self, given) -> Layout | None:
         """The layout in whose order the elements of all images follow one another; None if there is none."""

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, sides, strides_of
+from labkit.arrays.operands import can_hold, operand_format, shape_text, strides_of
 from labkit.arrays.owners import owner_of
-from labkit.arrays.views import flat, reshaped
+from labkit.arrays.views import flatten, reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -50,9 +50,9 @@ class OfRows(Operation):
         for name, X in given.items():
             wanted = row if name in self.columns else rows if name in OF_ROWS else (*rows, *row)
             if tuple(X.shape) != wanted:
-                found, needed = map(sides, (X.shape, wanted))
-                raise ValueError(f"{name} is {found}, but {needed} beside x of {sides(x.shape)}: change it")
-            if name in self.matrices and not holds(X, format):
+                found, needed = map(shape_text, (X.shape, wanted))
+                raise ValueError(f"{name} is {found}, but {needed} beside x of {shape_text(x.shape)}: change it")
+            if name in self.matrices and not can_hold(X, format):
                 raise TypeError(f"x holds {type_name(x)} and {name} {type_name(X)}: make them alike")
             if name not in self.matrices and dtype_of(X) != np.float32:
                 raise TypeError(f"{name} holds {type_name(X)}, but beside x of {format} it is float32: convert it")
@@ -69,14 +69,14 @@ class OfRows(Operation):
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         rows, row = _split(given)
         if 0 in rows:  # of none, all sums are zero
-            return [filled(flat(given[name]), 0.0) for name in self.columns if name in self.written]
+            return [filled(flatten(given[name]), 0.0) for name in self.columns if name in self.written]
         problem, made, arrays = self._problem(rows, row), [], []
         for name in self.names:
             shape = problem.shapes.get(name)
             if shape is None:  # RMS norm has no such array
                 arrays.append(None)
             elif name in given:
-                arrays.append(reshaped(given[name], *shape))
+                arrays.append(reshape(given[name], *shape))
             else:
                 arrays.append(workspace.array(f"instead of {name}", shape, np.float32))
                 if name in INSTEAD:
@@ -91,7 +91,7 @@ class OfRows(Operation):
         return self.problem_of(prod(rows) or 1, prod(row))  # no rows are checked as one is
 
     def _format(self, x) -> Format:
-        return format_held("x", x, self.format, FORMATS)
+        return operand_format("x", x, self.format, FORMATS)
 
 
 @dataclass(frozen=True)

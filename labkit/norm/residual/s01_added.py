@@ -18,7 +18,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
@@ -81,7 +81,7 @@ def launches(x, residual, weight, bias, y, mean, variance, running_mean, running
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES)
-    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
+    x, residual, y = (reshape(X, *planes_of(X.shape)) for X in (x, residual, y))
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     kept = mean, variance, running_mean, running_variance
     lines = [

@@ -20,7 +20,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
@@ -126,7 +126,7 @@ def launches(
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
+    x, residual, y = (reshape(X, *planes_of(X.shape)) for X in (x, residual, y))
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
     kept = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)

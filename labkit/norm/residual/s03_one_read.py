@@ -22,7 +22,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.problem import planes_of
@@ -154,7 +154,7 @@ def launches(
     """y, the statistics of the batch, and the running ones, of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
+    x, residual, y = (reshape(X, *planes_of(X.shape)) for X in (x, residual, y))
     at_once = width_of_four(x, residual, y)
     clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu

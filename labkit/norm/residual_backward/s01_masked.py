@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
@@ -69,7 +69,7 @@ def gradients(dresidual, x, weight, mean, variance, dx, dweight, dbias, values, 
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem):
     """dx, dresidual, dweight and dbias, of images in NCHW."""
     problem.check(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, takes=TAKES)
-    dy, x, y, dx, dresidual = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual))
+    dy, x, y, dx, dresidual = (reshape(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual))
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     eps, values = np.float32(problem.eps), np.float32(problem.values)
     return [

@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
@@ -117,7 +117,7 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     """dx, dresidual, dweight and dbias, of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    dy, x, y, dx, dresidual = (reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual))
+    dy, x, y, dx, dresidual = (reshape(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual))
     parts, pieces = parts_of(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     kept = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)
     eps, values = np.float32(problem.eps), np.float32(problem.values)

@@ -20,7 +20,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
@@ -178,7 +178,7 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     """dx, dresidual, dweight and dbias, of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
-    images = [reshaped(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual)]
+    images = [reshape(X, *planes_of(X.shape)) for X in (dy, x, y, dx, dresidual)]
     at_once = width_of_four(*images)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu

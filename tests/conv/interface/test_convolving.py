@@ -10,7 +10,7 @@ from random_convolutions import convolutions
 from sampling import WHOLE
 
 from labkit import conv, cuda
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.calls import tuning
 from labkit.calls.call import forget
 from labkit.calls.plan import Plan
@@ -171,18 +171,18 @@ def laid_out(array, order):
         whole = cuda.to_device(np.ascontiguousarray(array.transpose(0, 2, 3, 1)))
         _, C, H, W = array.shape
         size = array.itemsize
-        return viewed(whole, array.shape, (H * W * C * size, size, W * C * size, C * size)), whole
+        return as_strided(whole, array.shape, (H * W * C * size, size, W * C * size, C * size)), whole
     if order == "shifted":
         host = np.zeros(array.size + 1, array.dtype)
         host[1:] = array.ravel()
         whole = cuda.to_device(host)
         strides = tuple(stride * array.itemsize for stride in c_strides(array.shape))
-        return viewed(whole, array.shape, strides, begin_byte=array.itemsize), whole
+        return as_strided(whole, array.shape, strides, begin_byte=array.itemsize), whole
     host = np.zeros(tuple(2 * side for side in array.shape), array.dtype)
     host[1::2, ::2, 1::2, ::2] = array
     whole = cuda.to_device(host)
     strides = tuple(2 * stride for stride in host.strides)
-    return viewed(whole, array.shape, strides, begin_byte=host.strides[0] + host.strides[2]), whole
+    return as_strided(whole, array.shape, strides, begin_byte=host.strides[0] + host.strides[2]), whole
 
 
 @pytest.mark.parametrize("order", ["channels last", "shifted", "apart"])
