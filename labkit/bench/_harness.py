@@ -166,7 +166,7 @@ def times(contenders: Mapping) -> dict:
     for name, samples in timing.gpu_samples_ms(contenders).items():
         time_ms, (low, _, high) = median(samples), quantiles(samples, n=4)
         calls = int(min(200, max(5, CALLING_MS / time_ms)))
-        found[name] = Time(time_ms, (high - low) / time_ms, timing.host_us(contenders[name][0], calls))
+        found[name] = Time(time_ms, (high - low) / time_ms, timing.host_time_us(contenders[name][0], calls))
     return found
 
 
@@ -261,7 +261,7 @@ def _error(problem, expected, launch, before, operands, format) -> float:
     for place in expected:
         operands[place].copy_to_device(before[place])
     cuda.synchronize()
-    stream = timing.own_stream()
+    stream = timing.timing_stream()
     launch(stream)
     stream.synchronize()
     after = tuple(X.copy_to_host() if place in expected else before[place] for place, X in enumerate(operands))

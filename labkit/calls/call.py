@@ -10,7 +10,7 @@ import numpy as np
 
 from labkit.arrays.driver import current_device, stream_handle
 from labkit.arrays.owners import SIGNATURES, NotPlain, signature_of
-from labkit.calls.dynamo import leave_alone, undisturbed
+from labkit.calls.dynamo import exclude_from_compile, without_tracing
 from labkit.calls.first_call import first_call
 from labkit.calls.operation import Operation
 from labkit.calls.route import routes
@@ -42,7 +42,7 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
     TypeError, ValueError
         The operation refuses the arrays or options; the message is one sentence.
     """
-    leave_alone()
+    exclude_from_compile()
     try:
         device = current_device()
         key, addresses = [operation, device, options, *map(type, options)], []
@@ -61,7 +61,7 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
         if any(map(_is_another_nan, options)):
             options = tuple(NAN if _is_another_nan(option) else option for option in options)
             return call(operation, arrays, options, stream)
-        return undisturbed(first_call)(call, operation, options, arrays, key, stream)
+        return without_tracing(first_call)(call, operation, options, arrays, key, stream)
     return route.run(list(arrays), addresses, None if stream is None else stream_handle(stream), device)
 
 

@@ -9,22 +9,21 @@ from labkit.arrays.owners import owner_of
 
 
 def device_of(arrays: Mapping[str, object]) -> int | None:
-    """Return the number of the GPU of arrays by their names; None if no array says it.
+    """Return the number of the GPU that holds arrays, given by their names; None if no array tells it.
 
     Raises
     ------
     ValueError
         They are on several GPUs.
     """
-    known = {name: owner_of(X).device_of(X) for name, X in arrays.items()}
-    known = {name: device for name, device in known.items() if device is not None}
-    (first, one), *others = list(known.items()) or [("", None)]
+    devices = {name: device for name, X in arrays.items() if (device := owner_of(X).device_of(X)) is not None}
+    (first, device), *others = list(devices.items()) or [("", None)]
     for name, other in others:
-        if other != one:
-            raise ValueError(f"{first} is on GPU {one} and {name} on GPU {other}: move the one to the other")
-    return one
+        if other != device:
+            raise ValueError(f"{first} is on GPU {device} and {name} on GPU {other}: move the one to the other")
+    return device
 
 
-def using(device: int | None) -> AbstractContextManager:
-    """Return a context in which this thread uses a GPU; None for the current one."""
+def use_device(device: int | None) -> AbstractContextManager:
+    """Return a context in which this thread uses a GPU; None for the current one. This gives the thread a context."""
     return nullcontext() if device in (None, current_device()) else cuda.gpus[device]

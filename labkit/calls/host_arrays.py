@@ -12,50 +12,46 @@ from labkit.arrays.driver import is_capturing, synchronize
 from labkit.arrays.element_types import type_name
 from labkit.arrays.owners import owner_of
 from labkit.calls.operation import Operation
-from labkit.calls.route import New, new_array
+from labkit.calls.route import NewOutput, new_array
 from labkit.calls.streams import stream_of
 
 
-def run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], stream):
+def run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], adopted: dict[str, Any], stream):
     """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
 
     New outputs have the kind of the first device array; without one, the kind that the operation declares.
     """
     on_host = {name: X for name, X in given.items() if owner_of(X).is_on_host(X)}
     _check_host(operation, on_host)
-    beside = next((X for name, X in given.items() if name not in on_host), None)
-    handle = stream_of([X for name, X in given.items() if name not in on_host], stream)
+    on_device = [X for name, X in given.items() if name not in on_host]
+    handle = stream_of(on_device, stream)
     if cuda.on_gpu() and is_capturing(handle):
         raise ValueError(
             f"{next(iter(on_host))} is an array of the host, whose copy no graph can capture: move it to the GPU first"
         )
-    staged = {name: _staged(operation, name, X, handle) for name, X in on_host.items()}
+    staged = {name: _copy_to_device(operation, name, X, handle) for name, X in on_host.items()}
     if cuda.on_gpu():
         synchronize(handle)  # copies of pinned memory are not done when they return
-    adopted = {name: owner_of(X).adopt(X) for name, X in given.items()}
     new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
-    for name in operation.outputs:
-        if name in given:
-            continue
-        result = operation.result(name, adopted)
+    for name, result in operation.new_results(adopted).items():
         like = adopted[result.like]
         result = result._replace(type_name=result.type_name or type_name(like))
-        if beside is not None:
-            if result.like in on_host:  # whose copy is in C order
+        if on_device:
+            if result.like in on_host:  # its copy is in C order
                 result = result._replace(axes=None)
-            new[name] = New(0, 0, owner_of(beside), result).make(beside, handle)
+            new[name] = NewOutput(0, 0, owner_of(on_device[0]), result).make(on_device[0], handle)
         else:
             new[name] = copied_back[name] = new_array(owner_of(like), like, result)
-            staged[name] = _room(result.shape, owner_of(like).as_numpy(new[name]).dtype)
+            staged[name] = _device_array(result.shape, owner_of(like).as_numpy(new[name]).dtype)
     run({**given, **new, **staged}, _numba_stream(handle))
     for name, X in copied_back.items():
         _copy_back(staged[name], X, handle)
         owner_of(X).mark_written(X)
-    found = [(given | new)[name] for name in operation.outputs]
-    return found[0] if len(found) == 1 else tuple(found)
+    outputs = [(given | new)[name] for name in operation.outputs]
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _room(shape, dtype):
+def _device_array(shape, dtype):
     """Return a new device array."""
     return (
         pool.retry_when_full(lambda: cuda.device_array(shape, dtype))
@@ -64,10 +60,10 @@ def _room(shape, dtype):
     )
 
 
-def _staged(operation, name, X, stream):
+def _copy_to_device(operation, name, X, stream):
     """Return a device copy of a host array, in C order; if it is only written, uninitialised memory of its size."""
     values = owner_of(X).as_numpy(X)
-    array = _room(values.shape, values.dtype)
+    array = _device_array(values.shape, values.dtype)
     if name not in operation.written or name in operation.read:
         array.copy_to_device(np.ascontiguousarray(values).reshape(values.shape), stream=_numba_stream(stream))
     return array
@@ -75,10 +71,10 @@ def _staged(operation, name, X, stream):
 
 def _copy_back(array, X, stream):
     values = owner_of(X).as_numpy(X)
-    found = array.copy_to_host(stream=_numba_stream(stream))
+    result = array.copy_to_host(stream=_numba_stream(stream))
     if cuda.on_gpu():
         synchronize(stream)
-    values[...] = found.view(values.dtype)
+    values[...] = result.view(values.dtype)
 
 
 def _numba_stream(stream: int):

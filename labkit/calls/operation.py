@@ -4,7 +4,8 @@ An `Operation` is a call without its arrays. Calls with equal operations, on arr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 from labkit.arrays.workspace import Workspace
@@ -45,7 +46,7 @@ class Operation(ABC):
 
     @property
     @abstractmethod
-    def needed(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         """Names of the required arrays."""
 
     @property
@@ -75,6 +76,18 @@ class Operation(ABC):
         """Describe the array to make for a missing output."""
         raise NotImplementedError
 
+    def new_results(self, given: Mapping[str, object]) -> dict[str, Result]:
+        """Describe the arrays to make for all missing outputs."""
+        return {name: self.result(name, given) for name in self.outputs if name not in given}
+
+    def select(self, arrays: Mapping[str, object]) -> dict[str, Any]:
+        """Return the arrays that are not None, in order; raise TypeError if a required one is missing."""
+        given = {name: arrays[name] for name in self.arrays if arrays.get(name) is not None}
+        for name in self.required:
+            if name not in given:
+                raise TypeError(f"{name} is None: give an array")
+        return given
+
     @abstractmethod
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         """Return the launches for valid device arrays, which include all outputs."""
@@ -88,3 +101,21 @@ def calls(operation: type[Operation]) -> Callable:
         return function
 
     return mark
+
+
+def bind_call(call: Callable, arrays: Sequence, options: Mapping, aim: str) -> tuple[Operation, dict[str, Any], Any]:
+    """Return the operation of a call, its arrays by their names, and its stream.
+
+    Raises
+    ------
+    TypeError
+        `call` is not the call of an operation; `aim` is a participle for the message, such as "planned".
+    """
+    if not hasattr(call, "operation"):
+        raise TypeError(f"{call!r} is not {aim}: give a call of an operation, such as norm.layer_norm")
+    bound = signature(call).bind(*arrays, **options)
+    bound.apply_defaults()
+    arguments, kind = bound.arguments, call.operation
+    stream = arguments.pop("stream")
+    operands = {name: X for name in kind.arrays if (X := arguments.pop(name)) is not None}
+    return kind(**arguments), operands, stream

@@ -12,11 +12,11 @@ from labkit.cuda.packed import Packed, compiled, move
 from labkit.ladder import Launch
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
-MOST_GRAPHS = 16  # also the number of address sets whose runs are counted
+MAX_GRAPHS = 16  # also the number of address sets whose runs are counted
 
 
 class PackedLaunches:
-    """Launches in the driver's form, with the places of operand and workspace addresses in them.
+    """Launches in the driver's form, with the positions of operand and workspace addresses in them.
 
     After several runs at the same addresses, two or more launches are recorded as a graph, and later runs replay it. A
     replay costs the host about as much as one launch. Recording costs as much as a dozen launches, so it waits for
@@ -25,7 +25,7 @@ class PackedLaunches:
     Attributes
     ----------
     counters_bytes, buffers_bytes, workspace_bytes
-        Size of the workspace: counters, which are zero before and after a run; uninitialised pieces; both together.
+        Size of the workspace: counters, which are zero before and after a run; uninitialised buffers; both together.
     takes_memory
         Whether a run needs workspace.
     """
@@ -48,10 +48,10 @@ class PackedLaunches:
             for one in self._launches
         ]
         begins = (*(X.address for X in operands), DUMMY_ADDRESS, DUMMY_ADDRESS)
-        self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
-        self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
+        self._cells = _movable((pair for one in self._packed for pair in one.cells), begins)
+        self._maps = _movable((pair for one in self._packed for pair in one.maps), begins)
         self._addresses, self._stream = begins, None
-        self._known = OrderedDict()  # by addresses: the number of runs, or the graph
+        self._graphs = OrderedDict()  # by addresses: the number of runs, or the graph
         self._lock = Lock()  # the launches are packed for one run at a time
 
     def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
@@ -66,7 +66,7 @@ class PackedLaunches:
         stream
             The driver's handle of the stream.
         memory
-            Addresses of the workspace's counters and of its other pieces.
+            Addresses of the workspace's counters and of its other buffers.
         """
         with self._lock:
             addresses += memory
@@ -74,24 +74,23 @@ class PackedLaunches:
                 graph.run(stream)
                 return
             self._move_to(addresses)
-            self._set_stream(stream)
-            for one in self._packed:
-                one.run()
+            self._launch_all(stream)
 
     def _graph(self, addresses, stream):
         """Return the graph for these addresses; None if there is none yet, or the stream cannot replay it."""
-        known = self._known.setdefault(addresses, 0)
-        if isinstance(known, int) and known < RUNS_BEFORE_GRAPH:
-            self._known[addresses] = known + 1
-            if len(self._known) > MOST_GRAPHS:
-                self._known.popitem(last=False)
+        graph = self._graphs.setdefault(addresses, 0)
+        if isinstance(graph, int) and graph < RUNS_BEFORE_GRAPH:
+            self._graphs[addresses] = graph + 1
+            if len(self._graphs) > MAX_GRAPHS:
+                self._graphs.popitem(last=False)
             return None
         if not may_replay(stream):
             return None
-        if isinstance(known, int):
+        if isinstance(graph, int):
             self._move_to(addresses)
-            known = self._known[addresses] = self._recorded()
-        return known
+            with allow_during_capture():
+                graph = self._graphs[addresses] = Graph(self._launch_all)
+        return graph
 
     def _move_to(self, addresses):
         if addresses != self._addresses:
@@ -102,24 +101,17 @@ class PackedLaunches:
                 move(tensor_map, addresses[number] + distance)
             self._addresses = addresses
 
-    def _recorded(self):
-        def launch(handle):
-            self._set_stream(handle)
-            for one in self._packed:
-                one.run()
-
-        with allow_during_capture():
-            return Graph(launch)
-
-    def _set_stream(self, handle):
-        if handle != self._stream:
+    def _launch_all(self, stream):
+        if stream != self._stream:
             self._stream = None  # until all are set
             for one in self._packed:
-                one.set_stream(handle)
-            self._stream = handle
+                one.set_stream(stream)
+            self._stream = stream
+        for one in self._packed:
+            one.run()
 
 
-def _moving(views, begins):
+def _movable(views, begins):
     """Return, for each view of an operand: the holder of its address, the operand's number, the offset in bytes."""
     return [
         (holder, view.owner.number, view.address - begins[view.owner.number])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from labkit.arrays.operands import as_view
 from labkit.arrays.workspace import CountingWorkspace, Workspace
-from labkit.calls.dynamo import undisturbed
+from labkit.calls.dynamo import without_tracing
 from labkit.ladder import Launch
 
 
@@ -20,7 +20,7 @@ class SimulatedLaunches:
 
     def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
         """Run the launches for operands."""
-        undisturbed(self._run)(operands)
+        without_tracing(self._run)(operands)
 
     def _run(self, operands):
         for launch in self._launches(*map(as_view, operands), workspace=Workspace()):

@@ -1,4 +1,4 @@
-"""The stream of a call: the one it names, else the current one of torch's or CuPy's arrays."""
+"""Streams of calls: the given one, else the current one of torch's or CuPy's arrays."""
 
 from collections.abc import Sequence
 

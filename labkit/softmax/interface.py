@@ -30,7 +30,7 @@ class OfRows(Operation):
     of: ClassVar[type[Rows]]
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         return self.arrays[:-1]
 
     @property

@@ -78,7 +78,7 @@ def test_a_call_is_made_ready_for_each_way_in_which_arrays_lie(made):
 
 def test_so_many_calls_are_remembered(made, monkeypatch):
     A, B, C = on_device(random(10, 8), random(8, 8), np.zeros((10, 8), np.float32))
-    monkeypatch.setattr(route.routes, "most", 3)
+    monkeypatch.setattr(route.routes, "limit", 3)
     for rows in (10, 4, 5, 10, 6):  # the one of four rows was not asked for the longest
         gemm.multiply(A[:rows], B, C=C[:rows])
     assert len(made) == 4 and len(route.routes) == 3
@@ -142,7 +142,7 @@ def test_operands_that_are_none_are_refused_in_a_sentence(call):
     arrays = call.arrays()
     operation = call.operation(**call.options)
     for name in call.inputs:
-        if name in operation.needed:
+        if name in operation.required:
             with pytest.raises(TypeError, match=f"^{name} is None: give an array$"):
                 call.run({**arrays, name: None})
     for name in (*call.inputs, *call.outputs, *call.written):

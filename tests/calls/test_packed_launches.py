@@ -179,7 +179,7 @@ def test_several_launches_at_the_same_addresses_are_recorded_and_replayed(count,
     run()
     assert len(recorded) == 1 and len(replayed) == 5
     for address in range(
-        4096 * 3, 4096 * (3 + packed_launches.MOST_GRAPHS), 4096
+        4096 * 3, 4096 * (3 + packed_launches.MAX_GRAPHS), 4096
     ):  # so many that the first is forgotten
         run(address)
     streams.clear()
@@ -251,7 +251,7 @@ def test_every_array_of_a_product_is_known_as_a_part_of_an_operand_or_of_the_wor
 def test_every_array_of_a_call_is_known_as_a_part_of_an_operand_or_of_the_workspace(call, monkeypatch):
     arrays = call.arrays()
     arrays |= dict(zip(call.outputs, call.run(arrays), strict=True))
-    monkeypatch.setattr(cached, "numbers", lambda count: View("numbers", (count,), (4,), np.dtype(np.int32), 4096))
+    monkeypatch.setattr(cached, "index_array", lambda count: View("numbers", (count,), (4,), np.dtype(np.int32), 4096))
     names = [name for name in call.operation.arrays if name in arrays]
     owners = owners_of(launches_of(call.operation(**call.options), arrays))
     assert {OperandSlot(names.index(name)) for name in call.outputs} <= owners

@@ -34,7 +34,7 @@ class CachedAttention(Operation):
     layout: Layout = "BHSD"
     format: str | Format | None = None
 
-    arrays, outputs, written, needed = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
+    arrays, outputs, written, required = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
 
     def __post_init__(self):
         check_options(self.causal, None, self.scale, self.layout)

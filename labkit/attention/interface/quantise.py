@@ -30,28 +30,28 @@ class Quantise(Operation):
 
     format: str | Format | None = None
 
-    needed = "Q", "K", "V"
+    required = "Q", "K", "V"
     outputs = *CODES.values(), *SCALES.values()
-    arrays = *needed, *outputs
+    arrays = *required, *outputs
 
     def declared(self, given: Mapping[str, object]) -> "Quantise":
         return replace(self, format=self._format(given))
 
     def check(self, given: Mapping[str, object]) -> None:
-        for name in self.needed:
+        for name in self.required:
             if len(given[name].shape) != 4:
                 raise ValueError(
                     f"{name} is {shape_text(given[name].shape)}: give it 4 axes, batch, heads, positions and head_dim"
                 )
         self._format(given)
-        Q, K, V = (tuple(given[name].shape) for name in self.needed)
+        Q, K, V = (tuple(given[name].shape) for name in self.required)
         if K != V or (Q[0], Q[3]) != (K[0], K[3]):
             raise ValueError(
                 f"Q is {shape_text(Q)}, K is {shape_text(K)} and V is {shape_text(V)}: they do not fit together"
             )
         check_rows(Q[3], E4M3.itemsize)
         self._check_outputs(given)
-        for name in (*self.needed, *(name for name in CODES.values() if name in given)):
+        for name in (*self.required, *(name for name in CODES.values() if name in given)):
             if not owner_of(given[name]).is_on_host(given[name]):
                 check_begin(name, given[name])
 
@@ -65,7 +65,7 @@ class Quantise(Operation):
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         return [
             kernels.launch(given[X], given[CODES[X]], given[SCALES[X]], self.format, transposed=X == "V")
-            for X in self.needed
+            for X in self.required
         ]
 
     def _check_outputs(self, given):

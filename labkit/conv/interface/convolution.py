@@ -37,7 +37,7 @@ class Convolving(Operation):
         raise NotImplementedError
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         return tuple(name for name in self.arrays if name not in self.outputs)
 
     def declared(self, given: Mapping[str, object]) -> "Convolving":
@@ -47,7 +47,7 @@ class Convolving(Operation):
         _check_arrays(self.problem_of(given), given, self._format(given))
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        format, like = self._format(given), self.needed[0]
+        format, like = self._format(given), self.required[0]
         is_bits = type_name(given[like]) not in TYPE_NAMES.values()  # which say nothing of what they stand for
         shape = self.problem_of(given).shapes[name]
         return Result(like, shape, str(format.result.dtype) if is_bits else TYPE_NAMES[format.result])
@@ -58,7 +58,7 @@ class Convolving(Operation):
         return launches_of(algorithm, problem, self.format, given, workspace, limit_bytes)
 
     def _format(self, given) -> Format:
-        return common_format(*(given[name] for name in self.needed), self.format, self.needed, FORMATS)
+        return common_format(*(given[name] for name in self.required), self.format, self.required, FORMATS)
 
 
 class OfSizes(Convolving):

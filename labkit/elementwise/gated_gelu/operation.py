@@ -23,7 +23,7 @@ class Geglu(Operation):
 
     format: str | Format | None = None
 
-    arrays, needed, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
+    arrays, required, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
     in_place = {"y": "gate"}  # noqa: RUF012 - of the class
 
     def declared(self, given: Mapping[str, object]) -> "Geglu":

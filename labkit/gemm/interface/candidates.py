@@ -8,7 +8,7 @@ from labkit import cuda, results
 from labkit.arrays.addresses import has_vector_rows, round_up_to_vectors
 from labkit.arrays.views import transpose
 from labkit.calls import tuning
-from labkit.calls.choice import by_estimates, fastest_first, recorded_ms
+from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
@@ -147,7 +147,7 @@ def _candidates(format, shape, capability, sms, gpu):
         modelled |= _in_parts([step for step in taken if _blocks_at_once(step) == 1], shape, sms, modelled)
         if min(shape.M, shape.N) <= FEW:
             modelled[Candidate("gemv")] = _time_us_of_gemv(shape)
-    return by_estimates(list(modelled), recorded.get, modelled.get)
+    return sort_by_estimates(list(modelled), recorded.get, modelled.get)
 
 
 @lru_cache(16)  # formats

@@ -38,7 +38,7 @@ class Product(Operation):
     format: str | Format | None = None
     candidate: Candidate | None = None
 
-    arrays, outputs, needed = ("A", "B", "bias", "C"), ("C",), ("A", "B")
+    arrays, outputs, required = ("A", "B", "bias", "C"), ("C",), ("A", "B")
 
     def __post_init__(self):
         for name in ("alpha", "beta"):

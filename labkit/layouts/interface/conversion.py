@@ -29,7 +29,7 @@ class Convert(Operation):
     vector: int = 4
     channels: int | None = None
 
-    arrays, outputs, needed = ("x", "y"), ("y",), ("x",)
+    arrays, outputs, required = ("x", "y"), ("y",), ("x",)
 
     def __post_init__(self):
         check_layout(self.source)

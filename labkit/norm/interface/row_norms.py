@@ -32,7 +32,7 @@ class OfRows(Operation):
 
     kind: ClassVar[Kind]
     matrices, columns, names = ("x", "y"), OF_COLUMNS, ARRAYS  # those of the problem, in its order
-    outputs, needed, in_place = ("y",), ("x",), {"y": "x"}
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
     written = ("y", *OF_ROWS)
 
     def __post_init__(self):

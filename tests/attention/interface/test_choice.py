@@ -17,9 +17,9 @@ def as_on_a_gpu(monkeypatch, tmp_path):
     """Nothing is tuned, and what is quick to simulate counts no more than anything else."""
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(choice, "is_quick", lambda step: False)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     yield
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
 
 
 def gpu(monkeypatch, capability):

@@ -30,10 +30,10 @@ X, W = np.ones((2, 4, 9, 8), np.float32), np.ones((6, 4, 3, 3), np.float32)
 @pytest.fixture(autouse=True)
 def as_a_new_process(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget()
     yield
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget()
 
 
@@ -389,7 +389,7 @@ def test_tensors_of_bfloat16_give_tensors_of_bfloat16(device):
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
-    from labkit.calls.timing import _graph
+    from labkit.calls.timing import capture_launches
 
     problem = kind(16, 32, 17, 16, 48, 3, 3)
     *arrays, _ = problem.operands()
@@ -402,7 +402,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
         expected = on_device[place].copy_to_host()
         on_device[place].copy_to_device(arrays[place])
         stream = cuda.stream()
-        replay = _graph(stream, [lambda stream, plan=plan: plan(stream=stream)])
+        replay = capture_launches(stream, [lambda stream, plan=plan: plan(stream=stream)])
         for _ in range(2):
             replay()
         stream.synchronize()
@@ -411,7 +411,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
 
 @pytest.mark.needs("gpu")
 def test_a_captured_call_keeps_its_memory_while_later_calls_on_its_stream_take_more():
-    from labkit.calls.timing import _graph
+    from labkit.calls.timing import capture_launches
 
     small, large = conv.Forward(8, 32, 17, 16, 48, 3, 3), conv.Forward(32, 64, 33, 34, 96, 3, 3)
     before, stream = small.operands()[:3], cuda.stream()
@@ -420,7 +420,7 @@ def test_a_captured_call_keeps_its_memory_while_later_calls_on_its_stream_take_m
     stream.synchronize()
     expected = y.copy_to_host()
     assert np.allclose(expected, small.oracle(*before[:2]), atol=1e-3)
-    replay = _graph(stream, [lambda stream: conv.forward(x, w, y=y, stream=stream)])
+    replay = capture_launches(stream, [lambda stream: conv.forward(x, w, y=y, stream=stream)])
     others = dict(zip("xwy", map(cuda.to_device, large.operands()[:3])))
     conv.forward(**others, stream=stream)
     stream.synchronize()

@@ -15,9 +15,9 @@ PROBLEMS = norm.RowForward, norm.RowBackward
 @pytest.fixture(autouse=True)
 def nothing_is_tuned(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     yield
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
