@@ -27,7 +27,7 @@ _PLACES = {
     "elementwise": "labkit.elementwise",
     "explore": "labkit.simulator.explorer.schedules:explore",
     "formats": "labkit.formats",
-    "free": "labkit.calls.free:free",
+    "free": "labkit.calls.call:free",
     "gemm": "labkit.gemm",
     "gpu": "labkit.machine.gpus:gpu",
     "gpu_time_ms": "labkit.calls.timing:gpu_time_ms",

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from labkit import cuda
+from labkit.arrays import pool
 from labkit.arrays.driver import current_device, stream_handle
 from labkit.arrays.owners import SIGNATURES, NotPlain, signature_of
 from labkit.calls.dynamo import exclude_from_compile, without_tracing
@@ -72,3 +74,19 @@ def _is_another_nan(option) -> bool:
 def forget(operation: type[Operation] | None = None) -> None:
     """Delete the routes of an operation, or of all operations."""
     routes.forget(operation)
+
+
+def free() -> None:
+    """Return all memory that is cached for later calls to the driver, after waiting for the GPU.
+
+    Memory of your plans and of captured graphs stays, as do compiled kernels. For torch's own cache, call
+    `torch.cuda.empty_cache()`.
+
+    Examples
+    --------
+    >>> labkit.free()
+    """
+    forget()
+    if cuda.on_gpu():
+        pool.trim()
+        cuda.current_context().deallocations.clear()

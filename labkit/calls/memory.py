@@ -6,21 +6,10 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from labkit.arrays import pool
-from labkit.arrays.driver import (
-    DEFAULTS,
-    PER_THREAD,
-    StreamEvent,
-    allow_during_capture,
-    bindings,
-    current_device,
-    is_capturing,
-    stream_id,
-    synchronize,
-)
+from labkit.arrays import driver, pool
 from labkit.arrays.owners import owner_of
 from labkit.arrays.pool import PoolBlock
-from labkit.calls.devices import use_device
+from labkit.calls.streams import use_device
 
 
 def run_with_workspace(launches, operands, addresses: tuple[int, ...], stream: int, allocator=None) -> None:
@@ -61,7 +50,7 @@ class PlanWorkspace:
             return
         with self._lock:
             if self._order.device is None:
-                self._order.device = current_device()
+                self._order.device = driver.current_device()
                 weakref.finalize(self, _release, self._order, self._counters, self._buffers).atexit = False
             with self._order.next_run(stream):
                 self._counters.grow(launches.counters_bytes, operands, stream)
@@ -92,23 +81,23 @@ class _RunOrder:
         self._is_eager = False
 
     def next_run(self, stream: int) -> "_RunOrder":
-        if stream == self._stream and stream in DEFAULTS:
+        if stream == self._stream and stream in driver.DEFAULTS:
             self._is_eager = True
-        elif is_capturing(stream):
+        elif driver.is_capturing(stream):
             self._is_eager, self.was_captured = False, True
         else:
-            self._is_eager, id = True, stream_id(stream)
-            if id != self._stream_id:
+            self._is_eager, new_id = True, driver.stream_id(stream)
+            if new_id != self._stream_id:
                 self.wait_on(stream)
-            self._stream, self._stream_id = stream, id
+            self._stream, self._stream_id = stream, new_id
         return self
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        if self._is_eager and self._stream not in DEFAULTS:
-            self._event = self._event or StreamEvent()
+        if self._is_eager and self._stream not in driver.DEFAULTS:
+            self._event = self._event or driver.StreamEvent()
             self._event.record(self._stream)
 
     def wait_on(self, stream: int) -> None:
@@ -116,8 +105,8 @@ class _RunOrder:
         if self._stream_id is None:
             return
         event = self._event
-        if self._stream in DEFAULTS:
-            event = StreamEvent()
+        if self._stream in driver.DEFAULTS:
+            event = driver.StreamEvent()
             event.record(self._stream)
         event.wait(stream)
 
@@ -133,15 +122,15 @@ class _GrowingBuffer:
         """Allocate a larger block if the last one is too small, for later work on the stream."""
         if needed_bytes <= self._last_bytes:
             return
-        allocator = None if is_capturing(stream) else _find_allocator(operands)
+        allocator = None if driver.is_capturing(stream) else _find_allocator(operands)
         by_package = _allocates_on(allocator, stream)
-        home = stream if by_package else _memory_stream(current_device())
-        with allow_during_capture():
+        home = stream if by_package else _memory_stream(driver.current_device())
+        with driver.allow_during_capture():
             block = owner_of(allocator).block(allocator, needed_bytes) if by_package else PoolBlock(needed_bytes, home)
             if self._has_zeros:
                 pool.clear(block.address, needed_bytes, home)
             if not by_package:
-                synchronize(home)
+                driver.synchronize(home)
         self.blocks.append((block, home))
         self.address, self._last_bytes = block.address, needed_bytes
 
@@ -155,12 +144,12 @@ def _release(order, *buffers):
     waiting = [_unreleased.popleft() for _ in range(len(_unreleased)) if _unreleased]
     for order, blocks in waiting:
         try:
-            current_device()  # this thread may have no context yet
+            driver.current_device()  # this thread may have no context yet
             with use_device(order.device):
                 if order.was_captured:  # a replay may be in flight
-                    bindings()[1].cuCtxSynchronize()
+                    driver.bindings()[1].cuCtxSynchronize()
                 for home in {home for _, home in blocks}:
-                    if is_capturing(home):
+                    if driver.is_capturing(home):
                         raise RuntimeError("the stream is captured")
                     order.wait_on(home)
                 for block, _ in blocks:
@@ -171,7 +160,11 @@ def _release(order, *buffers):
 
 def _allocates_on(allocator, stream: int) -> bool:
     """Return whether the package of an operand allocates for a stream: it must be its current, identifiable one."""
-    return allocator is not None and stream != PER_THREAD and owner_of(allocator).current_stream(allocator) == stream
+    return (
+        allocator is not None
+        and stream != driver.PER_THREAD
+        and owner_of(allocator).current_stream(allocator) == stream
+    )
 
 
 def _find_allocator(operands):
@@ -182,5 +175,5 @@ def _find_allocator(operands):
 @cache
 def _memory_stream(device: int) -> int:
     """Return the stream of a GPU on which plans allocate and release memory; it lives as long as the process."""
-    binding, driver = bindings()
-    return int(driver.cuStreamCreate(binding.CUstream_flags.CU_STREAM_NON_BLOCKING.value))
+    binding, functions = driver.bindings()
+    return int(functions.cuStreamCreate(binding.CUstream_flags.CU_STREAM_NON_BLOCKING.value))

@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from labkit.arrays.addresses import check_own_memory
 from labkit.arrays.operands import as_device_array, as_view
 from labkit.arrays.owners import owner_of
-from labkit.calls.devices import device_of, use_device
 from labkit.calls.memory import PlanWorkspace
 from labkit.calls.operation import Operation, bind_call
 from labkit.calls.prepared import Prepared
-from labkit.calls.streams import stream_of
+from labkit.calls.streams import device_of, stream_of, use_device
 
 
 class Plan:

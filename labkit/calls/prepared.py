@@ -1,6 +1,6 @@
 """Prepared operations: launches for operands of one layout, and the check of that layout."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 from labkit import cuda
@@ -8,7 +8,10 @@ from labkit.arrays.addresses import extent, share_memory
 from labkit.arrays.operands import as_device_array, as_view, layout
 from labkit.arrays.owners import NotPlain, owner_of
 from labkit.arrays.views import OperandSlot
+from labkit.arrays.workspace import CountingWorkspace, Workspace
+from labkit.calls.dynamo import without_tracing
 from labkit.calls.operation import Operation
+from labkit.ladder import Launch
 
 MAX_CACHED = 64  # cached addresses, and distances, at which operands share no memory
 
@@ -43,8 +46,6 @@ class Prepared:
 
             self.launches = PackedLaunches(launches, views)
         else:
-            from labkit.calls.simulated_launches import SimulatedLaunches
-
             self.launches = SimulatedLaunches(launches, views)
 
     def addresses(self, operands: Sequence) -> tuple[int, ...]:
@@ -119,3 +120,22 @@ def _remember(cached, entry):
     if len(cached) >= MAX_CACHED:
         cached.clear()
     cached.add(entry)
+
+
+class SimulatedLaunches:
+    """Launches in the simulator; each run has new workspace, so that uninitialised reads show. See `PackedLaunches`."""
+
+    takes_memory = False
+
+    def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence):
+        self._launches, workspace = launches, CountingWorkspace(first_slot=len(operands))
+        launches(*operands, workspace=workspace)  # raises now the errors of a run
+        self.workspace_bytes = workspace.size_bytes
+
+    def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
+        """Run the launches for operands."""
+        without_tracing(self._run)(operands)
+
+    def _run(self, operands):
+        for launch in self._launches(*map(as_view, operands), workspace=Workspace()):
+            launch.run()

@@ -25,16 +25,12 @@ class NewOutput:
     owner: Owner
     result: Result
 
-    def make(self, like, stream: int):
-        """Return the array, for work on the stream."""
-        if self.owner.current_stream(like) in (None, stream):
-            return new_array(self.owner, like, self.result)
-        with self.owner.on_stream(like, stream):
-            return new_array(self.owner, like, self.result)
 
-
-def new_array(owner: Owner, like, result: Result):
-    """Return a new array of an owner, with the result's order of axes in memory."""
+def new_array(owner: Owner, like, result: Result, stream: int | None = None):
+    """Return a new array of an owner, with the result's order of axes in memory, for work on the stream."""
+    if stream is not None and owner.current_stream(like) not in (None, stream):
+        with owner.on_stream(like, stream):
+            return new_array(owner, like, result)
     if result.axes is None:
         return owner.empty(like, result.shape, result.type_name)
     whole = owner.empty(like, tuple(result.shape[axis] for axis in result.axes), result.type_name)
@@ -93,7 +89,7 @@ class Route:
         if stream is None:
             stream = next((current for current in currents if current is not None), 0)
         for new in self.new:
-            X = arrays[new.number] = new.make(arrays[new.like_number], stream)
+            X = arrays[new.number] = new_array(new.owner, arrays[new.like_number], new.result, stream)
             addresses[new.number] = owner_of(X).address(X)
         operands = [X for X in arrays if X is not None]
         begins = tuple([address for address in addresses if address is not None])

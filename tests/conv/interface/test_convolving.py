@@ -127,7 +127,7 @@ def test_arrays_of_the_device_are_written_in_place_and_the_plan_is_found_again(k
         assert call(problem, *on_device, on_device[place], stride=stride) is on_device[place]
         assert np.allclose(on_device[place].copy_to_host(), expected, atol=1e-4)
     assert len(made) == 2  # (1, 1) and [1, 1] are one
-    monkeypatch.setattr(routes, "most", 1)
+    monkeypatch.setattr(routes, "limit", 1)
     call(problem, *on_device, on_device[place], workspace_limit_bytes=2**20)
     assert len(made) == 3 and len(routes) == 1
 
