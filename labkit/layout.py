@@ -22,7 +22,7 @@ def is_in_c_order(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 
     return 0 in shape or all(stride == unit * step for n, stride, step in steps if n > 1)
 
 
-def distances(
+def element_offsets(
     elements: Integer[np.ndarray, "..."], shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Integer[np.ndarray, "..."]:
     """How far elements lie from the first."""
@@ -33,7 +33,7 @@ def distances(
     return distance
 
 
-def elements_at(
+def elements_at_offsets(
     distances: Integer[np.ndarray, "..."], shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Integer[np.ndarray, "..."]:
     """The elements that lie so far from the first; where several share a place (a stride of 0), one of them.

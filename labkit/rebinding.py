@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 
 
-def names_of(function) -> dict:
+def names_used_by(function) -> dict:
     """The globals and closure variables that a function uses, with their values."""
     code = function.__code__
     found = {name: function.__globals__[name] for name in _globals_of(code) if name in function.__globals__}
@@ -21,7 +21,7 @@ def names_of(function) -> dict:
     return found
 
 
-def unbound(function) -> set[str]:
+def unset_globals(function) -> set[str]:
     """The globals that a function reads and nothing has given a value."""
     return {*_globals_of(function.__code__)} - function.__globals__.keys() - vars(builtins).keys()
 
@@ -45,7 +45,7 @@ def assignments(source: str, names: Set[str]) -> list[ast.Assign]:
     found = []
     for node, assigned in reversed(_all_assignments(source)):
         if names & assigned:
-            names = names | named(node)
+            names = names | names_in(node)
             found.insert(0, node)
     return found
 
@@ -53,10 +53,10 @@ def assignments(source: str, names: Set[str]) -> list[ast.Assign]:
 @lru_cache(64)
 def _all_assignments(source: str) -> list[tuple[ast.Assign, set[str]]]:
     """Every assignment at the top level of a source, and the names that it gives values."""
-    return [(node, named(node, ast.Store)) for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    return [(node, names_in(node, ast.Store)) for node in ast.parse(source).body if isinstance(node, ast.Assign)]
 
 
-def named(tree: ast.AST, context: type = ast.Load) -> set[str]:
+def names_in(tree: ast.AST, context: type = ast.Load) -> set[str]:
     """The names that are read anywhere in a tree, or assigned."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
 
@@ -70,19 +70,19 @@ def imports(module: ModuleType) -> dict[str, tuple[ModuleType, str]]:
     return {name.asname or name.name: (home, name.name) for home, names in homes for name in names}
 
 
-def recomputed(function, constants: dict) -> tuple[dict, set[str]]:
+def recompute(function, constants: dict) -> tuple[dict, set[str]]:
     """Constants and what a function's file computes from them for it; and all names from which it computes."""
     values, sources, filename = dict(constants), set(), function.__code__.co_filename
     for node in assignments("".join(getlines(filename)), _globals_of(function.__code__)):
-        sources |= named(node)
-        if named(node) & values.keys():
+        sources |= names_in(node)
+        if names_in(node) & values.keys():
             scope = {**function.__globals__, **values}
             exec(compile(ast.Module([node], []), filename, "exec"), scope)
-            values |= {name: scope[name] for name in named(node, ast.Store) & scope.keys() - constants.keys()}
+            values |= {name: scope[name] for name in names_in(node, ast.Store) & scope.keys() - constants.keys()}
     return values, sources
 
 
-def rebuilt(function, changes: dict):
+def rebuild(function, changes: dict):
     """A copy of the function with other values for some of its globals and closure variables."""
     cells = tuple(
         CellType(changes[name]) if name in changes else cell

@@ -217,7 +217,7 @@ class ArrayInfo:
 
     def addresses(self, elements: Integer[np.ndarray, "*any"]) -> Integer[np.ndarray, "*any"]:
         """The first byte of each element; -1 for none."""
-        distances = layout.distances(elements, self.shape, self.strides_bytes)
+        distances = layout.element_offsets(elements, self.shape, self.strides_bytes)
         return np.where(elements >= 0, self.base_address + distances, -1)
 
     def pieces(
@@ -234,7 +234,7 @@ class ArrayInfo:
         if 0 in self.shape:
             return np.zeros(0, np.int64)
         bytes_ = np.arange(piece * piece_bytes - self.itemsize + 1, (piece + 1) * piece_bytes)
-        found = layout.elements_at(bytes_ - self.base_address, self.shape, self.strides_bytes)
+        found = layout.elements_at_offsets(bytes_ - self.base_address, self.shape, self.strides_bytes)
         inside = (found >= 0) & (found < prod(self.shape))
         return found[inside & (self.addresses(found) == bytes_)]
 
@@ -303,7 +303,7 @@ class ThreadStep:
     variables: dict[str, Any]
 
 
-class Lookups:
+class BaseTrace:
     """What the traces of a kernel and of a CPU's loop share: ways into their `arrays` and `findings`."""
 
     arrays: tuple[ArrayInfo, ...]
@@ -326,7 +326,7 @@ class Lookups:
 
 
 @dataclass(frozen=True)
-class Trace(Lookups):
+class Trace(BaseTrace):
     """Everything a simulated launch left behind.
 
     `outputs` are the arguments after the run; there are none where only a sample of the grid ran

@@ -8,7 +8,7 @@ from labkit.arrays.driver import allow_during_capture
 from labkit.arrays.views import OperandSlot
 from labkit.arrays.workspace import DUMMY_ADDRESS, CountingWorkspace
 from labkit.calls.graphs import Graph, may_replay
-from labkit.cuda.packed import Packed, compiled, move
+from labkit.cuda.packed import PackedLaunch, get_compiled, move_map
 from labkit.ladder import Launch
 
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
@@ -37,8 +37,8 @@ class PackedLaunches:
         self.workspace_bytes = workspace.size_bytes
         self.takes_memory = self.workspace_bytes > 0
         self._packed = [
-            Packed(
-                compiled(one.kernel, one.arguments),
+            PackedLaunch(
+                get_compiled(one.kernel, one.arguments),
                 one.grid,
                 one.block,
                 one.arguments,
@@ -98,7 +98,7 @@ class PackedLaunches:
             for cell, number, distance in self._cells:
                 cell.value = addresses[number] + distance
             for tensor_map, number, distance in self._maps:
-                move(tensor_map, addresses[number] + distance)
+                move_map(tensor_map, addresses[number] + distance)
             self._addresses = addresses
 
     def _launch_all(self, stream):

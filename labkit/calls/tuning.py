@@ -22,7 +22,7 @@ from platformdirs import user_cache_path
 from labkit import cuda, ptx, results
 from labkit.calls import timing
 from labkit.places import PACKAGE
-from labkit.rebinding import imports, names_of
+from labkit.rebinding import imports, names_used_by
 
 _lock = Lock()
 
@@ -109,7 +109,7 @@ def source_files(kernel) -> set[Path]:
         visited.add(function)
         module = sys.modules[function.__module__]
         files |= _files(module)
-        names = names_of(function)
+        names = names_used_by(function)
         files |= {file for name, (home, _) in imports(module).items() if name in names for file in _files(home)}
         families = [value for value in names.values() if value is ptx]
         members = [getattr(family, name, None) for family in families for name in function.__code__.co_names]

@@ -14,7 +14,7 @@ from labkit.checking.as_text import Texts
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
-from labkit.rebinding import names_of
+from labkit.rebinding import names_used_by
 
 
 def why_not(
@@ -60,7 +60,7 @@ def _alike(live, read, seen):
         if (live, read) in seen:
             return True
         seen.add((live, read))
-        ours, theirs = names_of(live), names_of(read)
+        ours, theirs = names_used_by(live), names_used_by(read)
         same = ours.keys() == theirs.keys() and _statements(live) == _statements(read)
         return same and all(_alike(value, theirs[name], seen) for name, value in ours.items())
     if isinstance(live, tuple) and isinstance(read, tuple):
@@ -79,8 +79,8 @@ def _statements(function):
 
 def _lost(live, read, seen):
     """What the function reads and its text gives no value, as lines to write."""
-    there = names_of(read)
-    for name, value in names_of(live).items():
+    there = names_used_by(read)
+    for name, value in names_used_by(live).items():
         other = there.get(name)
         if other is None and (written := _literal(value)):
             yield f"{name} = {written}"

@@ -14,7 +14,7 @@ from typing import Any
 from labkit.checking.definitions import definitions
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
-from labkit.rebinding import named, names_of, unbound
+from labkit.rebinding import names_in, names_used_by, unset_globals
 from labkit.simulator.language import nearest
 
 MOST_CHARACTERS = 100_000  # of an answer
@@ -71,7 +71,7 @@ def functions_of(function: FunctionType) -> Iterator[FunctionType]:
     found, waiting = {function}, [function]
     for one in waiting:  # which grows
         yield one
-        for each in map(python_function, names_of(one).values()):
+        for each in map(python_function, names_used_by(one).values()):
             own = inspect.isfunction(each) and each.__code__.co_filename == function.__code__.co_filename
             if own and each not in found:
                 found.add(each)
@@ -99,7 +99,7 @@ def _unknown(function, statements):
     """The first name that the function reads and whose value only running the cell would tell."""
     given = {name: node for node in statements for name in names_given(node)}
     for one in functions_of(function):
-        for name in sorted(name for name, value in names_of(one).items() if value is None):
+        for name in sorted(name for name, value in names_used_by(one).items() if value is None):
             if name not in given:
                 message = f"The value of `{name}`, of an earlier cell, is not known, {WHY}; write the number itself."
                 return Unreadable("refused", message)
@@ -111,7 +111,7 @@ def _unknown(function, statements):
 def _undefined(function, statements):
     """The first name that the function reads and nothing defines: misspelt, or of a cell that grading does not read."""
     for one in functions_of(function):
-        missing = unbound(one)
+        missing = unset_globals(one)
         own = [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == one.__name__]
         reads = [node for root in own for node in ast.walk(root) if isinstance(node, ast.Name) and node.id in missing]
         if reads:
@@ -129,7 +129,7 @@ def _undefined(function, statements):
 
 def names_given(statement: ast.stmt) -> set[str]:
     """The names to which a statement of a cell gives a value."""
-    return {statement.name} if isinstance(statement, ast.FunctionDef) else named(statement, ast.Store)
+    return {statement.name} if isinstance(statement, ast.FunctionDef) else names_in(statement, ast.Store)
 
 
 def _not_known(name, statement):

@@ -45,7 +45,7 @@ class TimeBound:
     __repr__ = __str__
 
 
-def device(name: str | Gpu | Cpu) -> Gpu | Cpu:
+def find_device(name: str | Gpu | Cpu) -> Gpu | Cpu:
     """The GPU or CPU of that name (a `Gpu` or `Cpu` is passed through)."""
     if isinstance(name, Gpu | Cpu):
         return name
@@ -57,7 +57,7 @@ def device(name: str | Gpu | Cpu) -> Gpu | Cpu:
 
 def peak_tflops(gpu: str | Gpu | Cpu, precision: str = "float32") -> float:
     """The arithmetic roof of a device at a precision, such as "float32" or "float16 tensor"."""
-    figures = device(gpu)
+    figures = find_device(gpu)
     if precision not in figures.peak_tflops:
         known = ", ".join(figures.peak_tflops)
         raise ValueError(f"{figures.name} has no published {precision!r} peak; choose one of {known}")
@@ -66,12 +66,12 @@ def peak_tflops(gpu: str | Gpu | Cpu, precision: str = "float32") -> float:
 
 def ridge_point(gpu: str | Gpu | Cpu, precision: str = "float32") -> float:
     """FLOPs a byte of DRAM traffic at which arithmetic, not memory, becomes the limit."""
-    return peak_tflops(gpu, precision) * 1000 / device(gpu).dram_gb_s
+    return peak_tflops(gpu, precision) * 1000 / find_device(gpu).dram_gb_s
 
 
 def attainable_tflops(gpu: str | Gpu | Cpu, intensity: float, precision: str = "float32") -> float:
     """The roof over a kernel of that arithmetic intensity: the lower of memory's and arithmetic's."""
-    return min(device(gpu).dram_gb_s * intensity / 1000, peak_tflops(gpu, precision))
+    return min(find_device(gpu).dram_gb_s * intensity / 1000, peak_tflops(gpu, precision))
 
 
 def intensity(trace: Trace) -> float:
@@ -93,9 +93,7 @@ def time_bound(trace: Trace, gpu: str | Gpu | None = None) -> TimeBound:
         The GPU to run it on; the one the trace was made for when left out. Cache hits stay the trace's.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
-    return TimeBound(
-        *longest(terms_of_units(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))), figures.name
-    )
+    return TimeBound(*longest(unit_terms(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))), figures.name)
 
 
 def longest(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[str, str]]:
@@ -109,7 +107,7 @@ def longest(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[
     )
 
 
-def terms_of_units(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
+def unit_terms(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
     """What each unit needs. Units inside an SM count the SMs that got a block; DRAM and L2 serve all."""
     counted = trace.counters
     sm_cycles_per_ms = busy_sms * gpu.clock_ghz * 1e6

@@ -119,7 +119,7 @@ class Sass:
             return None
         return sum(passes[i.block] for i in self.instructions)
 
-    def in_a_round(self, multiply_adds: int) -> float:
+    def instructions_per_iteration(self, multiply_adds: int) -> float:
         """Instructions of a warp in a round of its longest loop, in which a lane does so many multiply-adds.
 
         A loop within it runs as often as these ask for. Both ways of a branch count, so this is for loops without.

@@ -17,7 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from math import ceil, prod
 
-from labkit.forecast.roofline import Term, TimeBound, longest, terms_of_units
+from labkit.forecast.roofline import Term, TimeBound, longest, unit_terms
 from labkit.forecast.sass import Sass
 from labkit.machine import gpus
 from labkit.machine.gpus import Gpu, Latencies
@@ -65,7 +65,7 @@ def modelled_time(
     blocks = prod(trace.grid)
     waves = blocks / (figures.sms * held.blocks)
     evenly_used_sms = blocks / ceil(blocks / figures.sms)
-    terms = terms_of_units(trace, figures, evenly_used_sms)
+    terms = unit_terms(trace, figures, evenly_used_sms)
     terms["instruction issue"] = _issue(trace, figures, evenly_used_sms, code)
     if figures.latencies:
         terms["latency"] = _latency(trace, figures, figures.latencies, held, waves)

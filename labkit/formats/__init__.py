@@ -18,7 +18,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from labkit.formats.bfloat16 import BF16_NAN
-from labkit.formats.float8_e4m3 import E4M3_LOSS, E4M3_MOST, E4M3_NAN
+from labkit.formats.float8_e4m3 import E4M3_LOSS, E4M3_MAX, E4M3_NAN
 from labkit.formats.kinds.format import Format
 
 
@@ -36,7 +36,7 @@ FORMATS: dict[str, Format] = {format.name: format for format in SYMBOLS.values()
 TYPES: dict[str, Format] = {format.type_name: format for format in SYMBOLS.values() if format.type_name}  # of elements
 globals().update(SYMBOLS)
 
-__all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MOST", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]
+__all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MAX", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]
 __all__ += list(SYMBOLS)
 
 if TYPE_CHECKING:

@@ -21,4 +21,4 @@ E4M3 = MiniFloat(
     result=BF16,
     sum_loss=E4M3_LOSS,
 )
-E4M3_MOST = E4M3.largest
+E4M3_MAX = E4M3.largest

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.formats.float32 import FP32
-from labkit.formats.kinds.of_numpy import OfNumPy
+from labkit.formats.kinds.of_numpy import NumPyFormat
 
 READ = np.uint32(0xFFFFE000)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _TF32(OfNumPy):
+class _TF32(NumPyFormat):
     """float32 that stays what it is in memory, and is cut off when it is multiplied."""
 
     def multiplied(self, array):

@@ -8,7 +8,7 @@ from labkit.book.chapter import exercise_cell_id
 from labkit.checking.as_text import MOST_CHARACTERS, names_given
 from labkit.exercises import chapter_of, exercise
 from labkit.grading.rebuild import chapters, solved_chapters
-from labkit.rebinding import named
+from labkit.rebinding import names_in
 
 
 def stands_in_the_book(id: str, text: str) -> bool:
@@ -54,7 +54,7 @@ def _statements(id, text):
             for statement in givers.pop(name, []):
                 if statement not in found:
                     found.add(statement)
-                    waiting += named(statement)
+                    waiting += names_in(statement)
         return [ast.unparse(statement) for statement in statements if statement in found]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

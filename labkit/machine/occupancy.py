@@ -12,7 +12,7 @@ from labkit.machine.gpus import Gpu
 from labkit.machine.gpus import gpu as named_gpu
 
 WARP_LANES = 32
-MOST_REGISTERS = 255  # of a thread: what an instruction can name
+MAX_REGISTERS = 255  # of a thread: what an instruction can name
 
 # How many a thread has is known once a kernel is compiled (see `labkit.forecast.sass`). With so many each, the 2,048
 # threads that most GPUs' SMs can hold just fill the 65,536 registers.
@@ -26,14 +26,14 @@ class Occupancy:
     blocks: int
     warps: int
     warps_per_block: int
-    most_warps: int
+    max_warps: int
     limits: dict[str, int]
     gpu: str
 
     @property
     def share(self) -> float:
         """Resident warps over those that the SM could hold."""
-        return self.warps / self.most_warps
+        return self.warps / self.max_warps
 
     @property
     def limiter(self) -> str:
@@ -44,7 +44,7 @@ class Occupancy:
         if not self.blocks:
             return f"an SM of {self.gpu} cannot hold such a block: {self.limiter} would not suffice"
         blocks = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
-        warps = f"{self.warps} of {self.most_warps} warps ({self.share:.0%})"
+        warps = f"{self.warps} of {self.max_warps} warps ({self.share:.0%})"
         return f"an SM of {self.gpu} holds {blocks} at a time, {warps}, limited by {self.limiter}"
 
     __repr__ = __str__
@@ -72,8 +72,8 @@ def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: in
     gpu = gpu if isinstance(gpu, Gpu) else named_gpu(gpu)
     if not 1 <= threads <= gpu.threads_per_block:
         raise ValueError(f"a block of {threads} threads does not exist: give it 1 to {gpu.threads_per_block}")
-    if not 0 <= registers <= MOST_REGISTERS:
-        raise ValueError(f"a thread with {registers} registers does not exist: it has 0 to {MOST_REGISTERS}")
+    if not 0 <= registers <= MAX_REGISTERS:
+        raise ValueError(f"a thread with {registers} registers does not exist: it has 0 to {MAX_REGISTERS}")
     if shared_bytes < 0:
         raise ValueError(f"a block with {shared_bytes} bytes of shared memory does not exist: give it 0 or more")
     warps = -(-threads // WARP_LANES)

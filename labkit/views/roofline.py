@@ -42,7 +42,7 @@ def roofline(
     """
     check_traces("roofline", traces)
     first = next(iter(traces.values()))
-    device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
+    device = model.find_device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
     places = [
         _place(name, trace, device, precision, (measured or {}).get(name), problem) for name, trace in traces.items()
     ]

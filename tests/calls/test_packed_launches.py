@@ -65,7 +65,9 @@ def test_arguments_lie_as_a_kernel_of_numba_reads_them(packed):
     kernel = compiled(array, types.float32, pair, types.boolean, types.int64)
     operand = matrix(0)
     part = as_strided(operand, (2, 4), (64, 4), begin_byte=64 + 16)
-    one = packed.Packed(kernel, (7, 2), 96, (operand, np.float32(0.5), (np.int32(-3), part), True, 11), 512, early=True)
+    one = packed.PackedLaunch(
+        kernel, (7, 2), 96, (operand, np.float32(0.5), (np.int32(-3), part), True, 11), 512, early=True
+    )
     one.run()
     ((config, parameters),) = packed.launched
     word = ctypes.c_int64
@@ -91,9 +93,9 @@ def test_addresses_of_operands_and_of_the_workspace_come_to_their_places(packed,
 
     array = types.Array(types.float32, 2, "A")
     moved = []
-    monkeypatch.setattr(packed_launches, "move", lambda tensor_map, address: moved.append(address))
+    monkeypatch.setattr(packed_launches, "move_map", lambda tensor_map, address: moved.append(address))
     monkeypatch.setattr(packed, "encoded", lambda tensor_map: packed.binding.CUtensorMap())
-    monkeypatch.setattr(packed_launches, "compiled", lambda dispatcher, arguments: compiled(*dispatcher.kinds))
+    monkeypatch.setattr(packed_launches, "get_compiled", lambda dispatcher, arguments: compiled(*dispatcher.kinds))
     kernel = SimpleNamespace(kinds=(array, array), options={})
     by_map = SimpleNamespace(kinds=(TensorMapType(2), array, array, array), options={"early": True})
     unmoved = View(None, (3, 8), (32, 4), np.dtype(np.float32), 1 << 20)
@@ -150,7 +152,7 @@ def test_several_launches_at_the_same_addresses_are_recorded_and_replayed(count,
     monkeypatch.setattr(packed_launches, "Graph", Graph)
     monkeypatch.setattr(packed_launches, "may_replay", lambda handle: free[0])
     monkeypatch.setattr(packed_launches, "allow_during_capture", nullcontext)
-    monkeypatch.setattr(packed_launches, "compiled", lambda dispatcher, arguments: compiled(array))
+    monkeypatch.setattr(packed_launches, "get_compiled", lambda dispatcher, arguments: compiled(array))
     kernel = SimpleNamespace(options={})
     launches = packed_launches.PackedLaunches(lambda X, workspace: [Launch(kernel, 1, 32, (X,))] * count, [matrix(0)])
 
@@ -199,11 +201,11 @@ def test_a_kernel_is_compiled_for_the_very_parameters_that_are_packed(call, pack
     of_numba = SimpleNamespace(typeof_pyval=typeof)
     for launch in product_of(call):
         kinds = tuple(packed._kind(of_numba, value) for value in launch.arguments)
-        one = packed.Packed(compiled(*kinds), launch.grid, launch.block, launch.arguments)
+        one = packed.PackedLaunch(compiled(*kinds), launch.grid, launch.block, launch.arguments)
         entry = ptx_text(launch.kernel, kinds, (9, 0, "a")).partition(".visible .entry")[2].partition(")")[0]
         of_maps = [int(size) for size in re.findall(r"\.b8 \S+\[(\d+)\]", entry)]
         of_others = [int(bits) // 8 for bits in re.findall(r"\.param \.[a-z](\d\d) ", entry)]
-        sizes = [ctypes.sizeof(kept) for kept in one._kept]
+        sizes = [ctypes.sizeof(buffer) for buffer in one._buffers]
         assert of_maps == [packed.MAP_BYTES] * len(one.maps)
         assert of_others == [size for size in sizes if size <= 8]
 

@@ -12,12 +12,12 @@ from jaxtyping import Float, Float32, Int, UInt8
 
 from labkit import ladder
 from labkit.attention.problem import LARGE, SOME, AttentionForward, within
-from labkit.formats import E4M3, E4M3_LOSS, E4M3_MOST, FP32, Format
+from labkit.formats import E4M3, E4M3_LOSS, E4M3_MAX, FP32, Format
 
 BLOCK = 128  # positions that share a scale
 GROUP = 16  # keys within which V has an order of its own
 ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # which key stands where: 0 1 8 9 2 3 10 11 ...
-LEAST = np.float32(E4M3_MOST * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
+LEAST = np.float32(E4M3_MAX * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
 # Sums of e4m3 products keep 13 bits behind the largest summand (`labkit.ptx.warpgroups.sums_of_e4m3`).
 OF_SUMS = 2.0**-8  # of a tile of keys: 128 products lose half of the last bit in the mean, while the sum grows
 
@@ -161,7 +161,7 @@ def encoded(X: Float[np.ndarray, "B H S D"], block: int = BLOCK) -> tuple[Codes,
     X = np.asarray(X, np.float32)
     starts = np.arange(0, X.shape[2], block)
     most = np.fmax.reduceat(np.fmax.reduce(np.abs(X), axis=-1), starts, axis=2)
-    scales = np.where(most >= LEAST, most / np.float32(E4M3_MOST), np.float32(1))
+    scales = np.where(most >= LEAST, most / np.float32(E4M3_MAX), np.float32(1))
     with np.errstate(invalid="ignore"):
         return E4M3.encode(X / _by_position(scales, np.arange(X.shape[2]), block)), scales
 

@@ -10,14 +10,14 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshape
 from labkit.attention.fp8.problem import BLOCK, GROUP, LEAST
-from labkit.formats import E4M3_MOST, FP32, Format
+from labkit.formats import E4M3_MAX, FP32, Format
 from labkit.ladder import Launch
 
 IS_FLOAT32, FORMAT = False, ptx.BF16  # whether X holds float32; else the format of pairs in words
 E4M3 = ptx.E4M3
 THREADS = 256
 WARPS = THREADS // 32
-MOST = np.float32(E4M3_MOST)
+MOST = np.float32(E4M3_MAX)
 ALL = 0xFFFFFFFF
 
 

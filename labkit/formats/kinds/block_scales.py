@@ -9,12 +9,12 @@ from jaxtyping import Float, Float64, Shaped
 from labkit.formats.kinds.format import Format
 
 
-def to_the_largest(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
+def scales_to_largest(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
     """Return scales by which the largest number of each block becomes the format's largest."""
     return amax / format.largest
 
 
-def of_exponents(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
+def power_of_two_scales(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
     """Return powers of two by which the largest number of each block gets the exponent of the format's largest.
 
     (Open Compute Project, Microscaling Formats Specification, 2023, section 6.3.)
@@ -39,7 +39,7 @@ class BlockScales:
 
     block: int
     format: Format
-    rule: Callable[[np.ndarray, Format], np.ndarray] = to_the_largest
+    rule: Callable[[np.ndarray, Format], np.ndarray] = scales_to_largest
 
     def encode(
         self, values: Float[np.ndarray, "*rows columns"], format: Format

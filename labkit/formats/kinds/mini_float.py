@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from labkit.formats.kinds.format import Format
-from labkit.formats.kinds.packing import codes_of, packed
+from labkit.formats.kinds.packing import pack, unpack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,10 +66,10 @@ class MiniFloat(Format):
         codes = (exponent - least << self.fraction_bits) + np.rint(np.ldexp(size, self.fraction_bits - exponent))
         last = np.count_nonzero(np.isfinite(self._sizes)) - (self.infinity is None)
         codes = np.where(nan, (1 << sign) - 1, np.minimum(codes, last)).astype(self.dtype)
-        return packed(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
+        return pack(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
 
     def multiplied(self, array):
-        return self._numbers.take(codes_of(array, self.bits))
+        return self._numbers.take(unpack(array, self.bits))
 
     def is_nan(self, array):
         return np.isnan(self.multiplied(array))

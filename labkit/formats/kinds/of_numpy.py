@@ -8,7 +8,7 @@ from labkit.formats.kinds.format import Format
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfNumPy(Format):
+class NumPyFormat(Format):
     """A format whose arrays are NumPy's own. What is too large becomes infinity."""
 
     @property

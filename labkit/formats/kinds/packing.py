@@ -10,7 +10,7 @@ HALF_BITS = 4
 LOW = np.uint8(0x0F)
 
 
-def packed(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
+def pack(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
     """Return codes of some bits as memory holds them: codes of 4 bits in pairs.
 
     Raises
@@ -29,8 +29,8 @@ def packed(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, ".
     return codes[..., 0::2] & LOW | codes[..., 1::2] << np.uint8(HALF_BITS)
 
 
-def codes_of(array: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
-    """Return the codes that an array holds; the reverse of `packed`."""
+def unpack(array: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
+    """Return the codes that an array holds; the reverse of `pack`."""
     if bits != HALF_BITS:
         return array
     halves: UInt8[np.ndarray, "... 2"] = np.stack([array & LOW, array >> np.uint8(HALF_BITS)], axis=-1)
