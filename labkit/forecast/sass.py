@@ -137,7 +137,7 @@ class Sass:
             if longest and loop != longest and longest[0] <= loop[0] and loop[1] <= longest[1]
         ]
         if longest is None or len(inner) > 1:
-            raise SassError("instructions of an iteration are known only for a loop with at most one inner loop")
+            raise SassError("instructions of a round can be told of a loop with at most one other in it")
         repeated = size[(inner or [longest])[0]]
         around = size[longest] - repeated
         passes = (multiply_adds - around["FFMA"]) / repeated["FFMA"]
