@@ -156,10 +156,7 @@ def _check_host(operation, arrays) -> None:
         X = memory[name]
         check_own_memory(name, X)
         for other, Y in memory.items():
-            in_place = operation.in_place.get(name) == other and _is_same(X, Y)
+            is_same = X.__array_interface__["data"] == Y.__array_interface__["data"] and X.strides == Y.strides
+            in_place = operation.in_place.get(name) == other and is_same
             if other != name and not in_place and share_memory(X, Y):
                 raise ValueError(f"{name} shares memory with {other}: give {name} memory of its own")
-
-
-def _is_same(X, Y):
-    return X.__array_interface__["data"] == Y.__array_interface__["data"] and X.strides == Y.strides

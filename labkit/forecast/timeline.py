@@ -103,7 +103,8 @@ class Timeline:
         return sum(bubble.end - bubble.start for bubble in self.bubbles()) / self.cycles
 
     def __repr__(self):
-        return f"<Timeline of {self.kernel}: {self.cycles:,.0f} cycles, tensor cores rest in {self.idle_share:.0%} of them>"
+        idle = f"tensor cores rest in {self.idle_share:.0%} of them"
+        return f"<Timeline of {self.kernel}: {self.cycles:,.0f} cycles, {idle}>"
 
 
 def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) -> Timeline:

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 from labkit.arrays.owners.base import NotPlain, Owner
 from labkit.arrays.owners.cupy_arrays import CuPyArrays
+from labkit.arrays.owners.labkit_arrays import SimulatedArrays, Views
 from labkit.arrays.owners.numba_arrays import NumbaArrays
 from labkit.arrays.owners.numpy_arrays import NumPyArrays
 from labkit.arrays.owners.others import Others
-from labkit.arrays.owners.simulated import SimulatedArrays
 from labkit.arrays.owners.torch_tensors import TensorsWithoutMemory, TorchTensors
-from labkit.arrays.owners.views import Views
 
 OWNERS = (
     NumPyArrays(),

@@ -16,6 +16,9 @@ class CuPyArrays(Owner):
     def owns(self, X) -> bool:
         return type(X).__module__.partition(".")[0] == "cupy" and hasattr(X, "__cuda_array_interface__")
 
+    def address(self, X) -> int:
+        return X.data.ptr
+
     def signature(self, X):
         address = X.data.ptr
         return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES, X.device.id), address

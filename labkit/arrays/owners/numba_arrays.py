@@ -1,8 +1,6 @@
 """numba's device arrays."""
 
 from labkit import cuda
-from labkit.arrays.addresses import VECTOR_BYTES
-from labkit.arrays.element_types import numpy_type
 from labkit.arrays.owners.base import Owner
 from labkit.arrays.views import as_strided
 
@@ -15,12 +13,8 @@ class NumbaArrays(Owner):
     def owns(self, X) -> bool:
         return hasattr(X, "device_ctypes_pointer")
 
-    def signature(self, X):
-        address = X.device_ctypes_pointer.value or 0
-        return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES), address
-
-    def empty(self, like, shape, type_name=None):
-        return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
+    def address(self, X) -> int:
+        return X.device_ctypes_pointer.value or 0
 
     def permuted(self, X, axes):
         if axes == tuple(range(len(axes))):

@@ -3,7 +3,6 @@
 from labkit import cuda
 from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.driver import LEGACY
-from labkit.arrays.element_types import numpy_type
 from labkit.arrays.owners.base import NotPlain, Owner
 
 
@@ -23,6 +22,9 @@ class Others(Owner):
         (address, is_read_only), shape, strides = described["data"], tuple(described["shape"]), described.get("strides")
         return (X.__class__, shape, strides, described["typestr"], address % VECTOR_BYTES, is_read_only), address
 
+    def address(self, X) -> int:
+        return self.signature(X)[1]
+
     def current_stream(self, X) -> int | None:
         """Return the handle of the stream that the array names; None if it names none."""
         stream = X.__cuda_array_interface__.get("stream")
@@ -41,5 +43,4 @@ class Others(Owner):
         return cuda.as_cuda_array(X, sync=False)
 
     def empty(self, like, shape, type_name=None):
-        dtype = cuda.as_cuda_array(like, sync=False).dtype if type_name is None else numpy_type(type_name)
-        return cuda.device_array(shape, dtype)
+        return super().empty(self.adopt(like), shape, type_name)
