@@ -10,7 +10,7 @@ from labkit.formats.kinds.packing import pack, unpack
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Integer(Format):
-    """Whole numbers of some bits. What is too large or too small becomes the last of the range, and NaN becomes 0."""
+    """Integers of a number of bits. Values out of range saturate, and NaN becomes 0."""
 
     sums = np.dtype(np.int32)
 

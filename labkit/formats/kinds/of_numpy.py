@@ -9,7 +9,7 @@ from labkit.formats.kinds.format import Format
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumPyFormat(Format):
-    """A format whose arrays are NumPy's own. What is too large becomes infinity."""
+    """A format that is a type of NumPy. Values out of range become infinity."""
 
     @property
     def largest(self):
