@@ -17,7 +17,7 @@ from labkit.calls.call import forget
 from labkit.calls.choice import override_choice
 from labkit.calls.memory import PlanWorkspace
 from labkit.calls.operation import Operation, bind_call
-from labkit.calls.plan import make_plan
+from labkit.calls.plan import Plan, make_plan
 from labkit.calls.route import new_array
 from labkit.formats import Format
 from labkit.ladder import Problem
@@ -121,12 +121,16 @@ def tune_sets(
     for candidate in tqdm(fitting, desc=question, unit="candidate"):
         with override_choice(_always(operation, question, candidate)):
             plans = [make_plan(operation, arrays, stream=stream, workspace=workspace) for arrays in sets]
-        launches[candidate] = [lambda stream, plan=plan: plan(stream=stream) for plan in plans]
+        launches[candidate] = [_launch(plan) for plan in plans]
         launches[candidate][0](stream)
         stream.synchronize()
     times_ms = tuning.tune(_name(operation), question, launches)
     forget(type(operation))
     return times_ms
+
+
+def _launch(plan: Plan) -> Callable[[object], None]:
+    return lambda stream: plan(stream=stream)
 
 
 def _name(operation: Operation) -> str:
