@@ -5,6 +5,7 @@ when the route is made (`labkit.calls.first_call`).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from labkit.calls.route import routes
 NAN = float("nan")  # in keys: a NaN equals only itself as an object
 
 
-def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None):
+def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None) -> Any:
     """Run an operation on arrays, and return its outputs.
 
     Parameters

@@ -42,27 +42,17 @@ class Operation(ABC):
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
     arrays: ClassVar[tuple[str, ...]]  # names, in the order in which a plan accepts the present ones
     outputs: ClassVar[tuple[str, ...]]  # those that a call returns, and makes if they are missing
+    required: ClassVar[tuple[str, ...]]
+    read: ClassVar[tuple[str, ...]] = ()  # written arrays whose old values are read
     in_place: ClassVar[Mapping[str, str]] = {}  # for an output, the operand that it may overwrite
-
-    @property
-    @abstractmethod
-    def required(self) -> tuple[str, ...]:
-        """Names of the required arrays."""
+    varies: ClassVar[str] = (
+        ""  # one sentence: why no two calls are equal, and what to do; "" if plans are worth caching
+    )
 
     @property
     def written(self) -> tuple[str, ...]:
         """Names of the written arrays; by default the outputs."""
         return self.outputs
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """Names of written arrays whose old values are read."""
-        return ()
-
-    @property
-    def varies(self) -> str:
-        """One sentence: why no two calls are equal, and what to do; "" if its plan is worth caching."""
-        return ""
 
     @abstractmethod
     def declared(self, given: Mapping[str, object]) -> "Operation":
