@@ -160,11 +160,9 @@ def _release(order, *buffers):
 
 def _allocates_on(allocator, stream: int) -> bool:
     """Return whether the package of an operand allocates for a stream: it must be its current, identifiable one."""
-    return (
-        allocator is not None
-        and stream != driver.PER_THREAD
-        and owner_of(allocator).current_stream(allocator) == stream
-    )
+    if allocator is None or stream == driver.PER_THREAD:
+        return False
+    return owner_of(allocator).current_stream(allocator) == stream
 
 
 def _find_allocator(operands):

@@ -42,17 +42,7 @@ class PackedLaunches:
         self.counters_bytes, self.buffers_bytes = workspace.counters_bytes, workspace.buffers_bytes
         self.workspace_bytes = workspace.size_bytes
         self.takes_memory = self.workspace_bytes > 0
-        self._packed = [
-            PackedLaunch(
-                get_compiled(one.kernel, one.arguments),
-                one.grid,
-                one.block,
-                one.arguments,
-                one.shared_bytes,
-                one.kernel.options.get("early", False),
-            )
-            for one in self._launches
-        ]
+        self._packed = list(map(_pack, self._launches))
         begins = (*(X.address for X in operands), DUMMY_ADDRESS, DUMMY_ADDRESS)
         self._cells = _movable((pair for one in self._packed for pair in one.cells), begins)
         self._maps = _movable((pair for one in self._packed for pair in one.maps), begins)
@@ -115,6 +105,11 @@ class PackedLaunches:
             self._stream = stream
         for one in self._packed:
             one.run()
+
+
+def _pack(launch):
+    kernel, early = get_compiled(launch.kernel, launch.arguments), launch.kernel.options.get("early", False)
+    return PackedLaunch(kernel, launch.grid, launch.block, launch.arguments, launch.shared_bytes, early)
 
 
 def _movable(views, begins):

@@ -12,6 +12,7 @@ from labkit.arrays.owners import Owner, owner_of
 from labkit.calls.memory import run_with_workspace
 from labkit.calls.operation import Operation, Result
 from labkit.calls.prepared import Prepared
+from labkit.calls.streams import first_stream
 
 MAX_ROUTES = 1024
 
@@ -87,7 +88,7 @@ class Route:
     def _run(self, arrays, addresses, stream):
         currents: list[Any] = [owner_of(arrays[i]).current_stream(arrays[i]) for i in self.with_streams]
         if stream is None:
-            stream = next((current for current in currents if current is not None), 0)
+            stream = first_stream(currents)
         for new in self.new:
             X = arrays[new.number] = new_array(new.owner, arrays[new.like_number], new.result, stream)
             addresses[new.number] = owner_of(X).address(X)

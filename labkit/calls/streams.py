@@ -1,6 +1,6 @@
 """GPU and stream of a call: by default its arrays' GPU, and the current stream of torch's or CuPy's arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from labkit import cuda
@@ -49,7 +49,9 @@ def stream_of(operands: Sequence, stream=None) -> int:
         return stream_handle(stream)
     if not cuda.on_gpu():
         return 0
-    for X in operands:
-        if X is not None and (current := owner_of(X).current_stream(X)) is not None:
-            return current
-    return 0
+    return first_stream(owner_of(X).current_stream(X) for X in operands if X is not None)
+
+
+def first_stream(currents: Iterable[int | None]) -> int:
+    """Return the first current stream that a package has; 0 if there is none."""
+    return next((current for current in currents if current is not None), 0)
