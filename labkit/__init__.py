@@ -10,7 +10,7 @@ import sys
 
 __version__ = "0.2.0"
 
-# What is loaded when it is asked for: a module, or a name within one. A module may move, its name here stays.
+# Public names, loaded at the first access: a module, or a name in one. A module may move; its name here stays.
 _PLACES = {
     "KernelError": "labkit.simulator.errors:KernelError",
     "LaunchError": "labkit.simulator.errors:LaunchError",
@@ -27,7 +27,7 @@ _PLACES = {
     "elementwise": "labkit.elementwise",
     "explore": "labkit.simulator.explorer.schedules:explore",
     "formats": "labkit.formats",
-    "free": "labkit.calls.free:free",
+    "free": "labkit.calls.call:free",
     "gemm": "labkit.gemm",
     "gpu": "labkit.machine.gpus:gpu",
     "gpu_time_ms": "labkit.calls.timing:gpu_time_ms",
@@ -59,7 +59,7 @@ __all__ = [*_PLACES]
 
 
 def _is_writable(folder: str) -> bool:
-    """Whether a folder, or the one in which it would be made, takes new files."""
+    """Return whether a folder, or the existing one above it, can hold new files."""
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     return os.access(folder, os.W_OK)
@@ -81,7 +81,7 @@ def __getattr__(name):
 
         module, _, inner = _PLACES[name].partition(":")
         try:
-            return resolve_name(f"{module}:{inner}")  # without a colon, a missing package would be asked for again
+            return resolve_name(f"{module}:{inner}")  # without a colon, it would try again to import a missing package
         except ModuleNotFoundError as error:
             from importlib import import_module
 

@@ -20,7 +20,7 @@ from labkit import (
 )
 from labkit.arrays.pool import workspace_limit
 from labkit.bench.latency import pointer_chase
-from labkit.calls.free import free
+from labkit.calls.call import free
 from labkit.calls.plan import plan
 from labkit.calls.timing import gpu_time_ms
 from labkit.calls.tuner import tune

@@ -1,10 +1,10 @@
-"""`python -m labkit ...`: the command line; in a checkout it first makes the environment that it runs in."""
+"""`python -m labkit ...`: the command line; in a checkout it first creates its environment."""
 
 import os
 import subprocess
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036 - before anything is imported that such a Python cannot read
+if sys.version_info < (3, 11):  # noqa: UP036 - before imports that an older Python cannot parse
     sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}")
 
 from importlib.metadata import PackageNotFoundError, distribution

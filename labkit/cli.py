@@ -18,7 +18,7 @@ TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m
 
 
 def benches() -> list[str]:
-    """What can be measured: an operation needs no table of its own."""
+    """Return the names of all benches: tables and operations, which need no table."""
     return sorted({*TABLES, *places.operations()})
 
 
@@ -46,7 +46,7 @@ def options(
 
 
 def main():
-    """Run the command line; a package that is missing, or a folder that cannot be written, is one sentence."""
+    """Run the command line; a missing package, or a folder that cannot be written, is reported in one sentence."""
     try:
         app(prog_name=None if Path(sys.argv[0]).stem == "labkit" else "python -m labkit")
     except ModuleNotFoundError as error:
@@ -120,7 +120,7 @@ def bench(
     record: Annotated[bool, typer.Option("--record", help="Store the figures in labkit/results.")] = False,
     out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
 ):
-    """Measure an operation beside its baselines, in one run."""
+    """Measure an operation and its baselines in one run."""
     from labkit.bench import _harness
 
     if operation not in benches():
@@ -146,9 +146,9 @@ def tune(
     batches: Annotated[int, typer.Option(help="Of gemm: how many such products at once.")] = 1,
 ):
     """Time the ways to compute a call on this GPU; from then on the fastest is used."""
-    of_gemm = {"transpose_a": transpose_a, "transpose_b": transpose_b, "batches": batches}
+    gemm_options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "batches": batches}
     try:
-        times_ms = _tuning.tune(operation, sizes, format, **of_gemm)
+        times_ms = _tuning.tune(operation, sizes, format, **gemm_options)
     except (TypeError, ValueError, RuntimeError) as error:
         _fail(error)
     for candidate, time_ms in times_ms.items():
@@ -166,11 +166,11 @@ def release(
     from labkit.course.release import release
 
     try:
-        made = release(folder, chapters, assignment)
+        written = release(folder, chapters, assignment)
     except CourseError as error:
         _fail(error)
-    numbers = ", ".join(name[:2] for name in made.chapters)
-    print(f"Released {made.assignment} to {folder}: chapters {numbers}; points: {made.out_of}.")
+    numbers = ", ".join(name[:2] for name in written.chapters)
+    print(f"Released {written.assignment} to {folder}: chapters {numbers}; points: {written.out_of}.")
     print("Next: commit and push it (git init, git add ., git commit), and make it a template repository.")
 
 
@@ -285,8 +285,8 @@ def grade(
                 manual,
                 course.assignment if course else "",
             )
-            told = {"progress": progress, "tell": bar.write}
-            grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **told)
+            reporting = {"progress": progress, "tell": bar.write}
+            grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **reporting)
         except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
         except OSError as error:
@@ -297,43 +297,43 @@ def grade(
 
 
 def _print_grades(grades, out):
-    """A table of what is less than full or was run, and the sums."""
+    """Print a table of rows with lost points or with runs, and the totals."""
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
 
-    from labkit.grading.grades import sum_points
+    from labkit.grading.grades import totals
 
     table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
     for row in grades:
         if row.points == row.out_of and row.exercise and not row.ran:
             continue
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
-        said = Text("\n".join(filter(None, [row.said, row.ran])))
-        table.add_row(Text(row.student), Text(row.exercise or row.submission), points, said)
+        reason = Text("\n".join(filter(None, [row.said, row.ran])))
+        table.add_row(Text(row.student), Text(row.exercise or row.submission), points, reason)
     console = Console()
     if table.row_count:
         console.print(table)
     console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
-    for name, (points, out_of) in sum_points(grades).items():
+    for name, (points, out_of) in totals(grades).items():
         console.print(Text(f"{name}: {points:g} of {out_of:g} points"))
     console.print(Text(f"Wrote the reports to {out}"))
 
 
 def _check_folder(path):
-    """Refuse a path that is no folder, or cannot become one; nothing is made yet."""
-    there = next((place for place in (path, *path.parents) if place.exists()), path)
-    if not there.is_dir():
-        _fail(f"{there} is a file; give a folder")
-    if not os.access(there, os.W_OK):
-        _fail(f"{there} cannot be written to: choose another folder")
+    """Refuse a path that is no folder, or cannot become one; create nothing yet."""
+    existing = next((one for one in (path, *path.parents) if one.exists()), path)
+    if not existing.is_dir():
+        _fail(f"{existing} is a file; give a folder")
+    if not os.access(existing, os.W_OK):
+        _fail(f"{existing} cannot be written to: choose another folder")
 
 
 def _time(text):
-    from labkit.grading.policy import parse_time
+    from labkit.grading.policy import time_of
 
     try:
-        return parse_time(text)
+        return time_of(text)
     except ValueError as error:
         _fail(error)
 
@@ -344,7 +344,7 @@ def _fail(message) -> NoReturn:
 
 
 def _released():
-    """The release that this labkit stands in, and its folder."""
+    """Return the release that contains this labkit, and its folder."""
     from labkit.course.manifest import current
     from labkit.grading.roster import RosterError
 

@@ -1,4 +1,4 @@
-"""Where the book's files are: beside the package in a checkout, inside it in an installed wheel."""
+"""Paths of the book's files: beside the package in a checkout, inside it in an installed wheel."""
 
 from pathlib import Path
 from pkgutil import iter_modules
@@ -11,15 +11,15 @@ CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else 
 
 
 def folder(name: str) -> Path:
-    """The folder `notebooks` or `kernels`."""
+    """Return the path of the folder `notebooks` or `kernels`."""
     return (CHECKOUT or PACKAGE) / name
 
 
 def operations() -> list[str]:
-    """The operations of labkit: its packages with steps."""
+    """Return the operations of labkit: its packages with steps."""
     packages = {
         found.name: Path(found.module_finder.path, found.name)  # pyright: ignore[reportAttributeAccessIssue] - of a folder
         for found in iter_modules(labkit.__path__)
     }
-    deep = f"*/{STEPS}"
-    return sorted(name for name, at in packages.items() if any(at.glob(STEPS)) or any(at.glob(deep)))
+    patterns = STEPS, f"*/{STEPS}"
+    return sorted(name for name, path in packages.items() if any(any(path.glob(one)) for one in patterns))

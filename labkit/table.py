@@ -1,4 +1,4 @@
-"""`Table`: rows under headings, as text and as HTML."""
+"""Tables: rows under headings, as text and as HTML."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,18 +7,19 @@ from typing import Any
 
 
 class Table:
-    """Rows under headings, which a notebook shows as a table and a terminal as aligned text.
+    """A table, which a notebook shows as HTML and a terminal as aligned text.
 
     Parameters
     ----------
     columns
         The headings.
     rows
-        A cell a column: text, or a number (as text, too), which stands to the right. `code` may be marked.
+        One cell per column: text or a number; numbers, also as text, are aligned to the right. Text between backticks
+        is code.
     folded
-        For a long table: the line that a reader clicks to see it.
+        Line that a reader clicks to open a long table; "" for a table that is always open.
     caption
-        A sentence below the rows, such as where figures come from.
+        Sentence below the rows, such as the source of the figures.
     """
 
     def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], folded: str = "", caption: str = ""):
@@ -51,7 +52,7 @@ class Table:
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
     def _side(self, column):
-        """Where a heading stands: to the right, where all of its column does that is not empty."""
+        """Return the alignment of a heading: that of all cells in its column, except empty ones."""
         sides = {_side(row[column]) for row in self.rows if row[column] != ""}
         return "right" if sides == {"right"} else "left"
 
@@ -74,6 +75,6 @@ def _text(value):
 
 
 def _html(text):
-    """The text as HTML, `code` between backticks as code."""
+    """Return the text as HTML, with text between backticks as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -1,7 +1,7 @@
-"""What one simulated launch did: plain, frozen data that views, checks, rooflines and grades read.
+"""Trace of a simulated launch: plain, frozen data for views, checks, rooflines and grades.
 
-A `Trace` knows nothing of the machine that made it. Line numbers are those of the file or notebook
-cell the kernel was written in; `Trace.source` holds the text and `Trace.first_line` its first line.
+A `Trace` does not depend on the simulator that made it. Line numbers are those of the kernel's file or notebook cell;
+`Trace.source` holds the text and `Trace.first_line` its first line.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -21,20 +21,19 @@ Severity = Literal["error", "advice"]
 SECTOR_BYTES = 32
 WARP_LANES = 32
 BANKS = 32
-TENSOR = " tensor"  # the end of the names of what tensor cores do
+TENSOR = " tensor"  # suffix of precisions on tensor cores
 
-# NumPy's names of types that numba names otherwise, or that NumPy lacks.
+# NumPy's types by numba's names, if these differ or NumPy lacks the type.
 _NUMPY_NAMES = {"boolean": "bool"} | {name: str(format.dtype) for name, format in TYPES.items() if format.is_bits}
 
 
 @dataclass(frozen=True)
 class Site:
-    """One place in the source that touches an array: `s[t] += s[t + k]` holds three.
+    """One access to an array in the source: `s[t] += s[t + k]` has three.
 
-    `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the
-    subscript as written, `array` the array's name in the kernel. `elements` are the neighbouring elements
-    that one access takes: more than one for a vector access, such as `ptx.load4`. `offset_bytes` says where in its
-    element an access begins: at a field of a record.
+    `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the subscript as written,
+    `array` the array's name in the kernel. `elements` is the number of neighbours per access: more than one for a
+    vector access, such as `ptx.load4`. `offset_bytes` is the begin of the access in its element, for fields of records.
     """
 
     line: int
@@ -49,17 +48,17 @@ class Site:
 
     @property
     def bytes(self) -> int:
-        """What an access of one lane takes."""
+        """Bytes of one lane's access."""
         return self.elements * np.dtype(_NUMPY_NAMES.get(self.dtype, self.dtype)).itemsize
 
 
 @dataclass(frozen=True)
 class Sample:
-    """That only some blocks of the grid ran, so that the totals are estimates.
+    """Record that only some blocks of the grid ran, so that totals are estimates.
 
-    relative_errors: the standard error of each total over the total, by its name in `Counters`; 0 where
-    all blocks that ran in one part of the grid (its corners, edges, inside) did the same. L1 starts empty
-    for the blocks that share an SM: hits on what earlier blocks would have left there are missing.
+    relative_errors: the standard error of each total over the total, by its name in `Counters`; 0 if all blocks that
+    ran in one part of the grid (its corners, edges, inside) did the same. L1 starts empty for the blocks that share an
+    SM: hits on lines of earlier blocks are missing.
     """
 
     blocks_run: int
@@ -69,15 +68,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class SiteCounters:
-    """What the whole grid did at one site.
+    """Counters of the whole grid at one site.
 
-    accesses: lanes that took part. requests: warp instructions. bytes: asked for by the lanes.
-    sectors: 32-byte sectors of global memory, summed over requests. wavefronts: passes through
-    the shared-memory banks; bank_conflicts: those beyond one pass a request (two for 64 bits a lane, four for 128,
-    and half as many for loads whose lanes read the same two by two). l1_hits, l2_hits: sectors that were found there,
-    in L2 in the partition next to the SM (an L2 hit is an L1 miss; stores never hit L1). alone: loads of shared memory
-    to whose array nothing was on its way, in a kernel that has asynchronous copies.
-    From a sample of the grid these are estimates, and `l2_hits` is None.
+    accesses: active lanes. requests: warp instructions. bytes: requested by the lanes. sectors: 32-byte sectors of
+    global memory, summed over requests. wavefronts: passes through the shared-memory banks; bank_conflicts: those
+    beyond one per request (two for 64 bits per lane, four for 128, and half as many for loads whose lanes read the same
+    address in pairs). l1_hits, l2_hits: sectors found there, in L2 in the partition next to the SM (an L2 hit is an L1
+    miss; stores never hit L1). alone: loads from a shared array with no copy to it in flight, in a kernel with
+    asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None.
     """
 
     site: Site
@@ -94,17 +92,17 @@ class SiteCounters:
 
 @dataclass(frozen=True)
 class Counters:
-    """Totals of a launch, counted at source level (what the kernel asks for).
+    """Totals of a launch, counted at source level.
 
-    Loads and stores are lane accesses; an atomic counts as `global_atomics` or `shared_atomics`.
-    `flops` counts every floating-point add, subtract, multiply and divide of an active lane, and two for `fma`; a power
-    with a plain whole exponent counts the products that it is compiled to, a complex number the operations on its parts
-    (6 in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count nothing.
-    `flops_by_dtype` splits it ("float32", "float64", ...); what tensor cores do, products of whole numbers too, stands
-    under names such as "bfloat16 tensor" and "int8 tensor", those of `gpus.Gpu.peak_tflops`. DRAM bytes come from the
-    cache model; of those written, `l2_dirty_bytes` are still in L2 when the kernel ends.
-    `barriers` counts block barriers passed, summed over blocks. Where only a sample of the grid ran,
-    `sample` says so: the totals are estimates, and `l2_hits` and the DRAM bytes are None.
+    Loads and stores are lane accesses; an atomic counts as `global_atomics` or `shared_atomics`. `flops` counts each
+    floating-point add, subtract, multiply and divide of an active lane, and two for `fma`; a power with a constant
+    integer exponent counts the multiplications to which it is compiled, a complex number the operations on its parts (6
+    in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count 0. `flops_by_dtype` splits them
+    ("float32", "float64", ...); operations of tensor cores, also on integers, have names such as "bfloat16 tensor" and
+    "int8 tensor", as in `gpus.Gpu.peak_tflops`. DRAM bytes come from the cache model; of those written,
+    `l2_dirty_bytes` are still in L2 when the kernel ends. `barriers` counts block barriers passed, summed over blocks.
+    If only a sample of the grid ran, `sample` describes it: the totals are estimates, and `l2_hits` and the DRAM bytes
+    are None.
     """
 
     global_loads: int = 0
@@ -143,19 +141,19 @@ class Counters:
 
     @property
     def l1_hit_rate(self) -> float:
-        """Share of the global load sectors that L1 served."""
+        """Share of global load sectors that hit in L1."""
         return self.l1_hits / self.global_load_sectors if self.global_load_sectors else 0.0
 
 
 @dataclass(frozen=True)
 class ThreadId:
-    """A thread, by its block's and its own index (x, y, z)."""
+    """A thread, given by the indices of its block and of the thread in it (x, y, z)."""
 
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
 
     def named(self, grid: tuple[int, int, int], block: tuple[int, int, int]) -> str:
-        """The thread in words, with as many coordinates as the launch has: "thread (3, 1) of block 0"."""
+        """Return the thread in words, with as many coordinates as the launch has: "thread (3, 1) of block 0"."""
         return f"thread {_coordinates(self.thread, block)} of block {_coordinates(self.block, grid)}"
 
 
@@ -166,14 +164,13 @@ def _coordinates(index, shape):
 
 @dataclass(frozen=True, repr=False)
 class Finding:
-    """Something the simulator noticed.
+    """An error of a launch, or advice, from the simulator.
 
     kind is one of: race, in-flight, proxy, early, barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup,
     bounds, misaligned, uninitialised, unwritten (errors); uncoalesced, bank-conflict, float64, negative-index,
     idle-lanes, tail, changed-global, sample (advice).
-    `message` is told in a learner's words; `remedy`, the end of it, is what to do, where that can be
-    told apart. `threads` holds the two threads of a race (or the one that went astray), `other_line`
-    the second line of a race, `count` how often.
+    `message` is written for learners; `remedy`, its last part, is the fix, if one is known. `threads` holds the two
+    threads of a race (or the one at fault), `other_line` the second line of a race, `count` the occurrences.
     """
 
     kind: str
@@ -190,7 +187,7 @@ class Finding:
 
     @property
     def fact(self) -> str:
-        """The message without its remedy, for those who want to find it themselves."""
+        """Message without its remedy, for learners who want to find it themselves."""
         return self.message.removesuffix(self.remedy).rstrip()
 
     def __repr__(self):
@@ -199,11 +196,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """An array that the kernel touched; shared and local arrays are as one block or thread sees them.
+    """An array that the kernel accessed; shared and local arrays are those of one block or thread.
 
-    `base_address` is the first byte of its first element, `strides_bytes` how far neighbours along each axis lie
-    apart, below 0 where an axis runs backwards. Elements are named by their flat index in C order, however they lie;
-    -1 stands for none.
+    `base_address` is the first byte of its first element, `strides_bytes` the distances of neighbours along each axis,
+    negative for a reversed axis. Elements are given by their flat index in C order, in any layout; -1 means none.
     """
 
     name: str
@@ -216,37 +212,36 @@ class ArrayInfo:
     line: int = 0
 
     def addresses(self, elements: Integer[np.ndarray, "*any"]) -> Integer[np.ndarray, "*any"]:
-        """The first byte of each element; -1 for none."""
-        distances = layout.distances(elements, self.shape, self.strides_bytes)
+        """Return the address of each element; -1 for none."""
+        distances = layout.element_offsets(elements, self.shape, self.strides_bytes)
         return np.where(elements >= 0, self.base_address + distances, -1)
 
     def pieces(
         self, elements: Integer[np.ndarray, "*any"], piece_bytes: int, offset_bytes: int = 0
     ) -> Integer[np.ndarray, "*any"]:
-        """The piece of memory (a sector, a line) that holds this byte of each element; -1 for none.
+        """Return the number of the piece of memory (a sector, a line) with a byte of each element; -1 for none.
 
-        Pieces are counted from byte 0 of the memory.
+        Pieces are counted from byte 0 of the memory. `offset_bytes` selects the byte of an element.
         """
         return np.where(elements >= 0, (self.addresses(elements) + offset_bytes) // piece_bytes, -1)
 
     def elements_in(self, piece: int, piece_bytes: int) -> Int[np.ndarray, " elements"]:
-        """The elements that lie in a piece of memory, if only in part, as they follow one another there."""
+        """Return the elements in a piece of memory, also those only partly in it, in the order of their addresses."""
         if 0 in self.shape:
             return np.zeros(0, np.int64)
         bytes_ = np.arange(piece * piece_bytes - self.itemsize + 1, (piece + 1) * piece_bytes)
-        found = layout.elements_at(bytes_ - self.base_address, self.shape, self.strides_bytes)
-        inside = (found >= 0) & (found < prod(self.shape))
-        return found[inside & (self.addresses(found) == bytes_)]
+        elements = layout.elements_at_offsets(bytes_ - self.base_address, self.shape, self.strides_bytes)
+        inside = (elements >= 0) & (elements < prod(self.shape))
+        return elements[inside & (self.addresses(elements) == bytes_)]
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Raw accesses of a few chosen blocks, one row a warp instruction, in the order they happened.
+    """Raw accesses of a few chosen blocks, one row per warp instruction, in the order of execution.
 
-    block: index into `blocks`; site: index into `Trace.sites`, or -1 for a block barrier;
-    warp: warp within the block; line: source line; index: flat element index (C order) of each of the
-    32 lanes in the site's array, -1 where the lane took no part. `complete` is false where a long run's
-    later accesses were not kept.
+    block: index into `blocks`; site: index into `Trace.sites`, or -1 for a block barrier; warp: warp in the block;
+    line: source line; index: flat element index (C order) of each of the 32 lanes in the site's array, -1 for an
+    inactive lane. `complete` is false if later accesses of a long run were not recorded.
     """
 
     blocks: tuple[tuple[int, int, int], ...]
@@ -263,23 +258,23 @@ class Samples:
 
 @dataclass(frozen=True)
 class Event:
-    """What a warp asked of the units beside it, told other warps, or waited for; in its own order.
+    """A request, arrival or wait of a warp, in the order of its program.
 
-    kind, and what `at`, `amount` and `count` are:
+    The kinds, with the meaning of `at`, `amount` and `count`:
 
-    - "init": barrier `at` is set up for phases of `amount` arrivals
-    - "arrive": `count` arrivals at barrier `at`, which is to expect `amount` bytes more
-    - "copy": the copy engine is to bring `amount` bytes to `array`, and to count them at barrier `at`
+    - "init": barrier `at` is initialised for phases of `amount` arrivals
+    - "arrive": `count` arrivals at barrier `at`, which expects `amount` bytes more
+    - "copy": TMA loads `amount` bytes to `array`, and counts them at barrier `at`
     - "wait": for the end of phase `amount` of barrier `at`; -1 is before the first
-    - "sync", "come": to named barrier `at` for `amount` threads, to wait there or to go on
-    - "block": to the barrier of the block
-    - "product": the tensor cores are to do `amount` FLOP of this warp, with a tile of `array`
+    - "sync", "come": arrival at named barrier `at` of `amount` threads, with or without a wait
+    - "block": the barrier of the block
+    - "product": the tensor cores execute `amount` FLOP of this warp, with a tile of `array`
     - "commit", "finish": the end of a group of products, and a wait for all but the `amount` newest groups
-    - "store": the copy engine is to take `amount` bytes from `array`
-    - "commit stores", "finish stores": as of products
-    - "end": of the kernel
+    - "store": TMA stores `amount` bytes from `array`
+    - "commit stores", "finish stores": the same for stores
+    - "end": the end of the kernel
 
-    `operations` and `powers` are what a lane did on CUDA cores up to now, counted at source level: adds, subtracts,
+    `operations` and `powers` are a lane's work on CUDA cores so far, counted at source level: adds, subtracts,
     multiplies and divides, and calls of `ptx.exp2`. They are means over the warps that ran together.
     """
 
@@ -297,14 +292,14 @@ class Event:
 
 @dataclass(frozen=True)
 class ThreadStep:
-    """One statement that the inspected thread ran: its line, and its variables right after it."""
+    """One executed statement of the inspected thread: its line, and the variables after it."""
 
     line: int
     variables: dict[str, Any]
 
 
-class Lookups:
-    """What the traces of a kernel and of a CPU's loop share: ways into their `arrays` and `findings`."""
+class BaseTrace:
+    """Base of the traces of kernels and of CPU loops: access to `arrays` and `findings`."""
 
     arrays: tuple[ArrayInfo, ...]
     findings: tuple[Finding, ...]
@@ -318,7 +313,7 @@ class Lookups:
         return tuple(f for f in self.findings if f.severity == "advice")
 
     def array(self, name: str) -> ArrayInfo:
-        """The array of that name; raises KeyError with the names there are."""
+        """Return an array by its name; a KeyError lists the existing names."""
         for info in self.arrays:
             if info.name == name:
                 return info
@@ -326,14 +321,13 @@ class Lookups:
 
 
 @dataclass(frozen=True)
-class Trace(Lookups):
-    """Everything a simulated launch left behind.
+class Trace(BaseTrace):
+    """Trace of a simulated launch.
 
-    `outputs` are the arguments after the run; there are none where only a sample of the grid ran
-    (`counters.sample`), whose results have holes. `blank` marks the elements that nothing has written up to now, of
-    each argument that is a device array and came with such, by the argument's name. `events` are those of the blocks in
-    `samples`, of kernels with barriers in shared memory, named barriers or products of warpgroups; there are none where
-    they would be too many to keep.
+    `outputs` are the arguments after the run; empty if only a sample of the grid ran (`counters.sample`), whose results
+    are incomplete. `blank` marks elements that were never written, for each device array that had such before, by the
+    argument's name. `events` are those of the blocks in `samples`, for kernels with mbarriers, named barriers or
+    `wgmma`; empty if there were too many to store.
     """
 
     kernel: str
@@ -356,9 +350,9 @@ class Trace(Lookups):
     blank: dict[str, np.ndarray] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """All but the arrays, as JSON-ready data."""
-        kept = ("kernel source filename first_line grid block gpu shared_bytes printed").split()
-        data = {name: getattr(self, name) for name in kept}
+        """Return everything except arrays as data for JSON."""
+        names = "kernel source filename first_line grid block gpu shared_bytes printed".split()
+        data = {name: getattr(self, name) for name in names}
         for name in ("arrays", "sites", "findings"):
             data[name] = [asdict(item) for item in getattr(self, name)]
         data["counters"] = asdict(self.counters)

@@ -89,13 +89,13 @@ def every_kernel_has_numbas_types_and_assembles_without_spills(chapter):
     from assembler import assembled, ptx_for_the_oldest, some_of
     from numba_oracle import variable_types
 
-    from labkit.cuda.compiling import bound
+    from labkit.cuda.compiling import bind_cuda
 
     assert translated_kernels
     for function, kinds, program in list(translated_kernels.values()):
         argument_types = tuple(map(type_on_a_gpu, kinds))
         if not program.compiled:  # a device function's variables would be among them
-            assert program.variables == variable_types(bound(function), argument_types), function
+            assert program.variables == variable_types(bind_cuda(function), argument_types), function
         if function.__module__.startswith(OPERATIONS):  # tested elsewhere
             continue
         ptx, targets = ptx_for_the_oldest(function, argument_types)

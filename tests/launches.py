@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 from argument_types import argument_type
 
-from labkit.arrays.views import Place, View
-from labkit.arrays.workspace import NOWHERE, Counted
+from labkit.arrays.views import OperandSlot, View
+from labkit.arrays.workspace import DUMMY_ADDRESS, CountingWorkspace
 from labkit.formats import Format
 from labkit.ladder import Launch, Problem, Step
 from labkit.layout import c_strides
@@ -27,7 +27,7 @@ def launches_of(step: Step, problems: list[Problem]) -> Iterator[tuple[Problem, 
         for problem in problems:
             with suppress(ValueError):
                 operands = _operands(step, problem, format)
-                for launch in step.launches(*operands, format=format, workspace=Counted()):
+                for launch in step.launches(*operands, format=format, workspace=CountingWorkspace()):
                     if launch.grid != ():
                         yield problem, format, launch
 
@@ -94,7 +94,7 @@ def _operand(X, problem, shapes, places):
     if isinstance(X, np.ndarray):
         shape, place = next(shapes), next(places)
         strides = tuple(stride * X.itemsize for stride in c_strides(shape))
-        return View(Place(place), shape, strides, X.dtype, NOWHERE * (1 + place))
+        return View(OperandSlot(place), shape, strides, X.dtype, DUMMY_ADDRESS * (1 + place))
     return problem if isinstance(X, Problem) else X
 
 

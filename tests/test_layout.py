@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labkit.layout import c_strides, distances, elements_at
+from labkit.layout import c_strides, element_offsets, elements_at_offsets
 
 CUBE = np.arange(4 * 6 * 5, dtype=np.int32).reshape(4, 6, 5)
 LAYOUTS = {
@@ -26,9 +26,11 @@ LAYOUTS = {
 def test_elements_lie_where_numpy_has_them(layout):
     x = LAYOUTS[layout]
     numbers = np.arange(x.size)
-    values = (distances(numbers, x.shape, x.strides) + _first_byte(x)) // x.itemsize
+    values = (element_offsets(numbers, x.shape, x.strides) + _first_byte(x)) // x.itemsize
     np.testing.assert_array_equal(x.ravel(), _memory(x)[values])
-    np.testing.assert_array_equal(elements_at(distances(numbers, x.shape, x.strides), x.shape, x.strides), numbers)
+    np.testing.assert_array_equal(
+        elements_at_offsets(element_offsets(numbers, x.shape, x.strides), x.shape, x.strides), numbers
+    )
 
 
 def _memory(x):
@@ -44,15 +46,15 @@ def _first_byte(x):
 
 def test_elements_that_share_a_place_are_told_as_one():
     row = np.broadcast_to(np.arange(4), (3, 4))
-    places = distances(np.arange(12), row.shape, row.strides)
+    places = element_offsets(np.arange(12), row.shape, row.strides)
     np.testing.assert_array_equal(places, np.tile(np.arange(4) * 8, 3))
-    np.testing.assert_array_equal(elements_at(places, row.shape, row.strides), np.tile(np.arange(4), 3))
+    np.testing.assert_array_equal(elements_at_offsets(places, row.shape, row.strides), np.tile(np.arange(4), 3))
 
 
 def test_windows_that_overlap_share_their_places():
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(9), 4)
-    places = distances(np.arange(windows.size), windows.shape, windows.strides)
-    told = elements_at(places, windows.shape, windows.strides)
+    places = element_offsets(np.arange(windows.size), windows.shape, windows.strides)
+    told = elements_at_offsets(places, windows.shape, windows.strides)
     np.testing.assert_array_equal(windows.ravel()[told], windows.ravel())
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from labkit.layout import is_in_c_order
 from labkit.simulator.host import DeviceArray, unwrap
 
-PIECE_BYTES = 16  # size of a vector load, and alignment for TMA
-MOST_WORK: Any = 10**6  # limit of NumPy's search for a shared element: below a second
+VECTOR_BYTES = 16  # size of a vector load, and alignment for TMA
+MAX_WORK: Any = 10**6  # limit of NumPy's search for a shared element: below a second
 
 
 def address_of(X) -> int:
@@ -27,32 +27,32 @@ def address_of(X) -> int:
     return X.__cuda_array_interface__["data"][0]
 
 
-def in_pieces(elements: int, dtype) -> int:
+def round_up_to_vectors(elements: int, dtype) -> int:
     """Round a number of elements up to whole 16-byte vectors; at least one vector."""
-    each = PIECE_BYTES // dtype.itemsize
-    return max(1, -(-elements // each)) * each
+    per_vector = VECTOR_BYTES // dtype.itemsize
+    return max(1, -(-elements // per_vector)) * per_vector
 
 
-def has_rows_at_pieces(X) -> bool:
+def has_aligned_rows(X) -> bool:
     """Return whether rows are contiguous, and each begins at a multiple of 16 bytes."""
-    *apart, step = X.strides
-    return step == X.dtype.itemsize and not any(n % PIECE_BYTES for n in (address_of(X), *apart))
+    *outer, step = X.strides
+    return step == X.dtype.itemsize and not any(n % VECTOR_BYTES for n in (address_of(X), *outer))
 
 
-def lies_in_pieces(X, shape: tuple[int, int], gaps: bool = True) -> bool:
+def has_vector_rows(X, shape: tuple[int, int], gaps: bool = True) -> bool:
     """Return whether the matrices of X have this shape, and rows of whole, aligned 16-byte vectors.
 
     If `gaps` is false, there must be no gap between rows.
     """
-    if tuple(X.shape[-2:]) != shape or shape[1] != in_pieces(shape[1], X.dtype):
+    if tuple(X.shape[-2:]) != shape or shape[1] != round_up_to_vectors(shape[1], X.dtype):
         return False
-    if not has_rows_at_pieces(X) or min(X.strides) < 0:
+    if not has_aligned_rows(X) or min(X.strides) < 0:
         return False
     row_bytes = shape[1] * X.dtype.itemsize
     return X.strides[-2] == row_bytes or (gaps and X.strides[-2] > row_bytes)
 
 
-def lies_in_order(X) -> bool:
+def has_c_order(X) -> bool:
     """Return whether elements are in C order without gaps."""
     return is_in_c_order(X.shape, X.strides, X.dtype.itemsize)
 
@@ -77,7 +77,7 @@ def check_own_memory(name: str, X) -> None:
 def share_memory(X, Y) -> bool:
     """Return whether X and Y share an element; also True if the search would take too long."""
     try:
-        return np.shares_memory(_on_host(X), _on_host(Y), max_work=MOST_WORK)
+        return np.shares_memory(_on_host(X), _on_host(Y), max_work=MAX_WORK)
     except np.exceptions.TooHardError:
         return True
 

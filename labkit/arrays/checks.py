@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import holds, sides, strides_of
+from labkit.arrays.operands import can_hold, shape_text, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.formats import Format
 from labkit.layout import is_in_c_order
@@ -43,11 +43,11 @@ def check_arrays(
     """
     for name, X in arrays.items():
         if tuple(X.shape) != shapes[name]:
-            raise ValueError(f"{name} is {sides(X.shape)}, but {sides(shapes[name])} {context}: change it")
+            raise ValueError(f"{name} is {shape_text(X.shape)}, but {shape_text(shapes[name])} {context}: change it")
         if name in float32_names and dtype_of(X) != np.float32:
             words = f"beside {kind or first} of {format}"
             raise TypeError(f"{name} holds {type_name(X)}, but {words} it is float32: convert it")
-        if name not in float32_names and not holds(X, format):
+        if name not in float32_names and not can_hold(X, format):
             raise TypeError(f"{first} holds {type_name(arrays[first])} and {name} {type_name(X)}: make them alike")
 
 

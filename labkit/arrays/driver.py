@@ -1,4 +1,4 @@
-"""Requests to the CUDA driver that numba lacks: the device of this thread, streams by their handles, captures."""
+"""Calls of the CUDA driver that numba lacks: the device of this thread, streams by their handles, captures."""
 
 import weakref
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ def current_device() -> int:
     return cuda.get_current_device().id if status else int(device)  # there was no context yet
 
 
-def handle_of(stream) -> int:
+def stream_handle(stream) -> int:
     """Return the driver's handle of a stream: of numba, torch, CuPy, or any object with `__cuda_stream__`.
 
     Raises
@@ -52,7 +52,7 @@ def handle_of(stream) -> int:
     raise TypeError(f"{stream!r} is no stream: give one of cuda.stream(), torch's or CuPy's, or 0")
 
 
-def number_of(stream: int) -> int:
+def stream_id(stream: int) -> int:
     """Return the number of a stream, which no other stream ever has; the driver may reuse a handle.
 
     Do not call this during a capture of the stream: the capture would fail.
@@ -75,7 +75,7 @@ def synchronize(stream: int) -> None:
 
 
 @contextmanager
-def even_while_captured():
+def allow_during_capture():
     """Let this thread allocate during a capture: the graph does not record it.
 
     (CUDA driver API, cuThreadExchangeStreamCaptureMode.)
@@ -88,7 +88,7 @@ def even_while_captured():
         driver.cuThreadExchangeStreamCaptureMode(before)
 
 
-class Moment:
+class StreamEvent:
     """A point in a stream's work, for which another stream can wait."""
 
     def __init__(self):
@@ -96,18 +96,18 @@ class Moment:
         self._event = driver.cuEventCreate(binding.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
         weakref.finalize(self, binding.cuEventDestroy, self._event).atexit = False
 
-    def pass_on(self, stream: int) -> None:
-        """Put the moment after all current work of the stream."""
+    def record(self, stream: int) -> None:
+        """Put the event after all current work of the stream."""
         binding, _ = bindings()
         _check(binding.cuEventRecord(self._event, binding.CUstream(stream)))
 
     def wait(self, stream: int) -> None:
-        """Let later work of the stream wait for the moment."""
+        """Let later work of the stream wait for the event."""
         binding, _ = bindings()
         _check(binding.cuStreamWaitEvent(binding.CUstream(stream), self._event, 0))
 
 
-def _check(found):
-    (status,) = found
+def _check(results):
+    (status,) = results
     if status:
         raise RuntimeError(f"the driver cannot let one stream wait for another: {status.name}")

@@ -25,7 +25,7 @@ def dtype_of(X) -> np.dtype:
         return np.dtype(f"V{X.element_size()}")  # no kernel accepts it
 
 
-def are_alike(X, Y) -> bool:
+def have_same_type(X, Y) -> bool:
     """Return whether two arrays hold the same elements; bits may be those of any format of their size."""
     names = {type_name(X), type_name(Y)}
     return dtype_of(X) == dtype_of(Y) and len(names & BITS.keys()) < 2

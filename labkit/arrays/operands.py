@@ -7,14 +7,14 @@ torch's bfloat16 and float8 tensors, and NumPy arrays of types of these names (m
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit.arrays.addresses import PIECE_BYTES, address_of
-from labkit.arrays.element_types import BITS, are_alike, dtype_of, type_name
+from labkit.arrays.addresses import VECTOR_BYTES, address_of
+from labkit.arrays.element_types import BITS, dtype_of, have_same_type, type_name
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import View
 from labkit.formats import TYPES, Format, format_named
 from labkit.simulator.host import DeviceArray
 
-DECLARING = {format: name for name, format in TYPES.items()}  # names of element types by format
+TYPE_NAMES = {format: name for name, format in TYPES.items()}  # names of element types by format
 
 
 def check_array(name: str, X, is_written: bool = False) -> None:
@@ -26,7 +26,7 @@ def check_array(name: str, X, is_written: bool = False) -> None:
     owner.check(name, X, is_written)
 
 
-def sides(shape: Sequence[int]) -> str:
+def shape_text(shape: Sequence[int]) -> str:
     """Return a shape in words: "2 x 3"."""
     return " x ".join(map(str, shape)) or "a number"
 
@@ -39,13 +39,13 @@ def strides_of(X) -> tuple[int, ...]:
     return tuple(X.strides)
 
 
-def holds(X, format: Format) -> bool:
+def can_hold(X, format: Format) -> bool:
     """Return whether an array may hold numbers of a format: it has the format's type, or bits of that size."""
     name = type_name(X)
     return TYPES[name] == format if name in BITS else dtype_of(X) == format.dtype
 
 
-def format_of(
+def common_format(
     A,
     B,
     format: str | Format | None = None,
@@ -64,12 +64,12 @@ def format_of(
     held = f"{names[0]} holds {type_name(A)} and {names[1]} {type_name(B)}"
     if format is not None:
         wanted = format_named(format)
-        if not (holds(A, wanted) and holds(B, wanted)):
+        if not (can_hold(A, wanted) and can_hold(B, wanted)):
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
     types = {name: one for name, one in TYPES.items() if one in formats}
     first, second = (types.get(type_name(X)) for X in (A, B))
-    bits = [one for one in types.values() if one.is_bits and holds(A, one) and holds(B, one)]
+    bits = [one for one in types.values() if one.is_bits and can_hold(A, one) and can_hold(B, one)]
     if first is None and bits:
         raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
     if first is None or first != second:
@@ -80,7 +80,7 @@ def format_of(
     return first
 
 
-def format_held(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
+def operand_format(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
     """Return the format of one operand, one of `formats`: the named one, else the one that its type declares.
 
     Raises
@@ -90,22 +90,22 @@ def format_held(name: str, X, format: str | Format | None, formats: Sequence[For
     ValueError
         There is no format of that name, or it is none of `formats`.
     """
-    known = " or ".join(map(str, formats))
+    supported = " or ".join(map(str, formats))
     if format is not None:
         wanted = format_named(format)
         if wanted not in formats:
-            raise ValueError(f"{wanted} is not computed here: give {known}")
-        if not holds(X, wanted):
+            raise ValueError(f"{wanted} is not computed here: give {supported}")
+        if not can_hold(X, wanted):
             raise TypeError(
                 f"{name} holds {type_name(X)}, but {wanted} is held by arrays of {wanted.dtype}: convert it"
             )
         return wanted
     declared = TYPES.get(type_name(X))
     if declared is None or declared not in formats:
-        bits = [one for one in formats if one.is_bits and holds(X, one)]
+        bits = [one for one in formats if one.is_bits and can_hold(X, one)]
         hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
         hint = hint or _to_float32(name if type_name(X) == "float64" else None, X)
-        raise TypeError(f"{name} holds {type_name(X)}: give {known}{hint}")
+        raise TypeError(f"{name} holds {type_name(X)}: give {supported}{hint}")
     return declared
 
 
@@ -116,7 +116,7 @@ def _to_float32(name, X) -> str:
     return f", as {name}.float() is" if hasattr(X, "data_ptr") else f", as {name}.astype(np.float32) is"
 
 
-def check_alike(arrays: Mapping[str, Any], first: str) -> None:
+def check_same_type(arrays: Mapping[str, Any], first: str) -> None:
     """Raise TypeError or ValueError, with one sentence, if an array differs from the first in shape or type.
 
     Bits count as the format that the others hold.
@@ -124,12 +124,12 @@ def check_alike(arrays: Mapping[str, Any], first: str) -> None:
     like = arrays[first]
     for name, X in arrays.items():
         if tuple(X.shape) != tuple(like.shape):
-            raise ValueError(f"{name} is {sides(X.shape)}, but {sides(like.shape)} beside {first}: change it")
-        if not are_alike(X, like):
+            raise ValueError(f"{name} is {shape_text(X.shape)}, but {shape_text(like.shape)} beside {first}: change it")
+        if not have_same_type(X, like):
             raise TypeError(f"{first} holds {type_name(like)} and {name} {type_name(X)}: make them alike")
 
 
-def check_plain(name: str, X, is_written: bool = False):
+def as_device_array(name: str, X, is_written: bool = False):
     """Return a device array; if it has only `__cuda_array_interface__`, as a numba array.
 
     Raises
@@ -142,9 +142,9 @@ def check_plain(name: str, X, is_written: bool = False):
     if owner.is_on_host(X):
         cure = f"{name}.cuda()" if owner.name == "torch" else f"cuda.to_device({name}), after `from labkit import cuda`"
         raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: take {cure}")
-    if owner.resolved(X) is not X:
+    if owner.resolve(X) is not X:
         raise ValueError(f"{name} is a negated or conjugated view, and a plan keeps no copy of it: pass {name}.clone()")
-    return owner.adopted(X)
+    return owner.adopt(X)
 
 
 def as_view(X, owner=None):
@@ -154,14 +154,14 @@ def as_view(X, owner=None):
     """
     if isinstance(X, DeviceArray) or (isinstance(X, View) and owner is None):
         return X
-    X = owner_of(X).adopted(X)
+    X = owner_of(X).adopt(X)
     return View(X if owner is None else owner, tuple(X.shape), strides_of(X), dtype_of(X), address_of(X))
 
 
 def layout(X) -> tuple:
     """Return the layout of an array of any package: shape, strides, type, and address modulo 16 bytes."""
-    X = owner_of(X).adopted(X)
-    return tuple(X.shape), strides_of(X), dtype_of(X), address_of(X) % PIECE_BYTES
+    X = owner_of(X).adopt(X)
+    return tuple(X.shape), strides_of(X), dtype_of(X), address_of(X) % VECTOR_BYTES
 
 
 def order_of_axes(X) -> tuple[int, ...] | None:

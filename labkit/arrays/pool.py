@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from labkit.arrays.driver import bindings, current_device
-from labkit.arrays.views import View
+from labkit.arrays.views import View, byte_strides
 
 _lock = Lock()
 _pools: dict = {}  # by the number of the GPU
 _limit_bytes = 2**30
 
 
-def take(size_bytes: int, stream: int) -> int:
+def allocate(size_bytes: int, stream: int) -> int:
     """Allocate memory for work on a stream, by the driver's handle of it, and return the address.
 
     Raises
@@ -45,7 +45,7 @@ def take(size_bytes: int, stream: int) -> int:
     raise RuntimeError(f"the driver refuses {size_bytes:,} bytes of workspace: {status.name}")
 
 
-def give_back(address: int, stream: int) -> None:
+def release(address: int, stream: int) -> None:
     """Release memory after the current work of the stream."""
     binding, _ = bindings()
     binding.cuMemFreeAsync(address, binding.CUstream(stream))
@@ -63,22 +63,22 @@ class PoolBlock:
     """Memory at `address` for work on a stream."""
 
     def __init__(self, size_bytes: int, stream: int):
-        self.address, self._stream = take(size_bytes, stream), stream
+        self.address, self._stream = allocate(size_bytes, stream), stream
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the memory after the current work of the stream."""
-        give_back(self.address, self._stream)
+        release(self.address, self._stream)
 
 
 @contextmanager
 def on_stream(stream: int) -> Iterator[SimpleNamespace]:
     """Yield memory for a `Workspace` whose launches run on the stream within the context; release it after them."""
-    taken = []
+    addresses = []
 
     def device_array(shape, dtype):
         shape, dtype = shape if isinstance(shape, tuple) else (shape,), np.dtype(dtype)
-        taken.append(take(max(1, prod(shape) * dtype.itemsize), stream))
-        return Bytes(None, shape, (dtype.itemsize,) * len(shape), dtype, taken[-1])
+        addresses.append(allocate(max(1, prod(shape) * dtype.itemsize), stream))
+        return View(None, shape, byte_strides(shape, dtype), dtype, addresses[-1])
 
     def to_device(zeros):
         array = device_array(zeros.shape, zeros.dtype)
@@ -88,19 +88,11 @@ def on_stream(stream: int) -> Iterator[SimpleNamespace]:
     try:
         yield SimpleNamespace(device_array=device_array, to_device=to_device)
     finally:
-        for address in taken:
-            give_back(address, stream)
+        for address in addresses:
+            release(address, stream)
 
 
-class Bytes(View):
-    """Memory, element by element of a type, with its `size`."""
-
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-
-# --- what is kept ----------------------------------------------------------------------------------
+# --- cached memory ---------------------------------------------------------------------------------
 
 
 def workspace_limit(size_bytes: int | None = None) -> int:
@@ -121,7 +113,7 @@ def workspace_limit(size_bytes: int | None = None) -> int:
         with _lock:
             _limit_bytes = int(size_bytes)
             for pool in _pools.values():
-                _limit(pool)
+                _set_limit(pool)
     return _limit_bytes
 
 
@@ -154,7 +146,7 @@ def empty_caches_of_others() -> bool:
     return torch is not None or cupy is not None
 
 
-def with_room(allocate: Callable[[], Any]) -> Any:
+def retry_when_full(allocate: Callable[[], Any]) -> Any:
     """Return the result of `allocate`; if the GPU is full, empty the caches of torch and CuPy and try again."""
     from numba.cuda.cudadrv.driver import CudaAPIError
 
@@ -171,22 +163,22 @@ def _pool():
     if device not in _pools:
         with _lock:
             if device not in _pools:
-                _pools[device] = _made(device)
+                _pools[device] = _make_pool(device)
     return _pools[device]
 
 
-def _made(device):
+def _make_pool(device):
     binding, driver = bindings()
     properties = binding.CUmemPoolProps()
     properties.allocType = binding.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location.type = binding.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
     properties.location.id = device
     pool = driver.cuMemPoolCreate(properties)
-    _limit(pool)
+    _set_limit(pool)
     return pool
 
 
-def _limit(pool):
+def _set_limit(pool):
     binding, driver = bindings()
     name = binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
     driver.cuMemPoolSetAttribute(pool, name, binding.cuuint64_t(_limit_bytes))

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.addresses import address_of, lies_in_order
+from labkit.arrays.addresses import address_of, has_c_order
 from labkit.layout import c_strides
 from labkit.simulator.host import DeviceArray, strided
 
@@ -15,7 +15,7 @@ WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Place:
+class OperandSlot:
     """Placeholder for the memory of an operand, by its number, in all views of it."""
 
     number: int
@@ -39,18 +39,28 @@ class View:
         return {
             "data": (self.address, False),
             "shape": self.shape,
-            "strides": None if lies_in_order(self) else self.strides,
+            "strides": None if has_c_order(self) else self.strides,
             "typestr": self.dtype.str,
             "version": 3,
         }
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
 
     def copy_to_host(self, ary=None, stream=0):
         return cuda.as_cuda_array(self).copy_to_host(ary, stream)
 
 
-def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begin_byte: int = 0):
-    """View the memory of an array under another shape, strides in bytes, and type."""
+def byte_strides(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
+    """Return the strides in bytes of an array in C order."""
+    return tuple(stride * dtype.itemsize for stride in c_strides(shape))
+
+
+def as_strided(X, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, dtype=None, begin_byte: int = 0):
+    """View the memory of an array under another shape, strides in bytes (None for C order), and type."""
     dtype = X.dtype if dtype is None else np.dtype(dtype)
+    strides = byte_strides(shape, dtype) if strides is None else strides
     if isinstance(X, np.ndarray):
         return strided(X, shape, strides, dtype, begin_byte)
     if isinstance(X, DeviceArray):
@@ -59,7 +69,7 @@ def viewed(X, shape: tuple[int, ...], strides: tuple[int, ...], dtype=None, begi
     return View(owner, tuple(shape), tuple(strides), dtype, address_of(X) + begin_byte)
 
 
-def reshaped(X, *shape: int):
+def reshape(X, *shape: int):
     """View an array in C order under another shape.
 
     Raises
@@ -67,14 +77,14 @@ def reshaped(X, *shape: int):
     ValueError
         The array is not in C order.
     """
-    if not lies_in_order(X):
+    if not has_c_order(X):
         raise ValueError(
             f"an array of shape {tuple(X.shape)} is not in C order, and is read as rows of memory here: "
             "pass np.ascontiguousarray of it, which is a copy"
         )
     if isinstance(X, np.ndarray):
         return X.reshape(shape)
-    return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
+    return as_strided(X, shape)
 
 
 def as_matrix(name: str, X):
@@ -86,9 +96,9 @@ def as_matrix(name: str, X):
         The distances of rows differ, or elements of a row are not contiguous.
     """
     *outer, columns = X.shape
-    *apart, step = X.strides
+    *outer_strides, step = X.strides
     size, rows, distance, is_even = X.dtype.itemsize, 1, None, True
-    for length, stride in zip(reversed(outer), reversed(apart)):
+    for length, stride in zip(reversed(outer), reversed(outer_strides)):
         if length != 1:
             distance = stride if distance is None else distance
             is_even &= stride == distance * rows
@@ -96,58 +106,58 @@ def as_matrix(name: str, X):
     distance = columns * size if distance is None else distance
     if rows * columns and not (is_even and distance >= columns * size and (columns == 1 or step == size)):
         raise ValueError(f"rows of {name} have unequal distances in memory, or elements of a row have gaps: copy it")
-    return viewed(X, (rows, columns), (distance, size))
+    return as_strided(X, (rows, columns), (distance, size))
 
 
-def flat(X):
+def flatten(X):
     """View an array in C order as a vector."""
-    return reshaped(X, prod(X.shape))
+    return reshape(X, prod(X.shape))
 
 
-def matrix_of(X, z: int):
+def select_matrix(X, z: int):
     """View one matrix of a batch; a matrix is returned as it is."""
     if len(X.shape) == 2:
         return X
-    return viewed(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
+    return as_strided(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
-def rows_of(X, first: int, most: int):
+def slice_rows(X, first: int, most: int):
     """View up to `most` rows of a matrix, or matrices of a batch, from the first on."""
     if X.shape[0] <= most:
         return X
     rows = min(most, X.shape[0] - first)
     if isinstance(X, np.ndarray):
         return X[first : first + rows]
-    return viewed(X, (rows, *X.shape[1:]), X.strides, begin_byte=first * X.strides[0])
+    return as_strided(X, (rows, *X.shape[1:]), X.strides, begin_byte=first * X.strides[0])
 
 
 def row(X, number: int):
     """View a row of a matrix as a vector."""
-    return viewed(X, X.shape[1:], X.strides[1:], begin_byte=number * X.strides[0])
+    return as_strided(X, X.shape[1:], X.strides[1:], begin_byte=number * X.strides[0])
 
 
-def parts_of_rows(X, parts: int):
+def split_columns(X, parts: int):
     """View a matrix, its rows divided into equal parts, as a batch of one matrix per part."""
     rows, cols = X.shape
     down, across = X.strides
-    return viewed(X, (parts, rows, cols // parts), (cols // parts * across, down, across))
+    return as_strided(X, (parts, rows, cols // parts), (cols // parts * across, down, across))
 
 
-def parts_of_columns(X, parts: int):
+def split_rows(X, parts: int):
     """View a matrix, its columns divided into equal parts, as a batch of one matrix per part."""
-    return turned(parts_of_rows(turned(X), parts))
+    return transpose(split_columns(transpose(X), parts))
 
 
-def turned(X):
+def transpose(X):
     """View the transpose of each matrix."""
     if isinstance(X, np.ndarray):
         return X.swapaxes(-1, -2)
     *batch, rows, cols = X.shape
-    *apart, row_stride, col_stride = X.strides
-    return viewed(X, (*batch, cols, rows), (*apart, col_stride, row_stride))
+    *outer, row_stride, col_stride = X.strides
+    return as_strided(X, (*batch, cols, rows), (*outer, col_stride, row_stride))
 
 
-def tidied(X):
+def with_plain_strides(X):
     """View the array with contiguous strides along axes of length 1, and a batch of one matrix as a matrix.
 
     A batch that repeats one matrix, with a stride of 0, becomes that matrix.
@@ -163,19 +173,19 @@ def tidied(X):
     if (row_stride, col_stride) == tuple(X.strides[-2:]) and not one:
         return X
     batch = slice(1, 1) if one else slice(0, -2)
-    return viewed(X, (*X.shape[batch], rows, cols), (*X.strides[batch], row_stride, col_stride))
+    return as_strided(X, (*X.shape[batch], rows, cols), (*X.strides[batch], row_stride, col_stride))
 
 
-def stacked(left, C):
+def merge_batches(left, C):
     """View two batches as one matrix each, of all rows, if rows have one distance in both; else return them."""
     arrays = left, C
     if any(len(X.shape) != 3 for X in arrays):
         return arrays
-    apart = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # distance of rows in the one matrix
-    if any(X.strides[0] != X.shape[1] * step for X, step in zip(arrays, apart)):
+    steps = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # distance of rows in the one matrix
+    if any(X.strides[0] != X.shape[1] * step for X, step in zip(arrays, steps)):
         return arrays
     return tuple(
-        viewed(X, (X.shape[0] * X.shape[1], X.shape[2]), (step, X.strides[2])) for X, step in zip(arrays, apart)
+        as_strided(X, (X.shape[0] * X.shape[1], X.shape[2]), (step, X.strides[2])) for X, step in zip(arrays, steps)
     )
 
 
@@ -183,7 +193,7 @@ def as_batch(X):
     """View a matrix as a batch of one; a batch is returned as it is."""
     if len(X.shape) >= 3:
         return X
-    return viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
+    return as_strided(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
 
 
 def as_bits(X):
@@ -191,7 +201,7 @@ def as_bits(X):
     bits = np.dtype(f"u{X.dtype.itemsize}")
     if X.dtype == bits:
         return X
-    return viewed(X, X.shape, X.strides, bits)
+    return as_strided(X, X.shape, X.strides, bits)
 
 
 def as_words(X):
@@ -199,4 +209,4 @@ def as_words(X):
     if isinstance(X, np.ndarray):
         return X.view(np.uint32)
     *sides, length = X.shape
-    return viewed(X, (*sides, length * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)
+    return as_strided(X, (*sides, length * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)

@@ -1,9 +1,9 @@
-"""Workspace: memory of launches other than their operands, in pieces named by roles.
+"""Workspace: memory of launches other than their operands, in buffers named by roles.
 
 A step requests memory in `launches(..., workspace)`: `workspace.array("parts", (4, 128), np.float32)`. A role has one
-piece, which later launches of the same list reuse. The kind of run decides where pieces come from: host memory (the
-simulator), memory that is only counted (`Counted`; each run gives it an address), or stream-ordered memory of the GPU
-(`on_stream`).
+buffer, which later launches of the same list reuse. The kind of run decides where buffers come from: host memory (the
+simulator), memory that is only counted (`CountingWorkspace`; each run gives it an address), or stream-ordered memory of
+the GPU (`on_stream`).
 """
 
 from collections.abc import Iterator
@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import Place, View, viewed
-from labkit.layout import c_strides
+from labkit.arrays.views import OperandSlot, View, as_strided, byte_strides
 from labkit.simulator import host
 
 ALIGNMENT_BYTES = 256
-NOWHERE = 2**40  # an aligned address for any vector
+DUMMY_ADDRESS = 2**40  # an aligned address for any vector
 
 
 class Workspace:
-    """Pieces of memory by their role, allocated at the first request, and reused.
+    """Buffers by their role, allocated at the first request, and reused.
 
     Parameters
     ----------
@@ -34,35 +33,33 @@ class Workspace:
 
     def __init__(self, memory: Any = host):
         self._memory = memory
-        self._pieces: dict[str, list] = {}  # the last one is in use
+        self._buffers: dict[str, list] = {}  # the last one is in use
 
     def array(self, role: str, shape: tuple[int, ...], dtype):
         """Return an uninitialised array in C order."""
-        dtype = np.dtype(dtype)
-        strides = tuple(stride * dtype.itemsize for stride in c_strides(shape))
-        return viewed(self._piece(role, prod(shape) * dtype.itemsize), shape, strides, dtype)
+        return as_strided(self._buffer(role, prod(shape) * np.dtype(dtype).itemsize), shape, dtype=dtype)
 
     def counters(self, count: int):
         """Return uint32 zeros with which blocks count arrivals; a kernel resets them to 0."""
-        return viewed(self._piece("counters", 4 * count), (count,), (4,), np.uint32)
+        return self.array("counters", (count,), np.uint32)
 
-    def nothing(self, shape: tuple[int, ...], dtype):
+    def unused_array(self, shape: tuple[int, ...], dtype):
         """Return an array for a parameter that a kernel does not access."""
         return self._memory.device_array(shape, dtype)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all pieces together."""
-        return sum(piece.size for pieces in self._pieces.values() for piece in pieces)
+        """Bytes of all buffers together."""
+        return sum(buffer.size for buffers in self._buffers.values() for buffer in buffers)
 
-    def _piece(self, role, needed_bytes):
-        pieces = self._pieces.setdefault(role, [])
-        if not pieces or pieces[-1].size < needed_bytes:
+    def _buffer(self, role, needed_bytes):
+        buffers = self._buffers.setdefault(role, [])
+        if not buffers or buffers[-1].size < needed_bytes:
             size = max(1, -(-needed_bytes // ALIGNMENT_BYTES)) * ALIGNMENT_BYTES
-            pieces.append(self._allocated(role, size))
-        return pieces[-1]
+            buffers.append(self._allocate(role, size))
+        return buffers[-1]
 
-    def _allocated(self, role, size):
+    def _allocate(self, role, size):
         if role == "counters":
             return self._memory.to_device(np.zeros(size, np.uint8))
         return self._memory.device_array(size, np.uint8)
@@ -75,43 +72,35 @@ def on_stream(stream=0) -> Iterator[Workspace]:
         yield Workspace()
         return
     from labkit.arrays import pool
-    from labkit.arrays.driver import handle_of
+    from labkit.arrays.driver import stream_handle
 
-    with pool.on_stream(handle_of(stream)) as memory:
+    with pool.on_stream(stream_handle(stream)) as memory:
         yield Workspace(memory)
 
 
-class Piece(View):
-    """Bytes of a counted workspace."""
-
-    @property
-    def size(self) -> int:
-        return self.shape[0]
-
-
-class Counted(Workspace):
-    """A workspace without memory: views of it hold their offset from the first counter or other piece.
+class CountingWorkspace(Workspace):
+    """A workspace without memory: views of it hold their offset from the first counter or other buffer.
 
     Parameters
     ----------
-    first_place
-        Number of the `Place` that represents the counters; the next one represents all other pieces.
+    first_slot
+        Number of the `OperandSlot` that represents the counters; the next one represents all other buffers.
     """
 
-    def __init__(self, first_place: int = 0):
+    def __init__(self, first_slot: int = 0):
         super().__init__(None)
-        self.counters_place, self.pieces_place = Place(first_place), Place(first_place + 1)
-        self.counters_bytes = self.pieces_bytes = 0
+        self._first_slot = first_slot
+        self.counters_bytes = self.buffers_bytes = 0
 
-    def nothing(self, shape: tuple[int, ...], dtype):
+    def unused_array(self, shape: tuple[int, ...], dtype):
         dtype = np.dtype(dtype)
-        return View(None, shape, tuple(stride * dtype.itemsize for stride in c_strides(shape)), dtype, 0)
+        return View(None, shape, byte_strides(shape, dtype), dtype, 0)
 
-    def _allocated(self, role, size):
+    def _allocate(self, role, size):
         if role == "counters":
-            place, begin = self.counters_place, self.counters_bytes
+            slot, begin = self._first_slot, self.counters_bytes
             self.counters_bytes += size
         else:
-            place, begin = self.pieces_place, self.pieces_bytes
-            self.pieces_bytes += size
-        return Piece(place, (size,), (1,), np.dtype(np.uint8), NOWHERE + begin)
+            slot, begin = self._first_slot + 1, self.buffers_bytes
+            self.buffers_bytes += size
+        return View(OperandSlot(slot), (size,), (1,), np.dtype(np.uint8), DUMMY_ADDRESS + begin)

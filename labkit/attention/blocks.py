@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.ladder import MOST_BLOCKS
+from labkit.ladder import MAX_BLOCKS
 
 IS_FLAT = False  # whether all blocks are along x
 
@@ -42,7 +42,7 @@ def block_from_end(width, height):
 
 def fit_grid(kernel, grid: tuple[int, ...]) -> tuple:
     """Return a kernel and its grid; if that has too many blocks along y or z, a copy for a flat grid."""
-    if all(count <= limit for count, limit in zip(grid[1:], MOST_BLOCKS[1:])):
+    if all(count <= limit for count, limit in zip(grid[1:], MAX_BLOCKS[1:])):
         return kernel, grid
     return _flat(kernel), prod(grid)
 

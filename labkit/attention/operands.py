@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labkit.arrays.addresses import PIECE_BYTES, address_of
-from labkit.arrays.views import as_words, viewed
+from labkit.arrays.addresses import VECTOR_BYTES, address_of
+from labkit.arrays.views import as_strided, as_words
 from labkit.attention.problem import Attention, Layout, as_heads
 from labkit.ladder import TooLarge
 
@@ -39,7 +39,7 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
     rows = 1 + sum((length - 1) * stride for length, stride in zip(sides, strides))
     if rows >= MAX_ROWS:
         raise TooLarge(f"{name} spans {rows} rows, and this step counts them below {MAX_ROWS}")
-    return viewed(X, (rows, width), (width * size, size)), tuple(map(np.int32, strides))
+    return as_strided(X, (rows, width), (width * size, size)), tuple(map(np.int32, strides))
 
 
 def as_matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[RowStrides, ...]]:
@@ -50,7 +50,7 @@ def as_matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple
     ValueError, TooLarge
         `as_rows` raises, or rows of words do not begin at multiples of 16 bytes.
     """
-    names = [name for name in problem.ARRAYS if name not in (*problem.in_float32, *problem.in_int32)]
+    names = [name for name in problem.ARRAYS if name not in (*problem.float32_arrays, *problem.int32_arrays)]
     matrices, strides = zip(*(as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)))
     if words:
         for name, X in zip(names, matrices):
@@ -82,22 +82,22 @@ def pad_head_dim(problem: Attention, limit: int) -> int:
 
 def are_aligned(*rows) -> bool:
     """Whether rows of these matrices are whole 16-byte vectors, and aligned."""
-    return not any(address_of(X) % PIECE_BYTES or X.strides[0] % PIECE_BYTES for X in rows)
+    return not any(address_of(X) % VECTOR_BYTES or X.strides[0] % VECTOR_BYTES for X in rows)
 
 
 def check_rows(head_dim: int, itemsize: int) -> None:
     """Raise ValueError if rows are not whole vectors of 16 bytes."""
-    each = PIECE_BYTES // itemsize
+    each = VECTOR_BYTES // itemsize
     if head_dim % each:
         raise ValueError(
-            f"head_dim is {head_dim}, but copies take {PIECE_BYTES} bytes at a time: "
+            f"head_dim is {head_dim}, but copies take {VECTOR_BYTES} bytes at a time: "
             f"make it a multiple of {each}, with zeros at the end, and give the scale that you want"
         )
 
 
 def check_alignment(name: str, X) -> None:
     """Raise ValueError if an array of the device does not begin at a multiple of 16 bytes."""
-    if address_of(X) % PIECE_BYTES:
+    if address_of(X) % VECTOR_BYTES:
         raise ValueError(
-            f"{name} begins {address_of(X) % PIECE_BYTES} bytes after a multiple of {PIECE_BYTES}: copy it"
+            f"{name} begins {address_of(X) % VECTOR_BYTES} bytes after a multiple of {VECTOR_BYTES}: copy it"
         )

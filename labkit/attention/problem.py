@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Shaped
 
 from labkit import ladder
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
@@ -98,8 +98,8 @@ class Attention(ladder.Problem):
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
     KEY_ARRAYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # have a row for each key, and kv_heads
-    called, in_float32 = "attention", ("lse",)
-    in_order = False  # strides may be any multiples of a row
+    called, float32_arrays = "attention", ("lse",)
+    needs_c_order = False  # strides may be any multiples of a row
 
     def __post_init__(self):
         for name, instead in (("keys", self.queries), ("kv_heads", self.heads)):
@@ -177,10 +177,10 @@ class Attention(ladder.Problem):
 
     # --- sizes -------------------------------------------------------------------------------------
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Bytes of all arrays, each read or written once."""
         return sum(
-            prod(shape) * (FP32.itemsize if name in self.in_float32 else format.itemsize)
+            prod(shape) * (FP32.itemsize if name in self.float32_arrays else format.itemsize)
             for name, shape in self.shapes.items()
         )
 
@@ -252,7 +252,7 @@ class AttentionForward(Attention):
         O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
         return {ARRAYS.index("O"): O, ARRAYS.index("lse"): lse}
 
-    def telling(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
+    def compared_outputs(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
         """O alone: its errors are small compared with log-sum-exp."""
         return {index: one for index, one in expected.items() if self.ARRAYS[index] == "O"}
 
@@ -346,7 +346,7 @@ def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
         return X
     batch, positions, heads, width = X.shape
     strides = X.strides
-    return viewed(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
+    return as_strided(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
 
 
 def in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):

@@ -15,7 +15,7 @@ from statistics import median, quantiles
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.workspace import Counted, Workspace
+from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.bench import _record
 from labkit.calls import timing
 from labkit.cuda import cpp
@@ -109,7 +109,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
     """A row for each of ours and each baseline of it, all of which take turns."""
     before = problem.operands(format)
     expected = problem.expected(problem.part(before), format)
-    sets = on_gpu(before, number_of_sets(problem.least_bytes(format), table.times_l2))
+    sets = on_gpu(before, number_of_sets(problem.min_bytes(format), table.times_l2))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
     ours = {step.slug: partial(_step, step, Workspace(cuda)) for step in steps} | table.ours
     twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
@@ -140,7 +140,7 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
             "spread": time.spread,
             "host_us": time.host_us,
             "flops": int(problem.flops),
-            "min_bytes": int(problem.least_bytes(format)),
+            "min_bytes": int(problem.min_bytes(format)),
             "error": errors["ours", name],
         }
         row = add_computed(row | taken.get(name, {}))
@@ -168,7 +168,7 @@ def times(contenders: Mapping) -> dict:
     for name, samples in timing.gpu_samples_ms(contenders).items():
         time_ms, (low, _, high) = median(samples), quantiles(samples, n=4)
         calls = int(min(200, max(5, CALLING_MS / time_ms)))
-        found[name] = Time(time_ms, (high - low) / time_ms, timing.host_us(contenders[name][0], calls))
+        found[name] = Time(time_ms, (high - low) / time_ms, timing.host_time_us(contenders[name][0], calls))
     return found
 
 
@@ -210,13 +210,13 @@ def _twin(step, problem, format, *operands):
     (launch,) = step.launches(*operands, format=format)
     kernel = cpp.kernel(step.path)
     arrays = [argument for argument in launch.arguments if not np.isscalar(argument)]
-    arguments = *arrays, *problem.twin_sizes(format)
+    arguments = *arrays, *problem.cpp_sizes(format)
     return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)
 
 
 def _taken(step, operands, format) -> dict:
     """The registers of a thread, in the launch that takes most, and the bytes of workspace; what is 0 is not named."""
-    workspace = Counted()
+    workspace = CountingWorkspace()
     kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
     counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
     registers = max((count for of in counts for count in of.values()), default=0)
@@ -263,7 +263,7 @@ def _error(problem, expected, launch, before, operands, format) -> float:
     for place in expected:
         operands[place].copy_to_device(before[place])
     cuda.synchronize()
-    stream = timing.own_stream()
+    stream = timing.timing_stream()
     launch(stream)
     stream.synchronize()
     after = tuple(X.copy_to_host() if place in expected else before[place] for place, X in enumerate(operands))

@@ -69,7 +69,7 @@ def baselines(problem, format):
     """Who computes this problem: one query a sequence, sequences of one length, and no pages."""
     if not _torch.is_here() or problem.queries > 1 or problem.ragged or problem.page is not None:
         return {}
-    backends = [name for name in BACKENDS if name != "math" or problem.least_bytes(format) <= MOST_BYTES_OF_MATH]
+    backends = [name for name in BACKENDS if name != "math" or problem.min_bytes(format) <= MOST_BYTES_OF_MATH]
     ways = {name: partial(of_torch, backend=name, folded=False) for name in SHARING}
     ways |= {f"{name} folded": partial(of_torch, backend=name, folded=True) for name in backends}
     elements = problem.batch * problem.kv_heads * problem.keys * problem.head_dim

@@ -46,7 +46,7 @@ def our_copy(of, format, *operands):
 
 
 def _halves(of):
-    x = _torch.random(of.least_bytes() // 2 // FP32.itemsize)
+    x = _torch.random(of.min_bytes() // 2 // FP32.itemsize)
     return cuda.as_cuda_array(x), cuda.device_array(x.shape[0], FP32.dtype)
 
 

@@ -1,4 +1,4 @@
-"""`labkit bench conv_choices`: every algorithm that applies beside the baselines, and which of them are chosen.
+"""`labkit bench conv_choices`: every algorithm that applies beside the rivals, and which of them are chosen.
 
 For the layers of the cuDNN paper, and for the 3x3 layers of VGG-16 and ResNet-50, float32 forward: each algorithm as a
 plan with its workspace, its predicted time, which one `conv.heuristic` names, and which one `conv.find`.
@@ -12,8 +12,8 @@ from rich.progress import track
 
 from labkit import conv
 from labkit.bench import _harness, _record
-from labkit.bench.conv import baselines
-from labkit.calls.memory import Reserve
+from labkit.bench.conv import rivals
+from labkit.calls.memory import PlanWorkspace
 from labkit.calls.plan import make_plan
 from labkit.conv.interface.convolution import OfProblem
 from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
@@ -37,11 +37,11 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 
 def measure(layer, name: str) -> list[dict]:
-    """A row for each algorithm and baseline, with what was predicted and chosen."""
+    """A row for each algorithm and rival, with what was predicted and chosen."""
     predicted = conv.heuristic(layer)
     known = {str(row.algorithm): row for row in predicted if not row.reason}
-    ours = {one: partial(_way, row.algorithm, Reserve()) for one, row in known.items()}
-    rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, baselines=baselines), layer, FP32)
+    ours = {one: partial(_way, row.algorithm, PlanWorkspace()) for one, row in known.items()}
+    rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, rivals=rivals), layer, FP32)
     fastest = str(conv.find(layer).best)
     return [
         row
@@ -67,6 +67,6 @@ def summary(rows: list[dict]) -> list[dict]:
     return lines
 
 
-def _way(algorithm, reserve, problem, format, x, w, y, _):
-    plan = make_plan(OfProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, reserve=reserve)
+def _way(algorithm, workspace, problem, format, x, w, y, _):
+    plan = make_plan(OfProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=workspace)
     return lambda stream: plan(stream=stream)

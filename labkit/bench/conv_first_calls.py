@@ -74,9 +74,9 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 def measure(name: str, layer) -> dict:
     """The first call of a layer in this process, and the later ones."""
-    sets = _harness.on_gpu(layer.operands(), _harness.number_of_sets(layer.least_bytes()))
+    sets = _harness.on_gpu(layer.operands(), _harness.number_of_sets(layer.min_bytes()))
     launches = [WAYS[name](layer, *operands[:3]) for operands in sets]
-    stream = timing.own_stream()
+    stream = timing.timing_stream()
     cuda.synchronize()
     began = perf_counter()
     launches[0](stream)

@@ -50,7 +50,7 @@ class Call(ladder.Problem):
     def flops(self) -> int:
         return 2 * self.M * self.N * self.K * self.batches
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         read = format.itemsize * (self.M * self.K + self.K * self.N)
         return self.batches * (read + format.result.itemsize * self.M * self.N * (1 + (self.beta != 0)))
 

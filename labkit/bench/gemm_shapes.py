@@ -41,7 +41,7 @@ def main(record=False, out=None) -> None:
 
 def measure(problem: LayerProblem) -> dict:
     """A row for C = A @ B.T, by the fastest candidate."""
-    sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.least_bytes(BF16)))
+    sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.min_bytes(BF16)))
     tried = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
     times_ms = timing.gpu_times_ms({way: [_by(way, problem, BF16, *operands) for operands in sets] for way in tried})
     fastest = min(times_ms, key=times_ms.get)

@@ -80,11 +80,11 @@ import numpy as np
 from numba import cuda
 import labkit.cuda
 from labkit import gemm
-from labkit.rebinding import rebuilt
+from labkit.rebinding import rebuild
 
 step, size = gemm.step("fp32", sys.argv[1]), int(sys.argv[2])
 A, B, C = gemm.Problem(size, size, size).operands()
-kernel = cuda.jit(rebuilt(step.kernel.py_func, {"cuda": cuda}))
+kernel = cuda.jit(rebuild(step.kernel.py_func, {"cuda": cuda}))
 start = time.perf_counter()
 kernel[step.geometry(size, size)](A, B, C)
 seconds = time.perf_counter() - start

@@ -34,7 +34,7 @@ class Copy(OfVectors):
 
     flops = 0
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         return 2 * self.n * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
@@ -51,7 +51,7 @@ class Axpy(OfVectors):
     def flops(self) -> int:
         return 2 * self.n
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         return 3 * self.n * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
@@ -70,7 +70,7 @@ class Dot(OfVectors):
     def flops(self) -> int:
         return 2 * self.n
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         return 2 * self.n * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
@@ -88,7 +88,7 @@ class Nrm2(OfVectors):
     def flops(self) -> int:
         return 2 * self.n
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         return self.n * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
@@ -110,7 +110,7 @@ class Gemv(ladder.Problem):
     def flops(self) -> int:
         return 2 * self.M * self.N
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         return format.itemsize * (self.M * self.N + self.M + self.N)
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:

@@ -48,7 +48,7 @@ def libraries() -> dict[str, Standing]:
         rows = _rows(beside.record, baseline=baseline, problem=str(large), dtype=format.name)
         speeds = {machine: large.flops / row["baseline_time_ms"] / 1e9 for machine, row in rows}
         if speeds:
-            place = _arithmetic(format), large.flops / large.least_bytes(format)
+            place = _arithmetic(format), large.flops / large.min_bytes(format)
             found[f"cuBLAS {format}"] = Standing(*place, speeds)
     return found
 
@@ -65,7 +65,7 @@ def batches(dtype: str) -> dict[str, Standing]:
 
 def _standing(step: Step, format: Format) -> Standing | None:
     """A step in the simulator, and as fast as it was recorded with its large problem, at that one's intensity."""
-    small, large = step.standing, step.compared
+    small, large = step.roofline_point, step.compared
     if not small.flops:
         return None
     run = step.simulate(*small.operands(format), format=format)
@@ -74,7 +74,7 @@ def _standing(step: Step, format: Format) -> Standing | None:
     rows = _rows(step.ladder.record, step=step.slug, problem=str(large), dtype=format.name)
     return Standing(
         _arithmetic(format),
-        large.flops / large.least_bytes(format),
+        large.flops / large.min_bytes(format),
         {machine: row["tflops"] for machine, row in rows},
         run.traces,
         small.flops,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textwrap import dedent
 
 from labkit import ptx
-from labkit.rebinding import assignments, imports, named
+from labkit.rebinding import assignments, imports, names_in
 
 
 def constants(function: Callable) -> list[tuple[int | None, str]]:
@@ -27,7 +27,7 @@ def _constants(module, names):
     source = inspect.getsource(module)
     lines, given = source.splitlines(), assignments(source, names)
     wanted: dict = {}  # names by the module from which they are imported
-    for name in sorted(imports(module).keys() & names.union(*map(named, given))):
+    for name in sorted(imports(module).keys() & names.union(*map(names_in, given))):
         home, there = imports(module)[name]
         wanted.setdefault(home, set()).add(there)
     found = []
@@ -71,7 +71,7 @@ def _of_package(function):
 
 def _names(function):
     """Every name that a function's source reads, its decorator's too."""
-    return named(_tree(function))
+    return names_in(_tree(function))
 
 
 def _tree(function):

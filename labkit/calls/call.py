@@ -5,12 +5,15 @@ when the route is made (`labkit.calls.first_call`).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from labkit.arrays.driver import current_device, handle_of
+from labkit import cuda
+from labkit.arrays import pool
+from labkit.arrays.driver import current_device, stream_handle
 from labkit.arrays.owners import SIGNATURES, NotPlain, signature_of
-from labkit.calls.dynamo import leave_alone, undisturbed
+from labkit.calls.dynamo import exclude_from_compile, without_tracing
 from labkit.calls.first_call import first_call
 from labkit.calls.operation import Operation
 from labkit.calls.route import routes
@@ -18,7 +21,7 @@ from labkit.calls.route import routes
 NAN = float("nan")  # in keys: a NaN equals only itself as an object
 
 
-def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None):
+def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None) -> Any:
     """Run an operation on arrays, and return its outputs.
 
     Parameters
@@ -42,7 +45,7 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
     TypeError, ValueError
         The operation refuses the arrays or options; the message is one sentence.
     """
-    leave_alone()
+    exclude_from_compile()
     try:
         device = current_device()
         key, addresses = [operation, device, options, *map(type, options)], []
@@ -61,8 +64,8 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
         if any(map(_is_another_nan, options)):
             options = tuple(NAN if _is_another_nan(option) else option for option in options)
             return call(operation, arrays, options, stream)
-        return undisturbed(first_call)(call, operation, options, arrays, key, stream)
-    return route.run(list(arrays), addresses, None if stream is None else handle_of(stream), device)
+        return without_tracing(first_call)(call, operation, options, arrays, key, stream)
+    return route.run(list(arrays), addresses, None if stream is None else stream_handle(stream), device)
 
 
 def _is_another_nan(option) -> bool:
@@ -72,3 +75,19 @@ def _is_another_nan(option) -> bool:
 def forget(operation: type[Operation] | None = None) -> None:
     """Delete the routes of an operation, or of all operations."""
     routes.forget(operation)
+
+
+def free() -> None:
+    """Return all memory that is cached for later calls to the driver, after waiting for the GPU.
+
+    Memory of your plans and of captured graphs stays, as do compiled kernels. For torch's own cache, call
+    `torch.cuda.empty_cache()`.
+
+    Examples
+    --------
+    >>> labkit.free()
+    """
+    forget()
+    if cuda.on_gpu():
+        pool.trim()
+        cuda.current_context().deallocations.clear()

@@ -21,7 +21,7 @@ from math import inf, log, log2, prod
 from typing import Any, NamedTuple
 
 from labkit import cuda, results
-from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls import tuning
 from labkit.formats import FORMATS, Format
@@ -29,21 +29,21 @@ from labkit.ladder import Ladder, Launch, Problem, Step, TooLarge, ladders
 from labkit.ptx.capabilities import runs
 from labkit.ptx.tensor_copies import TensorMap
 
-LEAST = 1e-3  # octaves to another problem with the same compared sizes
+MIN_DISTANCE = 1e-3  # octaves to another problem with the same compared sizes
 OTHER_SIZE = 2  # octaves that a record in a format of another size adds to the distance
-DOUBT = 0.02  # penalty, as a share of the time, per octave that a step's records are farther off than others
+DOUBT = 0.02  # penalty, as a share of the time, per octave that a step's nearest record is farther off than others'
 SM_THREADS = 2048
 
 
-class Here(NamedTuple):
-    """The properties on which choices depend, of the GPU that this thread uses."""
+class CurrentGpu(NamedTuple):
+    """Properties of this thread's GPU on which choices depend."""
 
     name: str
     capability: tuple[int, ...]
     sms: int
 
     @classmethod
-    def now(cls) -> "Here":
+    def now(cls) -> "CurrentGpu":
         gpu = cuda.get_current_device()
         return cls(tuning.gpu_name(), tuple(gpu.compute_capability), gpu.MULTIPROCESSOR_COUNT)
 
@@ -91,7 +91,7 @@ class Chooser:
         Attributes of a problem that give its distance to a record. The number counts octaves for a factor of 2, or for
         another value that is not a number.
     suits
-        Whether a step has the features that a call needs for a problem.
+        Predicate of a step and a problem: whether the step has the features that the call needs.
     words
         The features that the call needs; part of the question under which `labkit.calls.tuning` stores a choice.
     advice
@@ -128,7 +128,7 @@ class Chooser:
                 refused[candidate] = error.why
             if not refused[candidate]:
                 return Chosen(candidate.step, launches)
-        capability = ".".join(map(str, Here.now().capability[:2]))
+        capability = ".".join(map(str, CurrentGpu.now().capability[:2]))
         reasons = f" ({'; '.join(f'{candidate}: {why}' for candidate, why in refused.items())})" if refused else ""
         raise ValueError(
             f"no step takes {problem.called} {problem} in {format} on a GPU of compute capability {capability}"
@@ -141,7 +141,7 @@ class Chooser:
         The order ignores each step's limits on sizes. It omits steps that fail their ladder's hard operands. It also
         omits records of a step for problems that the step does not suit.
         """
-        return _ranked(self, problem, format, Here.now())
+        return _ranked(self, problem, format, CurrentGpu.now())
 
     def _in_order(self, problem, format) -> list[Step]:
         """Return the steps of `ranked`; in the simulator the steps that it runs fastest come first, suited or not."""
@@ -162,12 +162,12 @@ def is_quick(step: Step) -> bool:
 def _misfit(step: Step, launches: Sequence[Launch]) -> str:
     """Return why launches do not run on this GPU, or run badly; "" if they run well."""
     gpu = cuda.get_current_device()
-    most_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    moved = [one.array for launch in launches for one in launch.arguments if isinstance(one, TensorMap)]
-    if any(address_of(X) % PIECE_BYTES for X in moved):
-        return f"an array does not begin at a multiple of {PIECE_BYTES} bytes"
-    if any(launch.shared_bytes > most_bytes for launch in launches):
-        return f"a block takes more than the {most_bytes} bytes of shared memory that this GPU gives it"
+    max_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    copied = [one.array for launch in launches for one in launch.arguments if isinstance(one, TensorMap)]
+    if any(address_of(X) % VECTOR_BYTES for X in copied):
+        return f"an array does not begin at a multiple of {VECTOR_BYTES} bytes"
+    if any(launch.shared_bytes > max_bytes for launch in launches):
+        return f"a block takes more than the {max_bytes} bytes of shared memory that this GPU gives it"
     threads = max(_count(launch.grid) * _count(launch.block) for launch in launches)
     if getattr(step.module, "AT_ONCE", False) and threads > SM_THREADS * gpu.MULTIPROCESSOR_COUNT:
         return "it has more blocks than the GPU runs at the same time"
@@ -189,28 +189,28 @@ def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
     operation, question
         Those of `labkit.calls.tuning`.
     candidates
-        Candidates in the order of other estimates (`by_estimates`).
+        Candidates in the order of other estimates (`sort_by_estimates`).
     """
-    found = tuning.choice(operation, question, candidates) if candidates else None
-    ordered = sorted(candidates, key=lambda one: one != found)
-    instead = _instead.get()
-    return ordered if instead is None else instead(operation, question, ordered)
+    tuned = tuning.choice(operation, question, candidates) if candidates else None
+    ordered = sorted(candidates, key=lambda one: one != tuned)
+    override = _override.get()
+    return ordered if override is None else override(operation, question, ordered)
 
 
-_instead: ContextVar[Callable[[str, str, list], list] | None] = ContextVar("instead", default=None)
+_override: ContextVar[Callable[[str, str, list], list] | None] = ContextVar("override", default=None)
 
 
 @contextmanager
-def choosing(instead: Callable[[str, str, list], list]) -> Iterator[None]:
+def override_choice(override: Callable[[str, str, list], list]) -> Iterator[None]:
     """Replace `fastest_first`, within a context, by a function of operation, question and candidates."""
-    token = _instead.set(instead)
+    token = _override.set(override)
     try:
         yield
     finally:
-        _instead.reset(token)
+        _override.reset(token)
 
 
-def by_estimates(candidates: Sequence, *estimates: Callable[[Any], float | None]) -> list:
+def sort_by_estimates(candidates: Sequence, *estimates: Callable[[Any], float | None]) -> list:
     """Return candidates, the fastest first.
 
     The first estimate that is not None gives a candidate's time. Candidates without an estimate come last, in their
@@ -218,27 +218,27 @@ def by_estimates(candidates: Sequence, *estimates: Callable[[Any], float | None]
     """
 
     def time(candidate):
-        known = (estimate(candidate) for estimate in estimates)
-        return next((found for found in known if found is not None), inf)
+        times = (estimate(candidate) for estimate in estimates)
+        return next((time for time in times if time is not None), inf)
 
     return sorted(candidates, key=time)
 
 
-# --- steps, by what was recorded -----------------------------------------------------------------
+# --- steps, by their records ---------------------------------------------------------------------
 
 
 @lru_cache(1024)  # problems
-def _ranked(chooser: Chooser, problem, format, here: Here) -> tuple[Step, ...]:
+def _ranked(chooser: Chooser, problem, format, gpu: CurrentGpu) -> tuple[Step, ...]:
     steps = [
         step
         for ladder in ladders(chooser.operation)
         for step in reversed(ladder)
         if _computes(step, problem, format)
-        and runs(step.kernel, format.number, here.capability)
+        and runs(step.kernel, format.number, gpu.capability)
         and chooser.suits(step, problem)
     ]
-    costs = _costs(problem, format, chooser.sizes, _times(steps, format, chooser.suits, here))
-    return tuple(by_estimates(steps, costs.get))
+    costs = _costs(problem, format, chooser.sizes, _times(steps, format, chooser.suits, gpu))
+    return tuple(sort_by_estimates(steps, costs.get))
 
 
 def _computes(step, problem, format) -> bool:
@@ -250,9 +250,9 @@ def _computes(step, problem, format) -> bool:
 @lru_cache(1024)  # steps
 def _is_exact(step) -> bool:
     """Return whether a step is as exact as its ladder requires, including for hard operands if it has any."""
-    asked = [step.problem(*sizes) for sizes in getattr(step.ladder.module, "EXAMPLES", ())]
-    hard, right = ({getattr(one, "hard", None) for one in problems} for problems in (asked, step.examples))
-    return not hasattr(step.module, "ALLOWING") and hard <= right
+    examples = [step.problem(*sizes) for sizes in getattr(step.ladder.module, "EXAMPLES", ())]
+    hard, right = ({getattr(one, "hard", None) for one in problems} for problems in (examples, step.examples))
+    return not hasattr(step.module, "LOOSER_PROBLEM") and hard <= right
 
 
 def _costs(problem, format, sizes, times) -> dict[Step, float]:
@@ -262,46 +262,46 @@ def _costs(problem, format, sizes, times) -> dict[Step, float]:
     the inverse square of their distance. A step whose nearest record is farther off than other steps' gets a penalty.
     """
     relative = {}
-    for (recorded, itemsize), of_steps in times.items():
-        if len(of_steps) == 1:  # no other step to compare with
+    for (recorded, itemsize), step_times in times.items():
+        if len(step_times) == 1:  # no other step to compare with
             continue
-        away = _octaves(problem, recorded, sizes) + OTHER_SIZE * (itemsize != format.itemsize)
-        fastest = min(of_steps.values())
-        for step, time_ms in of_steps.items():
-            relative.setdefault(step, []).append((away, log(time_ms / fastest)))
-    nearest = min((away for found in relative.values() for away, _ in found), default=0)
-    return {step: _mean(found) + DOUBT * (min(found)[0] - nearest) for step, found in relative.items()}
+        distance = _octaves(problem, recorded, sizes) + OTHER_SIZE * (itemsize != format.itemsize)
+        fastest = min(step_times.values())
+        for step, time_ms in step_times.items():
+            relative.setdefault(step, []).append((distance, log(time_ms / fastest)))
+    nearest = min((distance for pairs in relative.values() for distance, _ in pairs), default=0)
+    return {step: _mean(pairs) + DOUBT * (min(pairs)[0] - nearest) for step, pairs in relative.items()}
 
 
-def _mean(found: list[tuple[float, float]]) -> float:
+def _mean(pairs: list[tuple[float, float]]) -> float:
     """Return the mean of costs, given with the distance of their records in octaves."""
-    here = [(1, cost) for away, cost in found if away == 0]
-    weighted = here or [(away**-2, cost) for away, cost in found]
+    exact = [(1, cost) for distance, cost in pairs if distance == 0]
+    weighted = exact or [(distance**-2, cost) for distance, cost in pairs]
     return sum(weight * cost for weight, cost in weighted) / sum(weight for weight, _ in weighted)
 
 
 def _octaves(one: Problem, other: Problem, sizes) -> float:
     """Return the distance of two problems in octaves, by the compared sizes."""
-    away = 0.0
+    distance = 0.0
     for name, weight in sizes:
         x, y = getattr(one, name), getattr(other, name)
         are_numbers = all(isinstance(size, int) and not isinstance(size, bool) for size in (x, y))
-        away += weight * (abs(log2(x / y)) if are_numbers else x != y)
-    return 0 if one == other else max(away, LEAST)
+        distance += weight * (abs(log2(x / y)) if are_numbers else x != y)
+    return 0 if one == other else max(distance, MIN_DISTANCE)
 
 
-def _times(steps, format, suits, here: Here) -> dict[tuple[Problem, int], dict[Step, float]]:
+def _times(steps, format, suits, gpu: CurrentGpu) -> dict[tuple[Problem, int], dict[Step, float]]:
     """Return the recorded times of steps in ms, by problem and bytes per element.
 
     A record in another format of the same size counts if there is none in this format.
     """
     times = {}
     for ladder in dict.fromkeys(step.ladder for step in steps):
-        for step, problem, recorded, time_ms in _recorded(ladder, machine_for(ladder.record, here)):
+        for step, problem, recorded, time_ms in _recorded(ladder, machine_for(ladder.record, gpu)):
             if step in steps and suits(step, problem):
-                found = times.setdefault((problem, recorded.itemsize), {})
-                if recorded == format or step not in found:
-                    found[step] = time_ms
+                step_times = times.setdefault((problem, recorded.itemsize), {})
+                if recorded == format or step not in step_times:
+                    step_times[step] = time_ms
     return times
 
 
@@ -312,18 +312,18 @@ def recorded_ms(step: Step, problem: Problem, format: Format) -> float | None:
     -------
     The time in ms; without a record in this format, that of another format of the same size; without any, None.
     """
-    machine = machine_for(step.ladder.record, Here.now())
+    machine = machine_for(step.ladder.record, CurrentGpu.now())
     times = _by_problem(step.ladder, machine).get((step, tuple(problem.fields.values())), {})
-    alike = (time_ms for other, time_ms in times.items() if other.itemsize == format.itemsize)
-    return times.get(format) or next(alike, None)
+    same_size = (time_ms for other, time_ms in times.items() if other.itemsize == format.itemsize)
+    return times.get(format) or next(same_size, None)
 
 
 @lru_cache(64)  # ladders
 def _by_problem(ladder, machine):
-    found = {}
+    times = {}
     for step, problem, format, time_ms in _recorded(ladder, machine):
-        found.setdefault((step, tuple(problem.fields.values())), {})[format] = time_ms
-    return found
+        times.setdefault((step, tuple(problem.fields.values())), {})[format] = time_ms
+    return times
 
 
 @lru_cache(64)  # ladders
@@ -331,31 +331,31 @@ def _recorded(ladder: Ladder, machine: str | None) -> list[tuple[Step, Problem, 
     """Return a machine's records of existing steps, for problems that have all fields."""
     if machine is None:
         return []
-    steps, found = {step.slug: step for step in ladder}, []
+    steps, records = {step.slug: step for step in ladder}, []
     for row in results.load(ladder.record, machine).rows:
         step = steps.get(row.get("step", ""))
         names = [] if step is None else [field.name for field in fields(step.problem)]
         if step is not None and row.keys() >= {*names, "time_ms"} and row.get("dtype") in FORMATS:
             problem = step.problem(**{name: row[name] for name in names})
-            found.append((step, problem, FORMATS[row["dtype"]], row["time_ms"]))
-    return found
+            records.append((step, problem, FORMATS[row["dtype"]], row["time_ms"]))
+    return records
 
 
 @lru_cache(256)  # records
-def machine_for(record: str, here: Here) -> str | None:
+def machine_for(record: str, gpu: CurrentGpu) -> str | None:
     """Return the machine whose records count for a GPU: the GPU itself, else the nearest of its compute capability."""
-    for machine, capability in results.nearest(record, here.name, here.capability).items():
-        if machine == results.slug(here.name):
+    for machine, capability in results.nearest(record, gpu.name, gpu.capability).items():
+        if machine == results.slug(gpu.name):
             return machine
-        if capability == here.capability[:2]:
+        if capability == gpu.capability[:2]:
             if cuda.on_gpu():
-                _tell_of(machine, here.name)
+                _warn_about_gpu(machine, gpu.name)
             return machine
     return None
 
 
 @lru_cache(64)  # machines
-def _tell_of(machine, gpu):
+def _warn_about_gpu(machine, gpu):
     warnings.warn(
         f"some operations have no recorded times on this GPU, {gpu}, and those of {machine} choose their kernels: "
         "`python -m labkit tune` times them here",

@@ -1,32 +1,39 @@
-"""The first call of its kind: it checks everything, and makes a route for later calls."""
+"""The first call of its kind: it checks everything, and makes a route for later calls.
+
+Host arrays are copied to the device, and copied back if they are written; such calls have no route.
+"""
 
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields
+from functools import partial
+from typing import Any
 
-from labkit.arrays.driver import current_device, handle_of
+import numpy as np
+
+from labkit import cuda
+from labkit.arrays import pool
+from labkit.arrays.addresses import check_own_memory, share_memory
+from labkit.arrays.driver import current_device, is_capturing, stream_handle, synchronize
+from labkit.arrays.element_types import type_name
 from labkit.arrays.operands import check_array
 from labkit.arrays.owners import owner_of
-from labkit.calls.devices import device_of, using
-from labkit.calls.host_arrays import run_with_copies
 from labkit.calls.operation import Operation
-from labkit.calls.plan import prepared
-from labkit.calls.route import New, Route, new_array, routes
+from labkit.calls.plan import prepare
+from labkit.calls.route import NewOutput, Route, new_array, routes
+from labkit.calls.streams import device_of, stream_of, use_device
 
 
 def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, key, stream):
     """Run an operation and cache its route; `call` runs it again on plain device arrays."""
     operation = kind(*options)
-    handle = None if stream is None else handle_of(stream)
-    given = {name: X for name, X in zip(operation.arrays, arrays, strict=True) if X is not None}
-    for name in operation.needed:
-        if name not in given:
-            raise TypeError(f"{name} is None: give an array")
+    handle = None if stream is None else stream_handle(stream)
+    given = operation.select(dict(zip(operation.arrays, arrays, strict=True)))
     for name, X in given.items():
         check_array(name, X, name in operation.written)
     owners = {name: owner_of(X) for name, X in given.items()}
 
-    def again(given, stream=stream):
+    def call_with(given, stream=stream):
         options = tuple(getattr(operation, field.name) for field in fields(operation))
         return call(type(operation), [given.get(name) for name in operation.arrays], options, stream)
 
@@ -34,43 +41,122 @@ def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, ke
     for name, X in given.items():
         owner = owners[name]
         with nullcontext() if handle is None or owner.is_on_host(X) else owner.on_stream(X, handle):
-            resolved[name] = owner.resolved(X)
+            resolved[name] = owner.resolve(X)
     if any(resolved[name] is not given[name] for name in given):
-        return again(resolved)
-    adopted = {name: owners[name].adopted(X) for name, X in given.items()}
+        return call_with(resolved)
+    adopted = {name: owners[name].adopt(X) for name, X in given.items()}
     operation.check(adopted)
     if any(owners[name].is_on_host(X) for name, X in given.items()):
         operation = operation.declared(adopted)
-        with using(device_of(given)):
-            return run_with_copies(again, operation, given, stream)
-    route, full = _route(operation, given, adopted), list(arrays)
-    addresses = [None if X is None else owner_of(X).signature(X)[1] for X in full]
-    found = route.run(full, addresses, handle, current_device())
+        with use_device(device_of(given)):
+            return _run_with_copies(call_with, operation, given, adopted, stream)
+    route, whole = _make_route(operation, given, adopted), list(arrays)
+    addresses = [None if X is None else owner_of(X).signature(X)[1] for X in whole]
+    outputs = route.run(whole, addresses, handle, current_device())
     if key is not None and not operation.varies:
-        routes.keep(key, route)
-    return found
+        routes.store(key, route)
+    return outputs
 
 
-def _route(operation, given, adopted) -> Route:
+def _make_route(operation, given, adopted) -> Route:
     """Return the route for valid device arrays."""
     names, device = operation.arrays, device_of(given)
     owners = {name: owner_of(X) for name, X in given.items()}
-    new = []
-    for name in operation.outputs:
-        if name not in given:
-            result = operation.result(name, adopted)
-            new.append(New(names.index(name), names.index(result.like), owners[result.like], result))
-    with using(device):
-        whole = adopted | {names[one.place]: new_array(one.owner, given[one.result.like], one.result) for one in new}
-        ready = prepared(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
-    keepers = [names.index(name) for name, owner in owners.items() if owner.gives_memory]
-    others = [names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.gives_memory]
+    new = [
+        NewOutput(names.index(name), names.index(result.like), owners[result.like], result)
+        for name, result in operation.new_results(adopted).items()
+    ]
+    with use_device(device):
+        whole = adopted | {names[one.number]: new_array(one.owner, given[one.result.like], one.result) for one in new}
+        ready = prepare(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
+    allocators = [names.index(name) for name, owner in owners.items() if owner.allocates_workspace]
+    others = [
+        names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.allocates_workspace
+    ]
     return Route(
         ready,
         device,
         tuple(new),
         tuple(names.index(name) for name in operation.written if name in given),
         tuple(names.index(name) for name in operation.outputs),
-        keepers[0] if keepers else None,
-        (*keepers[:1], *others),  # torch has one current stream for all of its tensors
+        allocators[0] if allocators else None,
+        (*allocators[:1], *others),  # torch has one current stream for all of its tensors
     )
+
+
+# --- host arrays ---------------------------------------------------------------------------------
+
+
+def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], adopted: dict[str, Any], stream):
+    """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
+
+    New outputs have the kind of the first device array; without one, the kind that the operation declares.
+    """
+    on_host = {name: X for name, X in given.items() if owner_of(X).is_on_host(X)}
+    _check_host(operation, on_host)
+    on_device = [X for name, X in given.items() if name not in on_host]
+    handle = stream_of(on_device, stream)
+    if cuda.on_gpu() and is_capturing(handle):
+        raise ValueError(
+            f"{next(iter(on_host))} is an array of the host, whose copy no graph can capture: move it to the GPU first"
+        )
+    staged = {name: _copy_to_device(operation, name, X, handle) for name, X in on_host.items()}
+    if cuda.on_gpu():
+        synchronize(handle)  # copies of pinned memory are not done when they return
+    new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
+    for name, result in operation.new_results(adopted).items():
+        like = adopted[result.like]
+        result = result._replace(type_name=result.type_name or type_name(like))
+        if on_device:
+            if result.like in on_host:  # its copy is in C order
+                result = result._replace(axes=None)
+            new[name] = new_array(owner_of(on_device[0]), on_device[0], result, handle)
+        else:
+            new[name] = copied_back[name] = new_array(owner_of(like), like, result)
+            staged[name] = _device_array(result.shape, owner_of(like).as_numpy(new[name]).dtype)
+    run({**given, **new, **staged}, _numba_stream(handle))
+    for name, X in copied_back.items():
+        _copy_back(staged[name], X, handle)
+        owner_of(X).mark_written(X)
+    outputs = [(given | new)[name] for name in operation.outputs]
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _device_array(shape, dtype):
+    """Return a new device array."""
+    allocate = partial(cuda.device_array, shape, dtype)
+    return pool.retry_when_full(allocate) if cuda.on_gpu() else allocate()
+
+
+def _copy_to_device(operation, name, X, stream):
+    """Return a device copy of a host array, in C order; if it is only written, uninitialised memory of its size."""
+    values = owner_of(X).as_numpy(X)
+    array = _device_array(values.shape, values.dtype)
+    if name not in operation.written or name in operation.read:
+        array.copy_to_device(np.ascontiguousarray(values).reshape(values.shape), stream=_numba_stream(stream))
+    return array
+
+
+def _copy_back(array, X, stream):
+    values = owner_of(X).as_numpy(X)
+    result = array.copy_to_host(stream=_numba_stream(stream))
+    if cuda.on_gpu():
+        synchronize(stream)
+    values[...] = result.view(values.dtype)
+
+
+def _numba_stream(stream: int):
+    return cuda.external_stream(stream) if stream else 0
+
+
+def _check_host(operation, arrays) -> None:
+    """Raise ValueError if writing a host array would change another one."""
+    memory = {name: owner_of(X).as_numpy(X) for name, X in arrays.items()}
+    for name in [name for name in operation.written if name in memory]:
+        X = memory[name]
+        check_own_memory(name, X)
+        for other, Y in memory.items():
+            is_same = X.__array_interface__["data"] == Y.__array_interface__["data"] and X.strides == Y.strides
+            in_place = operation.in_place.get(name) == other and is_same
+            if other != name and not in_place and share_memory(X, Y):
+                raise ValueError(f"{name} shares memory with {other}: give {name} memory of its own")

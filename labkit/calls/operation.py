@@ -4,7 +4,8 @@ An `Operation` is a call without its arrays. Calls with equal operations, on arr
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 from labkit.arrays.workspace import Workspace
@@ -41,27 +42,17 @@ class Operation(ABC):
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
     arrays: ClassVar[tuple[str, ...]]  # names, in the order in which a plan accepts the present ones
     outputs: ClassVar[tuple[str, ...]]  # those that a call returns, and makes if they are missing
+    required: ClassVar[tuple[str, ...]]
+    read: ClassVar[tuple[str, ...]] = ()  # written arrays whose old values are read
     in_place: ClassVar[Mapping[str, str]] = {}  # for an output, the operand that it may overwrite
-
-    @property
-    @abstractmethod
-    def needed(self) -> tuple[str, ...]:
-        """Names of the required arrays."""
+    varies: ClassVar[str] = (
+        ""  # one sentence: why no two calls are equal, and what to do; "" if plans are worth caching
+    )
 
     @property
     def written(self) -> tuple[str, ...]:
         """Names of the written arrays; by default the outputs."""
         return self.outputs
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """Names of written arrays whose old values are read."""
-        return ()
-
-    @property
-    def varies(self) -> str:
-        """One sentence: why no two calls are equal, and what to do; "" if its plan is worth caching."""
-        return ""
 
     @abstractmethod
     def declared(self, given: Mapping[str, object]) -> "Operation":
@@ -74,6 +65,18 @@ class Operation(ABC):
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         """Describe the array to make for a missing output."""
         raise NotImplementedError
+
+    def new_results(self, given: Mapping[str, object]) -> dict[str, Result]:
+        """Describe the arrays to make for all missing outputs."""
+        return {name: self.result(name, given) for name in self.outputs if name not in given}
+
+    def select(self, arrays: Mapping[str, object]) -> dict[str, Any]:
+        """Return the arrays that are not None, in order; raise TypeError if a required one is missing."""
+        given = {name: arrays[name] for name in self.arrays if arrays.get(name) is not None}
+        for name in self.required:
+            if name not in given:
+                raise TypeError(f"{name} is None: give an array")
+        return given
 
     @abstractmethod
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
@@ -88,3 +91,21 @@ def calls(operation: type[Operation]) -> Callable:
         return function
 
     return mark
+
+
+def bind_call(call: Callable, arrays: Sequence, options: Mapping, aim: str) -> tuple[Operation, dict[str, Any], Any]:
+    """Return the operation of a call, its arrays by their names, and its stream.
+
+    Raises
+    ------
+    TypeError
+        `call` is not the call of an operation; `aim` is a participle for the message, such as "planned".
+    """
+    if not hasattr(call, "operation"):
+        raise TypeError(f"{call!r} is not {aim}: give a call of an operation, such as norm.layer_norm")
+    bound = signature(call).bind(*arrays, **options)
+    bound.apply_defaults()
+    arguments, kind = bound.arguments, call.operation
+    stream = arguments.pop("stream")
+    operands = {name: X for name in kind.arrays if (X := arguments.pop(name)) is not None}
+    return kind(**arguments), operands, stream

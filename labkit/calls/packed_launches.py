@@ -1,22 +1,28 @@
-"""Launches of an operation, packed for the driver; imported only where numba-cuda is installed."""
+"""Launches of an operation, packed for the driver or recorded as a CUDA graph, which one driver call replays.
 
+Imported only where numba-cuda is installed. (CUDA driver API, "Graph Management".)
+"""
+
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from labkit.arrays.driver import even_while_captured
-from labkit.arrays.views import Place
-from labkit.arrays.workspace import NOWHERE, Counted
-from labkit.calls.graphs import Graph, may_replay
-from labkit.cuda.packed import Packed, compiled, move
+from labkit.arrays.driver import allow_during_capture, import_bindings
+from labkit.arrays.views import OperandSlot
+from labkit.arrays.workspace import DUMMY_ADDRESS, CountingWorkspace
+from labkit.cuda.packed import PackedLaunch, get_compiled, move_map
 from labkit.ladder import Launch
 
+binding, driver = import_bindings()
+SUCCESS = binding.CUresult.CUDA_SUCCESS
+NOT_CAPTURED = binding.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
 RUNS_BEFORE_GRAPH = 8  # at the same addresses
-MOST_GRAPHS = 16  # also the number of address sets whose runs are counted
+MAX_GRAPHS = 16  # also the number of address sets whose runs are counted
 
 
 class PackedLaunches:
-    """Launches in the driver's form, with the places of operand and workspace addresses in them.
+    """Launches in the driver's form, with the positions of operand and workspace addresses in them.
 
     After several runs at the same addresses, two or more launches are recorded as a graph, and later runs replay it. A
     replay costs the host about as much as one launch. Recording costs as much as a dozen launches, so it waits for
@@ -24,34 +30,24 @@ class PackedLaunches:
 
     Attributes
     ----------
-    counters_bytes, pieces_bytes, workspace_bytes
-        Size of the workspace: counters, which are zero before and after a run; uninitialised pieces; both together.
+    counters_bytes, buffers_bytes, workspace_bytes
+        Size of the workspace: counters, which are zero before and after a run; uninitialised buffers; both together.
     takes_memory
         Whether a run needs workspace.
     """
 
     def __init__(self, launches: Callable[..., list[Launch]], operands: Sequence):
-        workspace = Counted(first_place=len(operands))
+        workspace = CountingWorkspace(first_slot=len(operands))
         self._launches = launches(*operands, workspace=workspace)  # keeps their arrays alive
-        self.counters_bytes, self.pieces_bytes = workspace.counters_bytes, workspace.pieces_bytes
+        self.counters_bytes, self.buffers_bytes = workspace.counters_bytes, workspace.buffers_bytes
         self.workspace_bytes = workspace.size_bytes
         self.takes_memory = self.workspace_bytes > 0
-        self._packed = [
-            Packed(
-                compiled(one.kernel, one.arguments),
-                one.grid,
-                one.block,
-                one.arguments,
-                one.shared_bytes,
-                one.kernel.options.get("early", False),
-            )
-            for one in self._launches
-        ]
-        begins = (*(X.address for X in operands), NOWHERE, NOWHERE)
-        self._cells = _moving((pair for one in self._packed for pair in one.cells), begins)
-        self._maps = _moving((pair for one in self._packed for pair in one.maps), begins)
+        self._packed = list(map(_pack, self._launches))
+        begins = (*(X.address for X in operands), DUMMY_ADDRESS, DUMMY_ADDRESS)
+        self._cells = _movable((pair for one in self._packed for pair in one.cells), begins)
+        self._maps = _movable((pair for one in self._packed for pair in one.maps), begins)
         self._addresses, self._stream = begins, None
-        self._known = OrderedDict()  # by addresses: the number of runs, or the graph
+        self._graphs = OrderedDict()  # by addresses: the number of runs, or the graph
         self._lock = Lock()  # the launches are packed for one run at a time
 
     def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
@@ -66,7 +62,7 @@ class PackedLaunches:
         stream
             The driver's handle of the stream.
         memory
-            Addresses of the workspace's counters and of its other pieces.
+            Addresses of the workspace's counters and of its other buffers.
         """
         with self._lock:
             addresses += memory
@@ -74,24 +70,23 @@ class PackedLaunches:
                 graph.run(stream)
                 return
             self._move_to(addresses)
-            self._set_stream(stream)
-            for one in self._packed:
-                one.run()
+            self._launch_all(stream)
 
     def _graph(self, addresses, stream):
         """Return the graph for these addresses; None if there is none yet, or the stream cannot replay it."""
-        known = self._known.setdefault(addresses, 0)
-        if isinstance(known, int) and known < RUNS_BEFORE_GRAPH:
-            self._known[addresses] = known + 1
-            if len(self._known) > MOST_GRAPHS:
-                self._known.popitem(last=False)
+        graph = self._graphs.setdefault(addresses, 0)
+        if isinstance(graph, int) and graph < RUNS_BEFORE_GRAPH:
+            self._graphs[addresses] = graph + 1
+            if len(self._graphs) > MAX_GRAPHS:
+                self._graphs.popitem(last=False)
             return None
         if not may_replay(stream):
             return None
-        if isinstance(known, int):
+        if isinstance(graph, int):
             self._move_to(addresses)
-            known = self._known[addresses] = self._recorded()
-        return known
+            with allow_during_capture():
+                graph = self._graphs[addresses] = Graph(self._launch_all)
+        return graph
 
     def _move_to(self, addresses):
         if addresses != self._addresses:
@@ -99,30 +94,64 @@ class PackedLaunches:
             for cell, number, distance in self._cells:
                 cell.value = addresses[number] + distance
             for tensor_map, number, distance in self._maps:
-                move(tensor_map, addresses[number] + distance)
+                move_map(tensor_map, addresses[number] + distance)
             self._addresses = addresses
 
-    def _recorded(self):
-        def launch(handle):
-            self._set_stream(handle)
-            for one in self._packed:
-                one.run()
-
-        with even_while_captured():
-            return Graph(launch)
-
-    def _set_stream(self, handle):
-        if handle != self._stream:
+    def _launch_all(self, stream):
+        if stream != self._stream:
             self._stream = None  # until all are set
             for one in self._packed:
-                one.set_stream(handle)
-            self._stream = handle
+                one.set_stream(stream)
+            self._stream = stream
+        for one in self._packed:
+            one.run()
 
 
-def _moving(views, begins):
+def _pack(launch):
+    kernel, early = get_compiled(launch.kernel, launch.arguments), launch.kernel.options.get("early", False)
+    return PackedLaunch(kernel, launch.grid, launch.block, launch.arguments, launch.shared_bytes, early)
+
+
+def _movable(views, begins):
     """Return, for each view of an operand: the holder of its address, the operand's number, the offset in bytes."""
     return [
         (holder, view.owner.number, view.address - begins[view.owner.number])
         for view, holder in views
-        if isinstance(view.owner, Place)
+        if isinstance(view.owner, OperandSlot)
     ]
+
+
+class Graph:
+    """The recorded launches of a function, which gets the driver's handle of a private stream."""
+
+    def __init__(self, launch: Callable[[int], None]):
+        stream = driver.cuStreamCreate(binding.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
+        try:
+            driver.cuStreamBeginCapture(stream, binding.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+            try:
+                launch(int(stream))
+            finally:
+                graph = driver.cuStreamEndCapture(stream)
+            self._executable = driver.cuGraphInstantiate(graph, 0)
+            driver.cuGraphDestroy(graph)
+        finally:
+            driver.cuStreamDestroy(stream)
+        weakref.finalize(self, binding.cuGraphExecDestroy, self._executable).atexit = False
+
+    def run(self, handle: int) -> None:
+        """Replay the graph on a stream.
+
+        Raises
+        ------
+        RuntimeError
+            The driver refuses the replay.
+        """
+        (status,) = binding.cuGraphLaunch(self._executable, binding.CUstream(handle))
+        if status != SUCCESS:
+            raise RuntimeError(f"the driver refuses to replay a graph: {status.name}")
+
+
+def may_replay(handle: int) -> bool:
+    """Return whether a stream can replay a graph: it cannot while it is being captured."""
+    status, capture = binding.cuStreamIsCapturing(binding.CUstream(handle))
+    return status == SUCCESS and capture == NOT_CAPTURED

@@ -10,17 +10,14 @@ as their alignment is the same.
 """
 
 from collections.abc import Mapping
-from inspect import signature
 
 from labkit.arrays.addresses import check_own_memory
-from labkit.arrays.driver import current_device
-from labkit.arrays.operands import as_view, check_plain
+from labkit.arrays.operands import as_device_array, as_view
 from labkit.arrays.owners import owner_of
-from labkit.calls.devices import device_of, using
-from labkit.calls.memory import Reserve
-from labkit.calls.operation import Operation
+from labkit.calls.memory import PlanWorkspace
+from labkit.calls.operation import Operation, bind_call
 from labkit.calls.prepared import Prepared
-from labkit.calls.streams import stream_of
+from labkit.calls.streams import device_of, stream_of, use_device
 
 
 class Plan:
@@ -38,15 +35,20 @@ class Plan:
     """
 
     def __init__(
-        self, operation: Operation, operands: Mapping[str, object], *, stream=None, reserve: Reserve | None = None
+        self,
+        operation: Operation,
+        operands: Mapping[str, object],
+        *,
+        stream=None,
+        workspace: PlanWorkspace | None = None,
     ):
         arrays, self._device, self._stream = tuple(operands.values()), device_of(operands), stream
-        self._reserve = reserve or Reserve()
-        with using(self._device):
-            self._prepared = prepared(operation, operands)
+        self._workspace = workspace or PlanWorkspace()
+        with use_device(self._device):
+            self._prepared = prepare(operation, operands)
             addresses = self._prepared.addresses(arrays)
-            self._prepared.check_apart(arrays, addresses)
-            self._reserve.make_room(self._prepared.launches, arrays, stream_of(arrays, stream))
+            self._prepared.check_overlap(arrays, addresses)
+            self._workspace.allocate(self._prepared.launches, arrays, stream_of(arrays, stream))
         self._last = arrays, addresses  # one pair, since several threads may set it
         self.workspace_bytes = self._prepared.launches.workspace_bytes
 
@@ -68,21 +70,15 @@ class Plan:
         """
         if operands:
             addresses = self._prepared.addresses(operands)
-            self._prepared.check_apart(operands, addresses)
+            self._prepared.check_overlap(operands, addresses)
             self._last = operands, addresses
         else:
             operands, addresses = self._last
         stream = self._stream if stream is None else stream
-        if self._device in (None, current_device()):  # which also gives this thread a context
-            self._run(operands, addresses, stream)
-        else:
-            with using(self._device):
-                self._run(operands, addresses, stream)
-
-    def _run(self, operands, addresses, stream):
-        self._reserve.run(self._prepared.launches, operands, addresses, stream_of(operands, stream))
-        for number in self._prepared.outputs:
-            owner_of(operands[number]).mark_written(operands[number])
+        with use_device(self._device):
+            self._workspace.run(self._prepared.launches, operands, addresses, stream_of(operands, stream))
+            for number in self._prepared.outputs:
+                owner_of(operands[number]).mark_written(operands[number])
 
 
 def plan(call, *arrays, **options) -> Plan:
@@ -112,33 +108,24 @@ def plan(call, *arrays, **options) -> Plan:
     >>> plan = labkit.plan(norm.layer_norm, x, weight, bias, y=y)
     >>> plan()
     """
-    if not hasattr(call, "operation"):
-        raise TypeError(f"{call!r} is not planned: give a call of an operation, such as norm.layer_norm")
-    bound = signature(call).bind(*arrays, **options)
-    bound.apply_defaults()
-    given, kind = bound.arguments, call.operation
-    stream = given.pop("stream")
-    operands = {name: given.pop(name) for name in kind.arrays}
-    return make_plan(kind(**given), operands, stream=stream)
+    operation, operands, stream = bind_call(call, arrays, options, "planned")
+    return make_plan(operation, operands, stream=stream)
 
 
 def make_plan(operation: Operation, arrays: Mapping[str, object], **options) -> Plan:
     """Return a plan for arrays by their names, some of them None; the options are those of `Plan`."""
-    given = {name: arrays[name] for name in operation.arrays if arrays.get(name) is not None}
-    for name in operation.needed:
-        if name not in given:
-            raise TypeError(f"{name} is None: give an array")
+    given = operation.select(arrays)
     for name in operation.outputs:
         if name not in given:
             raise TypeError(f"{name} is None, and a plan allocates nothing: give an array to write to")
     if operation.varies:
         raise ValueError(operation.varies)
-    given = {name: check_plain(name, X, name in operation.written) for name, X in given.items()}
+    given = {name: as_device_array(name, X, name in operation.written) for name, X in given.items()}
     operation.check(given)
     return Plan(operation.declared(given), given, **options)
 
 
-def prepared(operation: Operation, operands: Mapping[str, object]) -> Prepared:
+def prepare(operation: Operation, operands: Mapping[str, object]) -> Prepared:
     """Prepare an operation for valid operands: plain device arrays.
 
     Raises

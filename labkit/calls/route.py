@@ -7,34 +7,31 @@ from threading import Lock
 from typing import Any
 
 from labkit import cuda
-from labkit.arrays.driver import Moment, is_capturing
+from labkit.arrays.driver import StreamEvent, is_capturing
 from labkit.arrays.owners import Owner, owner_of
-from labkit.calls.memory import run_beside
+from labkit.calls.memory import run_with_workspace
 from labkit.calls.operation import Operation, Result
 from labkit.calls.prepared import Prepared
+from labkit.calls.streams import first_stream
 
-MOST_ROUTES = 1024
+MAX_ROUTES = 1024
 
 
 @dataclass(frozen=True)
-class New:
-    """An output that a call makes: its place among all arrays, the place of the operand like it, owner and result."""
+class NewOutput:
+    """An output that a call makes: its number among all arrays, the number of the operand like it, owner and result."""
 
-    place: int
-    beside: int
+    number: int
+    like_number: int
     owner: Owner
     result: Result
 
-    def make(self, like, stream: int):
-        """Return the array, for work on the stream."""
-        if self.owner.current_stream(like) in (None, stream):
-            return new_array(self.owner, like, self.result)
-        with self.owner.on_stream(like, stream):
-            return new_array(self.owner, like, self.result)
 
-
-def new_array(owner: Owner, like, result: Result):
-    """Return a new array of an owner, with the result's order of axes in memory."""
+def new_array(owner: Owner, like, result: Result, stream: int | None = None):
+    """Return a new array of an owner, with the result's order of axes in memory, for work on the stream."""
+    if stream is not None and owner.current_stream(like) not in (None, stream):
+        with owner.on_stream(like, stream):
+            return new_array(owner, like, result)
     if result.axes is None:
         return owner.empty(like, result.shape, result.type_name)
     whole = owner.empty(like, tuple(result.shape[axis] for axis in result.axes), result.type_name)
@@ -43,21 +40,21 @@ def new_array(owner: Owner, like, result: Result):
 
 @dataclass(frozen=True)
 class Route:
-    """A prepared call. Numbers of arrays are their places among all arrays of the operation.
+    """A prepared call. Arrays are given by their numbers among all arrays of the operation.
 
     Attributes
     ----------
     prepared
         The prepared operation, which runs the kernels.
     device
-        Number of the arrays' GPU; None if no array says it.
+        Number of the arrays' GPU; None if no array tells it.
     new
         Outputs that the call makes.
     written
         Written arrays among the arguments.
     outputs
         Arrays that the call returns.
-    keeper
+    allocator
         The operand whose package allocates the workspace; None if there is none.
     with_streams
         Arrays whose packages have a current stream.
@@ -65,10 +62,10 @@ class Route:
 
     prepared: Prepared
     device: int | None
-    new: tuple[New, ...]
+    new: tuple[NewOutput, ...]
     written: tuple[int, ...]
     outputs: tuple[int, ...]
-    keeper: int | None
+    allocator: int | None
     with_streams: tuple[int, ...]
 
     def run(self, arrays: list, addresses: list, stream: int | None, device: int):
@@ -89,43 +86,43 @@ class Route:
         return self._run(arrays, addresses, stream)
 
     def _run(self, arrays, addresses, stream):
-        currents: list[Any] = [owner_of(arrays[place]).current_stream(arrays[place]) for place in self.with_streams]
+        currents: list[Any] = [owner_of(arrays[i]).current_stream(arrays[i]) for i in self.with_streams]
         if stream is None:
-            stream = next((current for current in currents if current is not None), 0)
+            stream = first_stream(currents)
         for new in self.new:
-            X = arrays[new.place] = new.make(arrays[new.beside], stream)
-            addresses[new.place] = owner_of(X).address(X)
+            X = arrays[new.number] = new_array(new.owner, arrays[new.like_number], new.result, stream)
+            addresses[new.number] = owner_of(X).address(X)
         operands = [X for X in arrays if X is not None]
-        at = tuple([address for address in addresses if address is not None])
+        begins = tuple([address for address in addresses if address is not None])
         if self.written:  # new arrays share memory with nothing
-            self.prepared.check_apart(operands, at)
-        others = () if self.keeper is not None and len(currents) == 1 else {*currents} - {None, stream}
+            self.prepared.check_overlap(operands, begins)
+        others = () if self.allocator is not None and len(currents) == 1 else {*currents} - {None, stream}
         for other in others:
             _order(other, stream)
-        keeper = None if self.keeper is None else arrays[self.keeper]
-        run_beside(self.prepared.launches, operands, at, stream, keeper)
+        allocator = None if self.allocator is None else arrays[self.allocator]
+        run_with_workspace(self.prepared.launches, operands, begins, stream, allocator)
         for other in others:
             _order(stream, other)
-        for place in self.written:
-            owner_of(arrays[place]).mark_written(arrays[place])
+        for i in self.written:
+            owner_of(arrays[i]).mark_written(arrays[i])
         if len(self.outputs) == 1:
             return arrays[self.outputs[0]]
-        return tuple([arrays[place] for place in self.outputs])
+        return tuple([arrays[i] for i in self.outputs])
 
 
-def _order(first: int, then: int) -> None:
-    """Let later work of the stream `then` wait for all current work of the stream `first`."""
-    if not is_capturing(first) and not is_capturing(then):
-        moment = Moment()
-        moment.pass_on(first)
-        moment.wait(then)
+def _order(first: int, second: int) -> None:
+    """Let later work of the stream `second` wait for all current work of the stream `first`."""
+    if not is_capturing(first) and not is_capturing(second):
+        event = StreamEvent()
+        event.record(first)
+        event.wait(second)
 
 
 class Routes:
-    """A cache of up to `most` routes by their keys; it evicts the least recently used one."""
+    """A cache of up to `limit` routes by their keys; it evicts the least recently used one."""
 
-    def __init__(self, most: int = MOST_ROUTES):
-        self.most, self._routes, self._lock = most, OrderedDict(), Lock()
+    def __init__(self, limit: int = MAX_ROUTES):
+        self.limit, self._routes, self._lock = limit, OrderedDict(), Lock()
 
     def __len__(self):
         return len(self._routes)
@@ -133,16 +130,16 @@ class Routes:
     def get(self, key: Hashable) -> Route | None:
         """Return the route for a key; None if there is none."""
         with self._lock:
-            found = self._routes.get(key)
-            if found is not None:
+            route = self._routes.get(key)
+            if route is not None:
                 self._routes.move_to_end(key)
-            return found
+            return route
 
-    def keep(self, key: Hashable, route: Route) -> None:
+    def store(self, key: Hashable, route: Route) -> None:
         """Store a route, and evict the least recently used ones above the limit."""
         with self._lock:
             self._routes[key] = route
-            while len(self._routes) > self.most:
+            while len(self._routes) > self.limit:
                 self._routes.popitem(last=False)
 
     def forget(self, operation: type[Operation] | None = None) -> None:

@@ -1,8 +1,8 @@
-"""How long things take: on a GPU by device events, on the host by its clock.
+"""Timing: on a GPU by device events, on the host by its clock.
 
-A time is the median of many runs after a warm-up. On a GPU the launches are put into a graph, so that the
-gaps between them, which cost microseconds each, stay out of the time of a kernel. The graph of short launches is
-replayed once more just before, so that the time to launch it, some 100 us for 80 kernels, stays out as well.
+A time is the median of many runs after a warm-up. On a GPU the launches are captured in a graph, which excludes the
+gaps of some microseconds between them. A graph of short launches is replayed once before the timed replay: this hides
+the time to launch it, some 100 us for 80 kernels.
 """
 
 import time
@@ -20,7 +20,7 @@ CALLS_IN_QUEUE = 20
 
 
 def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
-    """Median time of `call()` by the host's clock, after one call as a warm-up."""
+    """Return the median time of `call()` in ms by the host's clock, after one call as a warm-up."""
     call()
     times_ms = []
     for _ in range(repeats):
@@ -30,17 +30,17 @@ def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
     return median(times_ms)
 
 
-def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
-    """Median time of the host for one launch, in microseconds: how long it is before the next can be asked for.
+def host_time_us(launch: Callable[[object], object], calls: int = 200) -> float:
+    """Return the median time in us that one launch costs the host, until it can request the next.
 
     Parameters
     ----------
     launch
         A function of a numba stream that launches work on it.
     calls
-        How many launches.
+        Number of launches.
     """
-    stream, times_us = own_stream(), []
+    stream, times_us = timing_stream(), []
     launch(stream)
     for call in range(calls):
         if call % CALLS_IN_QUEUE == 0:
@@ -53,35 +53,35 @@ def host_us(launch: Callable[[object], object], calls: int = 200) -> float:
 
 
 @cache
-def own_stream():
-    """The stream on which launches are timed, always the same: each stream has memory that is kept for it."""
+def timing_stream():
+    """Return the stream on which launches are timed; always the same, since memory is cached per stream."""
     from labkit import cuda
 
     return cuda.stream()
 
 
 def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
-    """Median time of one launch by device events.
+    """Return the median time of one launch in ms by device events.
 
     Parameters
     ----------
     launches
-        Functions of a numba stream that launch the same work on it, each on operands of its own: together
-        these should be larger than the L2 cache, which otherwise keeps what a first launch read.
+        Functions of a numba stream that launch the same work on it, each on its own operands. Together these should
+        be larger than the L2 cache, else later launches hit in it.
     """
     return gpu_times_ms({"": launches})[""]
 
 
 def gpu_times_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) -> dict[str, float]:
-    """As `gpu_time_ms` for several kinds of work, by name, that take turns: so a clock that changes is fair to all."""
+    """Return `gpu_time_ms` of several kinds of work by name; they alternate, so a changing clock affects all alike."""
     return {name: median(times_ms) for name, times_ms in gpu_samples_ms(contenders).items()}
 
 
 def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) -> dict[str, list[float]]:
-    """As `gpu_times_ms`, with the time of one launch in each replay."""
+    """Return the time in ms of one launch in each replay, for several kinds of work by name. See `gpu_times_ms`."""
     from numba import cuda
 
-    stream, start, end = own_stream(), cuda.event(), cuda.event()
+    stream, start, end = timing_stream(), cuda.event(), cuda.event()
 
     def elapsed_ms(work):
         start.record(stream)
@@ -97,21 +97,21 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
         stream.synchronize()
         once_ms = min(elapsed_ms(lambda: launches[0](stream)) for _ in range(3))  # noqa: B023
         in_graph = max(len(launches), ceil(SHORTEST_REPLAY_MS / once_ms))
-        graphs[name] = _graph(stream, islice(cycle(launches), in_graph)), in_graph
+        graphs[name] = capture_launches(stream, islice(cycle(launches), in_graph)), in_graph
         replays[name] = REPLAYS if once_ms < LONG_MS else REPLAYS_OF_LONG
         graphs[name][0]()
     times_ms = {name: [] for name in contenders}
-    for turn in range(REPLAYS):
+    for i in range(REPLAYS):
         for name, (replay, in_graph) in graphs.items():
-            if turn < replays[name]:
+            if i < replays[name]:
                 if in_graph > 1:
-                    replay()  # keeps the GPU at work while the host launches the graph that is timed
+                    replay()  # keeps the GPU busy while the host launches the timed graph
                 times_ms[name].append(elapsed_ms(replay) / in_graph)
     return times_ms
 
 
-def _graph(stream, launches) -> Callable[[], None]:
-    """A function that replays the launches, captured once."""
+def capture_launches(stream, launches) -> Callable[[], None]:
+    """Capture launches in a graph, and return a function that replays it."""
     from labkit.arrays.driver import import_bindings
 
     binding, driver = import_bindings()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from inspect import signature
 from math import ceil
 from typing import Any
 
@@ -11,24 +10,24 @@ from tqdm.auto import tqdm
 from labkit import cuda
 from labkit.arrays.operands import as_view
 from labkit.arrays.owners import owner_of
-from labkit.arrays.views import Place
-from labkit.arrays.workspace import Counted
+from labkit.arrays.views import OperandSlot
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls import tuning
 from labkit.calls.call import forget
-from labkit.calls.choice import choosing
-from labkit.calls.memory import Reserve
-from labkit.calls.operation import Operation
+from labkit.calls.choice import override_choice
+from labkit.calls.memory import PlanWorkspace
+from labkit.calls.operation import Operation, bind_call
 from labkit.calls.plan import Plan, make_plan
 from labkit.calls.route import new_array
 from labkit.formats import Format
 from labkit.ladder import Problem
 from labkit.machine import device
 
-MOST = 16  # candidates, the most promising ones
-MOST_SETS = 128  # of operands; if so many still fit in L2, the kernel may find them there
+MAX_CANDIDATES = 16  # candidates, the most promising ones
+MAX_SETS = 128  # of operands; if even these fit in L2, the kernel may find them there
 
 
-def tune(call: Callable, *arrays, most: int = MOST, **options) -> dict[object, float]:
+def tune(call: Callable, *arrays, most: int = MAX_CANDIDATES, **options) -> dict[object, float]:
     """Time the candidates for a call on this GPU; later calls on such arrays use the fastest.
 
     Compiling each candidate takes seconds; a progress bar shows the progress. The choice is stored on disk, for this
@@ -58,21 +57,19 @@ def tune(call: Callable, *arrays, most: int = MOST, **options) -> dict[object, f
     --------
     >>> tune(norm.layer_norm, x, weight, bias)
     """
-    if not hasattr(call, "operation"):
-        raise TypeError(f"{call!r} is not tuned: give a call of an operation, such as norm.layer_norm")
-    bound = signature(call).bind(*arrays, **options)
-    bound.apply_defaults()
-    given, kind = bound.arguments, call.operation
-    given.pop("stream")
-    operands = {name: X for name in kind.arrays if (X := given.pop(name)) is not None}
-    operation = kind(**given)
+    operation, operands, _ = bind_call(call, arrays, options, "tuned")
     return tune_sets(operation, [_with_outputs(operation, operands)], most)
 
 
 def tune_problem(
-    call: Callable, problem: Problem, format: Format, left_out: Sequence[str] = (), most: int = MOST, **options
+    call: Callable,
+    problem: Problem,
+    format: Format,
+    left_out: Sequence[str] = (),
+    most: int = MAX_CANDIDATES,
+    **options,
 ) -> dict[object, float]:
-    """Time the candidates for a call on random operands of a problem, with so many sets that none stays in L2.
+    """Time the candidates for a call on random operands of a problem, with enough sets of them that none stays in L2.
 
     Results and errors are those of `tune`.
 
@@ -87,16 +84,18 @@ def tune_problem(
     """
     check_gpu()
     kind = call.operation
-    known = {field.name for field in fields(kind)}
-    options = {name: value for name, value in problem.fields.items() if name in known} | options
+    names = {field.name for field in fields(kind)}
+    options = {name: value for name, value in problem.fields.items() if name in names} | options
     operands = [X for X in problem.operands(format)[:-1] if X is not None]
     given = {name: X for name, X in zip(kind.arrays, operands, strict=True) if name not in left_out}
     set_bytes = sum(X.nbytes for X in given.values())
-    sets = sets_beyond_l2(set_bytes, lambda: {name: cuda.to_device(X) for name, X in given.items()}, MOST_SETS)
+    sets = make_operand_sets(set_bytes, lambda: {name: cuda.to_device(X) for name, X in given.items()}, MAX_SETS)
     return tune_sets(kind(**options, format=str(format)), sets, most)
 
 
-def sets_beyond_l2(set_bytes: int, make: Callable[[], Mapping[str, object]], most: int) -> list[Mapping[str, object]]:
+def make_operand_sets(
+    set_bytes: int, make: Callable[[], Mapping[str, object]], most: int
+) -> list[Mapping[str, object]]:
     """Make sets of operands of `set_bytes` each, until they are twice as large as L2, or their number is `most`."""
     l2_bytes = cuda.get_current_device().L2_CACHE_SIZE
     return [make() for _ in range(min(most, max(1, ceil(2 * l2_bytes / set_bytes))))]
@@ -108,18 +107,20 @@ def check_gpu() -> None:
         raise RuntimeError("tuning times kernels on a GPU, and none is in use here; see `python -m labkit doctor`")
 
 
-def tune_sets(operation: Operation, sets: Sequence[Mapping[str, object]], most: int = MOST) -> dict[object, float]:
+def tune_sets(
+    operation: Operation, sets: Sequence[Mapping[str, object]], most: int = MAX_CANDIDATES
+) -> dict[object, float]:
     """Time the candidates for an operation on sets of arrays by their names, which have equal layouts.
 
     Results and errors are those of `tune`.
     """
     check_gpu()
-    question, candidates = _asked(operation, sets[0])
-    stream, reserve, launches = cuda.stream(), Reserve(), {}
-    fitting = _that_fit(operation, sets[0], question, candidates, most)
+    question, candidates = _find_question(operation, sets[0])
+    stream, workspace, launches = cuda.stream(), PlanWorkspace(), {}
+    fitting = _select_fitting(operation, sets[0], question, candidates, most)
     for candidate in tqdm(fitting, desc=question, unit="candidate"):
-        with choosing(_only(operation, question, candidate)):
-            plans = [make_plan(operation, arrays, stream=stream, reserve=reserve) for arrays in sets]
+        with override_choice(_always(operation, question, candidate)):
+            plans = [make_plan(operation, arrays, stream=stream, workspace=workspace) for arrays in sets]
         launches[candidate] = [_launch(plan) for plan in plans]
         launches[candidate][0](stream)
         stream.synchronize()
@@ -139,48 +140,42 @@ def _name(operation: Operation) -> str:
 
 def _with_outputs(operation, given) -> dict[str, object]:
     """Return the arrays, and new ones for missing outputs."""
-    adopted, whole = {name: owner_of(X).adopted(X) for name, X in given.items()}, dict(given)
-    for name in operation.outputs:
-        if name not in given:
-            result = operation.result(name, adopted)
-            whole[name] = new_array(owner_of(given[result.like]), given[result.like], result)
-    return whole
+    results = operation.new_results({name: owner_of(X).adopt(X) for name, X in given.items()})
+    likes = {name: given[result.like] for name, result in results.items()}
+    return {**given, **{name: new_array(owner_of(X), X, results[name]) for name, X in likes.items()}}
 
 
-def _asked(operation, arrays) -> tuple[str, list]:
+def _find_question(operation, arrays) -> tuple[str, list]:
     """Return the question of the choice that an operation makes for arrays, and the candidates."""
-    made = []
+    questions = []
 
     def note(name, question, candidates):
         if name == _name(operation):  # skip an operation that is a part of this one
-            made.append((question, candidates))
+            questions.append((question, candidates))
         return candidates
 
-    with choosing(note):
+    with override_choice(note):
         make_plan(operation, arrays)
-    if not made:
+    if not questions:
         raise ValueError(f"{_name(operation)} has one way to compute this, and nothing to choose")
-    return made[0]
+    return questions[0]
 
 
-def _only(operation, question, candidate):
-    """Return a function for `choosing` that selects a candidate for a question."""
-
-    def choose(name, asked, candidates):
-        return [candidate] if (name, asked) == (_name(operation), question) else candidates
-
-    return choose
+def _always(operation, question, candidate):
+    """Return a function for `override_choice` that selects a candidate for a question."""
+    key = _name(operation), question
+    return lambda name, question, candidates: [candidate] if (name, question) == key else candidates
 
 
-def _that_fit(operation, arrays, question, candidates, most) -> list:
+def _select_fitting(operation, arrays, question, candidates, most) -> list:
     """Return the first candidates that accept arrays, by falling workspace, so that all share the first one's."""
     given = {name: arrays[name] for name in operation.arrays if name in arrays}
-    views = {name: as_view(X, Place(number)) for number, (name, X) in enumerate(given.items())}
+    views = {name: as_view(X, OperandSlot(number)) for number, (name, X) in enumerate(given.items())}
     needed_bytes: dict[Any, int] = {}
     for candidate in candidates:
-        workspace = Counted(first_place=len(views))
+        workspace = CountingWorkspace(first_slot=len(views))
         try:
-            with choosing(_only(operation, question, candidate)):
+            with override_choice(_always(operation, question, candidate)):
                 operation.declared(given).launches(views, workspace)
         except ValueError:
             continue

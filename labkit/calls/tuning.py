@@ -1,9 +1,8 @@
-"""Which candidate for a piece of work is the fastest on this GPU: they are timed, and the choice is kept on disk.
+"""The fastest candidate for a computation on this GPU: candidates are timed, and the choice is stored on disk.
 
-An operation asks a *question* in words: what is computed, of which format, shape and layout. A *candidate* is hashable,
-says by `as_data()` what JSON can hold of it, and by `kernels` what it runs. With each choice a hash of the sources is
-kept that these kernels are made of: when one of them changes, that choice is forgotten, and no other. A file that
-cannot be read counts as none, with a warning.
+A *question* is a text that identifies a choice: the computation, its format, shape and layout. A *candidate* is
+hashable; `as_data()` returns its form in JSON, and `kernels` are the kernels that it runs. A choice is stored with a
+hash of its kernels' sources, and expires when one of them changes. An unreadable file counts as empty, with a warning.
 """
 
 import json
@@ -23,24 +22,24 @@ from platformdirs import user_cache_path
 from labkit import cuda, ptx, results
 from labkit.calls import timing
 from labkit.places import PACKAGE
-from labkit.rebinding import imports, names_of
+from labkit.rebinding import imports, names_used_by
 
 _lock = Lock()
 
 
 def choice(operation: str, question: str, candidates: Sequence):
-    """The candidate that was found fastest on this GPU, else the first one, which should be the most promising."""
-    kept = _kept(operation, gpu_name()).get(question)
-    return next((one for one in candidates if kept == _entry(one)), candidates[0]) if kept else candidates[0]
+    """Return the candidate that was fastest on this GPU, else the first one, which should be the most promising."""
+    entry = _stored_choices(operation, gpu_name()).get(question)
+    return next((one for one in candidates if entry == _entry(one)), candidates[0]) if entry else candidates[0]
 
 
 def tune(operation: str, question: str, launches: dict) -> dict:
-    """Times candidates, and keeps the fastest for `choice`, in this process and in later ones.
+    """Time candidates, and store the fastest for `choice`, in this process and in later ones.
 
     Parameters
     ----------
     launches
-        For each candidate, functions of a stream as `timing.gpu_times_ms` takes them.
+        Launches of each candidate: functions of a stream, see `timing.gpu_times_ms`.
 
     Returns
     -------
@@ -58,7 +57,7 @@ def tune(operation: str, question: str, launches: dict) -> dict:
 
 
 def remember(operation: str, question: str, fastest) -> None:
-    """Takes this candidate from now on, and keeps that in the file of the operation and this GPU.
+    """Store the choice of a candidate, in memory and in the file of the operation and this GPU.
 
     Raises
     ------
@@ -67,52 +66,52 @@ def remember(operation: str, question: str, fastest) -> None:
     """
     gpu, entry = gpu_name(), _entry(fastest)
     with _lock:  # other threads write the same file
-        kept = _kept(operation, gpu)
-        kept |= read(cache_file(operation, gpu)) | {question: entry}
-        write(cache_file(operation, gpu), kept)
+        choices = _stored_choices(operation, gpu)
+        choices |= read(cache_file(operation, gpu)) | {question: entry}
+        write(cache_file(operation, gpu), choices)
 
 
 def gpu_name() -> str:
-    """The name of the GPU that this process uses."""
+    """Return the name of the GPU that this process uses."""
     name = cuda.get_current_device().name
     return name.decode() if isinstance(name, bytes) else name
 
 
 @cache
-def _kept(operation, gpu) -> dict:
+def _stored_choices(operation, gpu) -> dict:
     return read(cache_file(operation, gpu))
 
 
 def _entry(candidate) -> dict:
-    return {"candidate": candidate.as_data(), "made_of": hash_of(tuple(candidate.kernels))}
+    return {"candidate": candidate.as_data(), "made_of": source_hash(tuple(candidate.kernels))}
 
 
-# --- what kernels are made of --------------------------------------------------------------------
+# --- sources of kernels --------------------------------------------------------------------------
 
 
 @cache
-def hash_of(kernels: tuple) -> str:
-    """A hash of the sources of kernels, and of all functions of labkit that they call."""
+def source_hash(kernels: tuple) -> str:
+    """Return a hash of the sources of kernels, and of all functions of labkit that they call."""
     digest = sha256()
-    for path in sorted({path for kernel in kernels for path in sources_of(kernel)}):
+    for path in sorted({path for kernel in kernels for path in source_files(kernel)}):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def sources_of(kernel) -> set[Path]:
-    """The files of labkit in which a kernel is written, its device functions, their constants and instructions."""
-    files, known, waiting = set(), set(), [kernel]
+def source_files(kernel) -> set[Path]:
+    """Return the files of labkit that define a kernel, its device functions, their constants and instructions."""
+    files, visited, waiting = set(), set(), [kernel]
     while waiting:
         function = waiting.pop()
         function = getattr(function, "py_func", function)
-        if function in known:
+        if function in visited:
             continue
-        known.add(function)
+        visited.add(function)
         module = sys.modules[function.__module__]
         files |= _files(module)
-        names = names_of(function)
+        names = names_used_by(function)
         files |= {file for name, (home, _) in imports(module).items() if name in names for file in _files(home)}
-        families = [value for value in names.values() if value is ptx]  # of whose instructions it names some
+        families = [value for value in names.values() if value is ptx]
         members = [getattr(family, name, None) for family in families for name in function.__code__.co_names]
         waiting += [one for one in (*names.values(), *members) if _is_ours(getattr(one, "py_func", one))]
     return files
@@ -123,7 +122,7 @@ def _is_ours(value) -> bool:
 
 
 def _files(module: ModuleType) -> set[Path]:
-    """The file of a module; of a family of instructions also what these are to the compiler."""
+    """Return the file of a module; for a family of instructions also the files that define them for the compiler."""
     path, families = Path(getfile(module)), PACKAGE / "ptx"
     if families not in path.parents:
         return {path}
@@ -134,12 +133,12 @@ def _files(module: ModuleType) -> set[Path]:
 
 
 def cache_file(operation: str, gpu: str) -> Path:
-    """Where the choices of an operation are kept for a GPU of that name."""
+    """Return the path of the file with an operation's choices for a GPU of that name."""
     return user_cache_path("labkit") / operation / f"{results.slug(gpu)}.json"
 
 
 def read(path: Path) -> dict[str, dict]:
-    """The choices in a file, by their questions; none if it is not there, or, with a warning, if it is no such file."""
+    """Return the choices in a file by their questions; none without a file, and none, with a warning, for a bad one."""
     try:
         choices = json.loads(path.read_text(encoding="utf-8"))["choices"]
         return {question: entry for question, entry in choices.items() if isinstance(entry, dict)}
@@ -152,7 +151,7 @@ def read(path: Path) -> dict[str, dict]:
 
 
 def write(path: Path, choices: dict) -> None:
-    """Puts a whole file in place of the other, so that nobody reads half of one."""
+    """Replace a file in one step, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".{os.getpid()}")
     try:

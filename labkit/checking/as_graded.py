@@ -14,7 +14,7 @@ from labkit.checking.as_text import AnswerReader
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
-from labkit.rebinding import names_of
+from labkit.rebinding import names_used_by
 
 
 def find_grading_problem(
@@ -67,7 +67,7 @@ def _is_same(live, read, visited):
         if (live, read) in visited:
             return True
         visited.add((live, read))
-        live_names, read_names = names_of(live), names_of(read)
+        live_names, read_names = names_used_by(live), names_used_by(read)
         same = live_names.keys() == read_names.keys() and _dump_body(live) == _dump_body(read)
         return same and all(_is_same(value, read_names[name], visited) for name, value in live_names.items())
     if isinstance(live, tuple) and isinstance(read, tuple):
@@ -86,8 +86,8 @@ def _dump_body(function):
 
 def _find_lost_values(live, read, visited):
     """Yield assignments, as lines to write, of values that the function reads and its text does not define."""
-    read_names = names_of(read)
-    for name, value in names_of(live).items():
+    read_names = names_used_by(read)
+    for name, value in names_used_by(live).items():
         other = read_names.get(name)
         if other is None and (literal := _format_literal(value)):
             yield f"{name} = {literal}"

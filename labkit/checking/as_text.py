@@ -14,7 +14,7 @@ from typing import Any
 from labkit.checking.definitions import read_definitions
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
-from labkit.rebinding import named, names_of, unbound
+from labkit.rebinding import names_in, names_used_by, unset_globals
 from labkit.simulator.language import suggest_name
 
 MAX_CHARACTERS = 100_000  # of an answer
@@ -73,7 +73,7 @@ def collect_functions(function: FunctionType) -> Iterator[FunctionType]:
     found, queue = {function}, [function]
     for caller in queue:  # which grows
         yield caller
-        for callee in map(python_function, names_of(caller).values()):
+        for callee in map(python_function, names_used_by(caller).values()):
             own = inspect.isfunction(callee) and callee.__code__.co_filename == function.__code__.co_filename
             if own and callee not in found:
                 found.add(callee)
@@ -101,7 +101,7 @@ def _find_unknown_value(function, statements):
     """Find the first name that the function reads and whose value is known only if the cell runs."""
     bindings = {name: node for node in statements for name in bound_names(node)}
     for reader in collect_functions(function):
-        for name in sorted(name for name, value in names_of(reader).items() if value is None):
+        for name in sorted(name for name, value in names_used_by(reader).items() if value is None):
             if name not in bindings:
                 message = f"The value of `{name}`, of an earlier cell, is not known, {WHY}; write the number itself."
                 return Unreadable("refused", message)
@@ -113,7 +113,7 @@ def _find_unknown_value(function, statements):
 def _find_undefined_name(function, statements):
     """Find the first name that the function reads and nothing defines: misspelt, or of a cell that is not graded."""
     for reader in collect_functions(function):
-        missing = unbound(reader)
+        missing = unset_globals(reader)
         own = [node for node in statements if isinstance(node, ast.FunctionDef) and node.name == reader.__name__]
         reads = [node for root in own for node in ast.walk(root) if isinstance(node, ast.Name) and node.id in missing]
         if reads:
@@ -131,7 +131,7 @@ def _find_undefined_name(function, statements):
 
 def bound_names(statement: ast.stmt) -> set[str]:
     """Return the names to which a statement of a cell gives a value."""
-    return {statement.name} if isinstance(statement, ast.FunctionDef) else named(statement, ast.Store)
+    return {statement.name} if isinstance(statement, ast.FunctionDef) else names_in(statement, ast.Store)
 
 
 def _explain_unknown_value(name, statement):

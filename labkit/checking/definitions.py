@@ -15,7 +15,7 @@ import numpy as np
 from IPython.core.inputtransformer2 import TransformerManager
 
 from labkit import cuda, ptx
-from labkit.rebinding import named
+from labkit.rebinding import names_in
 from labkit.simulator.limits import MAX_ENTRIES
 
 MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "labkit.ptx": ptx, "numba.cuda": cuda}
@@ -71,7 +71,7 @@ def read_definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict
             case ast.AugAssign(ast.Name(variable) as target, sign, value):
                 _assign(target, ast.BinOp(ast.Name(variable), sign, value), scope)
             case _:  # a loop, a condition: its results are not known
-                scope |= dict.fromkeys(named(statement, ast.Store))
+                scope |= dict.fromkeys(names_in(statement, ast.Store))
     return scope
 
 

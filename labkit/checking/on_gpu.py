@@ -19,7 +19,7 @@ from labkit.checking.check import read_constants
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
-from labkit.rebinding import names_of
+from labkit.rebinding import names_used_by
 
 TIMEOUT_S = 60
 
@@ -60,7 +60,7 @@ def _write_module(function) -> str:
 
 
 def _write_names(function, parts: dict[str, str]):
-    for name, value in names_of(function).items():
+    for name, value in names_used_by(function).items():
         if isinstance(value, ModuleType):
             package, _, module = value.__name__.rpartition(".")
             parts[name] = f"from {package} import {module} as {name}" if package else f"import {module} as {name}"

@@ -134,7 +134,7 @@ class Convolution(ladder.Problem):
     layout: Layout = "NCHW"
 
     called = "convolution"
-    arrays_called = MappingProxyType({name: f"{name}, the {what}," for name, what in OPERANDS.items()})
+    array_descriptions = MappingProxyType({name: f"{name}, the {what}," for name, what in OPERANDS.items()})
     result: ClassVar[Literal["x", "w", "y"]]
     _divided: ClassVar[str]  # the two axes of the result that have nothing to do with taps
 
@@ -210,13 +210,13 @@ class Convolution(ladder.Problem):
         """A multiplication and an addition for each tap of each output's filter, those on padding too."""
         return 2 * self.N * self.K * self.P * self.Q * (self.C // self.groups) * self.R * self.S
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Images, filters and outputs once."""
         size = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
         written = size.pop(self.result)
         return format.itemsize * sum(size.values()) + format.result.itemsize * written
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """Sizes, strides, zeros before an image, dilation, groups, and 1 for a turned filter."""
         names = "C H W K R S P Q stride_h stride_w top left dilation_h dilation_w groups flipped".split()
         return tuple(int(getattr(self, name)) for name in names)

@@ -1,7 +1,7 @@
 """`from labkit import cuda`: the language and host API of numba.cuda, on a GPU or without one.
 
-On a GPU every name is numba's own, and `jit` gives numba's own dispatcher. Without one, kernels run in
-the lockstep simulator and arrays stay in host memory; numba-cuda need not be installed then.
+On a GPU every name is numba's own, and `jit` returns numba's own dispatcher. Without one, kernels run in the lockstep
+simulator and arrays stay in host memory; numba-cuda need not be installed then.
 """
 
 import inspect
@@ -20,20 +20,20 @@ from labkit.simulator.signatures import parse_signatures
 if TYPE_CHECKING:
     from numba.cuda import *  # noqa: F403 - so that an editor completes the names below
 
-    from labkit.simulator.host import device_array as device_array  # numba's says nothing of its types
+    from labkit.simulator.host import device_array as device_array  # numba's has no types
 
 
 def jit(func_or_sig=None, device=False, **options):
     """Make a kernel, or with `device=True` a function that kernels call; used as numba's `cuda.jit`.
 
-    On a GPU the result is numba's dispatcher and takes all of its options. Without one it is a `Kernel`,
-    which runs in the simulator: a signature fixes the types of its arguments there too and compiles it at once, and
-    options that steer the compiler have no meaning.
+    On a GPU the result is numba's dispatcher and accepts all of its options. Without one it is a `Kernel`, which runs
+    in the simulator: a signature fixes the argument types there too and compiles it at once, and options of the
+    compiler have no effect.
 
-    `cluster=2` (or 4, or 8) makes clusters of so many blocks, neighbours along x, which reach one another's shared
-    memory (`labkit.ptx`); the grid has a multiple of that along x. `early=True` lets launches begin before the one
-    before them has ended (`labkit.ptx.launches`). Both need compute capability 9.0. `cooperative=True` is for kernels
-    whose blocks wait for one another: all of them run at once, or the launch is refused.
+    `cluster=2` (or 4, or 8) makes clusters of that many blocks along x, which access one another's shared memory
+    (`labkit.ptx`); the grid's size along x is a multiple of it. `early=True` lets a launch begin before the previous
+    one has ended (`labkit.ptx.launches`). Both need compute capability 9.0. `cooperative=True` is for kernels whose
+    blocks wait for one another: all blocks run at the same time, or the launch is refused.
     """
     if on_gpu():
         from labkit.cuda import compiling
@@ -43,7 +43,7 @@ def jit(func_or_sig=None, device=False, **options):
         return Kernel(func_or_sig, device, options)
     signatures = parse_signatures(func_or_sig)
 
-    def compiled(function):
+    def decorate(function):
         kernel = Kernel(function, device, options, signatures)
         if signatures:
             from labkit.simulator.run import compile_declared
@@ -51,11 +51,11 @@ def jit(func_or_sig=None, device=False, **options):
             compile_declared(kernel)
         return kernel
 
-    return compiled
+    return decorate
 
 
 def on_gpu() -> bool:
-    """Whether kernels run on a GPU."""
+    """Return whether kernels run on a GPU."""
     return _device.current().kind == "gpu"
 
 
@@ -72,23 +72,23 @@ def __getattr__(name):
         if name in _language():
             return host.KernelName(name)
     try:
-        return import_module("numba.cuda.random") if name == "random" else getattr(_theirs(), name)
+        return import_module("numba.cuda.random") if name == "random" else getattr(_numba_cuda(), name)
     except AttributeError:
         raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
 
 
 def _language():
-    """The names of `cuda` that have a meaning in a kernel alone."""
+    """Return the names of `cuda` that have a meaning only in a kernel."""
     return {name.split(".")[1] for name in KNOWN if name.startswith("cuda.")} - {"types"}
 
 
 def __dir__():
-    return sorted({*dir(_theirs()), *host.__all__, *_language(), "jit"})
+    return sorted({*dir(_numba_cuda()), *host.__all__, *_language(), "jit"})
 
 
-def _theirs():
+def _numba_cuda():
     try:
         from numba import cuda
-    except ImportError:  # a numba that no longer carries it, and no numba-cuda
+    except ImportError:  # a numba without `cuda`, and no numba-cuda
         return None
     return cuda

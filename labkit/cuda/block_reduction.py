@@ -1,4 +1,4 @@
-"""`cuda.reduce` where there is no GPU: a reduction kernel made for a function of two numbers, run by the simulator."""
+"""`cuda.reduce` without a GPU: a reduction kernel for a function of two numbers, which the simulator runs."""
 
 from functools import cache
 
@@ -12,10 +12,10 @@ THREADS = 256
 
 @cache
 def reduce_of(cuda):
-    """The class `cuda.Reduce`, whose kernels are written in the language of this module, `labkit.cuda`."""
+    """Return the class `cuda.Reduce`, whose kernels are written in the language of a module, `labkit.cuda`."""
 
     class Reduce:
-        """Makes one number of an array by a function of two, which must be associative.
+        """Reduction of an array to one number by an associative function of two.
 
         Parameters
         ----------
@@ -28,14 +28,14 @@ def reduce_of(cuda):
             self._kernels = {}
 
         def __call__(self, arr, size=None, res=None, init=0, stream=0):
-            """The reduction of the first `size` elements of `arr` (all of them if that is None) and `init`.
+            """Reduce `init` and the first `size` elements of `arr`; all elements if `size` is None.
 
-            The result is returned, or put into the first element of the device array `res`.
+            Return the result, or store it in the first element of the device array `res`.
             """
             array = unwrap(arr)
             array = array[: array.size if size is None else size]
             if not array.size:
-                return init  # as numba does, whatever `res` is
+                return init  # like numba, with or without `res`
             out = np.empty(1, array.dtype)
             self._kernel(array.dtype)[1, THREADS](array, array.dtype.type(init), out)
             if res is None:
@@ -53,17 +53,17 @@ def reduce_of(cuda):
 
 
 def _reduction(cuda, combine, kind):
-    """The kernel of one block: each thread combines every THREADS-th element, then the block halves the rest."""
+    """Make the kernel of one block: each thread combines every THREADS-th element, then a tree combines the threads."""
 
     @cuda.jit
     def reduced(x, init, out):
         partial = cuda.shared.array(THREADS, kind)
         t = cuda.threadIdx.x
         if t < x.size:
-            own = x[t]
+            thread_sum = x[t]
             for i in range(t + THREADS, x.size, THREADS):
-                own = combine(own, x[i])
-            partial[t] = own
+                thread_sum = combine(thread_sum, x[i])
+            partial[t] = thread_sum
         cuda.syncthreads()
         half = THREADS // 2
         while half > 0:

@@ -22,43 +22,43 @@ from labkit import ptx
 from labkit.cuda import packed
 from labkit.ptx.intrinsics import load
 from labkit.ptx.tensor_copies.map_types import device_function
-from labkit.rebinding import names_of, rebuilt
+from labkit.rebinding import names_used_by, rebuild
 
 load(ptx)
 
-config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small launches and host arrays are meant in a book
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a book uses small launches and host arrays on purpose
 config.CUDA_WARN_ON_IMPLICIT_COPY = 0
 
 
 def jit(func_or_sig=None, **options):
-    """numba's `cuda.jit`, for functions whose `cuda` may be `labkit.cuda`, and for our options beside its own."""
+    """Apply numba's `cuda.jit` to a function whose `cuda` may be `labkit.cuda`, with further options of ours."""
     if isfunction(func_or_sig):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
-    theirs, ours = _apart(options)
-    return lambda function: _adopted(cuda.jit(func_or_sig, **theirs)(bound(function)), ours)  # compiled now
+    theirs, ours = _split_options(options)
+    return lambda function: _adopt(cuda.jit(func_or_sig, **theirs)(bind_cuda(function)), ours)  # compiled now
 
 
-def bound(function):
-    """The function with `numba.cuda` for `labkit.cuda`, and numba's device functions for ours, which numba can type."""
+def bind_cuda(function):
+    """Replace `labkit.cuda` by `numba.cuda`, and our device functions by numba's, so that numba can type a function."""
     ours = sys.modules["labkit.cuda"]
     changes = {}
-    for name, value in names_of(function).items():
+    for name, value in names_used_by(function).items():
         load(value)
         if value is ours:
             changes[name] = cuda
         elif isinstance(value, ours.Kernel) and value.device:
             changes[name] = _dispatcher(value.py_func, {**value.options, "device": True})
-    return rebuilt(function, changes) if changes else function
+    return rebuild(function, changes) if changes else function
 
 
 def ptx_text(kernel, argument_types, compute_capability: tuple[int, int], lineinfo: bool = False) -> str:
-    """The PTX of a kernel, or of the Python function itself, for which no GPU is needed.
+    """Return the PTX of a kernel, or of a Python function. This needs no GPU.
 
-    Of its options the bounds of its launch count (`cuda.jit(launch_bounds=...)`), since they bound the registers.
+    Of the kernel's options, only `launch_bounds` has an effect: it limits the registers.
     """
-    function = bound(getattr(kernel, "py_func", kernel))
+    function = bind_cuda(getattr(kernel, "py_func", kernel))
     options = getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
     text, _ = cuda.compile(
         function,
@@ -74,7 +74,7 @@ def ptx_text(kernel, argument_types, compute_capability: tuple[int, int], linein
 
 
 def _device_to_compile_for(current=dispatcher.get_current_device):
-    """For which GPU numba compiles a device function: its kernel's, whichever GPU is here, if any."""
+    """Return the GPU for which numba compiles a device function: its kernel's, even without that GPU here."""
     capability = getattr(ConfigStack.top_or_none(), "compute_capability", None)  # of what this thread compiles
     return SimpleNamespace(compute_capability=capability) if capability else current()
 
@@ -85,71 +85,71 @@ dispatcher.get_current_device = _device_to_compile_for
 class Dispatcher(CUDADispatcher):
     """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
 
-    Its kernels may ask for all shared memory of a block, clusters of blocks, an early start and a
-    cooperative launch, of which numba knows nothing. Several threads may compile it at once.
+    Its kernels may use all shared memory of a block, clusters of blocks, an early start and a cooperative launch, for
+    which numba has no options. Several threads may compile it at the same time.
 
     Attributes
     ----------
     options
-        All options, numba's and ours, as `labkit.cuda.Kernel` has them; those in `targetoptions` are numba's alone.
+        All options, numba's and ours, as in `labkit.cuda.Kernel`; `targetoptions` has only numba's.
     """
 
     def __init__(self, py_func, targetoptions):
-        super().__init__(py_func, _apart(targetoptions)[0])
+        super().__init__(py_func, _split_options(targetoptions)[0])
         self.options = targetoptions
 
     def compile(self, sig):
-        self.py_func = bound(self.py_func)
+        self.py_func = bind_cuda(self.py_func)
         return super().compile(sig)
 
     def compile_device(self, args, return_type=None):
-        self.py_func = bound(self.py_func)
+        self.py_func = bind_cuda(self.py_func)
         with device_function():
             return super().compile_device(args, return_type)
 
     def add_overload(self, kernel, argtypes):
-        prepare(kernel, **_apart(self.options)[1])  # before other threads find it
+        prepare(kernel, **_split_options(self.options)[1])  # before other threads find it
         super().add_overload(kernel, argtypes)
 
     def specialize(self, *args):
-        self.py_func = bound(self.py_func)
-        return _adopted(super().specialize(*args), _apart(self.options)[1])
+        self.py_func = bind_cuda(self.py_func)
+        return _adopt(super().specialize(*args), _split_options(self.options)[1])
 
     def _reduce_states(self):
         return {"py_func": self.py_func, "targetoptions": self.options}
 
 
-def _apart(options):
-    """numba's options, and ours."""
+def _split_options(options):
+    """Return numba's options, and ours."""
     ours = {name: options[name] for name in ("cluster", "early", "cooperative") if name in options}
     return {name: value for name, value in options.items() if name not in ours}, ours
 
 
 def prepare(kernel, cluster=1, early=False, cooperative=False):
-    """Gives a compiled kernel the attributes and the launch that numba has no option for; returns it.
+    """Give a compiled kernel the attributes and the launch for which numba has no option, and return it.
 
-    Launches may then ask for as much dynamic shared memory as a block can have, not only for 48 KB, run in clusters of
-    so many blocks along x, begin early (`labkit.ptx.launches`), or only if all blocks run at once. (CUDA C++
-    Programming Guide, compute capability 7.x, "Shared Memory": a kernel has to opt in to more; CUDA driver
-    API, cuKernelSetAttribute.)
+    Launches may then use all dynamic shared memory of a block, not only 48 KB; run in clusters of `cluster` blocks
+    along x; begin early (`labkit.ptx.launches`); or require that all blocks run at the same time. (CUDA C++
+    Programming Guide, compute capability 7.x, "Shared Memory": a kernel must opt in to more; CUDA driver API,
+    cuKernelSetAttribute.)
     """
     kernel.make_ready = partial(_make_ready, kernel, cluster, set())
     kernel.make_ready()
     if cooperative:
         kernel.cooperative = True  # numba's own name for it
-    if early or packed.takes_maps(kernel):
+    if early or packed.has_tensor_maps(kernel):
         kernel.launch = partial(packed.launch, kernel, early)
     return kernel
 
 
 def _make_ready(kernel, cluster, devices):
-    """Sets the attributes of a kernel on the current GPU, if it is not among those where this was done."""
+    """Set the attributes of a kernel on the current GPU, unless this was done before; `devices` holds these GPUs."""
     function = kernel._codelibrary.get_cufunc()
     if function.device.id in devices:
         return
     names = binding.CUfunction_attribute
-    most_bytes = function.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared
-    attributes = {names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: most_bytes}
+    max_bytes = function.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - function.attrs.shared
+    attributes = {names.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: max_bytes}
     if cluster > 1:
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = cluster
         attributes[names.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = 1
@@ -159,27 +159,27 @@ def _make_ready(kernel, cluster, devices):
     devices.add(function.device.id)
 
 
-def _adopted(made, ours):
-    """A dispatcher of numba's own class, whose kernels are compiled, as one of ours with these options."""
-    made.__class__ = Dispatcher
-    made.options = {**made.targetoptions, **ours}
-    if not made.options["device"]:
-        for kernel in made.overloads.values():
+def _adopt(dispatcher, ours):
+    """Turn a dispatcher of numba's class, whose kernels are compiled, into one of ours with these options."""
+    dispatcher.__class__ = Dispatcher
+    dispatcher.options = {**dispatcher.targetoptions, **ours}
+    if not dispatcher.options["device"]:
+        for kernel in dispatcher.overloads.values():
             prepare(kernel, **ours)
-    return made
+    return dispatcher
 
 
 def _dispatcher(function, options):
-    theirs, ours = _apart(options)
-    made = Dispatcher(function, targetoptions={**cuda.jit(function, **theirs).targetoptions, **ours})
+    theirs, ours = _split_options(options)
+    own = Dispatcher(function, targetoptions={**cuda.jit(function, **theirs).targetoptions, **ours})
     if options.get("cache"):
-        made.enable_caching()
-    return made
+        own.enable_caching()
+    return own
 
 
-# numba steps a `range` inside a branch of its own, and the compiler then sees neither that the variable
-# grows by a constant nor that it is never negative: each pass of a plain loop over k pays some 30 integer
-# instructions for it. Stepped without the branch, the same loop compiles to what a C++ loop does.
+# numba steps a `range` in a branch. The compiler then sees neither that the variable grows by a constant nor that it is
+# never negative, and each iteration of a plain loop over k costs some 30 integer instructions more. Without the branch,
+# the loop compiles like a C++ loop.
 
 _ranges = Registry("labkit ranges")
 
@@ -200,5 +200,5 @@ _step_without_branch(types.range_iter32_type, "nsw")
 _step_without_branch(types.range_iter64_type, "nsw")
 _step_without_branch(types.unsigned_range_iter64_type, "nuw")
 with global_compiler_lock:  # another thread may be compiling with numba alone
-    cuda_target.target_context.refresh()  # numba's own come first, so that these replace them
+    cuda_target.target_context.refresh()  # load numba's own first, so that ours replace them
     cuda_target.target_context.install_registry(_ranges)

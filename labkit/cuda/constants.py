@@ -3,28 +3,28 @@
 from types import FunctionType
 
 from labkit.cuda.simulated import Kernel
-from labkit.rebinding import names_of, rebuilt, recomputed
+from labkit.rebinding import names_used_by, rebuild, recompute
 
 
 def specialise(kernel, **constants):
-    """A copy of a kernel or function with new values for module constants or closure variables.
+    """Copy a kernel or function, with new values for module constants or closure variables.
 
-    numba freezes such a value when it first compiles, so setting the global later changes nothing. Device
-    functions that the kernel calls and that use the same names are copied too. What a function's file computes
-    from these constants, such as `THREADS = TILE * TILE`, is computed anew, unless it is given as well. All other
-    names keep the values they have now.
+    numba freezes such a value when it first compiles, so setting the global later changes nothing. Device functions
+    that the kernel calls and that use the same names are copied too. Constants that a file derives from these, such as
+    `THREADS = TILE * TILE`, are computed again, unless they are given as well. All other names keep their current
+    values.
 
     Parameters
     ----------
     kernel
-        What `cuda.jit` returned, or a plain function.
+        A kernel or device function of `cuda.jit`, or a plain function.
     **constants
         The new values, by name.
 
     Raises
     ------
     TypeError
-        What was given is no kernel and no function.
+        `kernel` is neither a kernel nor a function.
     NameError
         Neither the kernel nor a function it calls uses a constant of that name.
 
@@ -38,18 +38,18 @@ def specialise(kernel, **constants):
     copy = _specialised(kernel, constants, used)
     if unknown := sorted(constants.keys() - used):
         function = getattr(kernel, "py_func", kernel)
-        known = [n for n, v in names_of(function).items() if isinstance(v, int | float | str | tuple)]
+        used_names = [n for n, v in names_used_by(function).items() if isinstance(v, int | float | str | tuple)]
         raise NameError(
             f"{function.__name__} uses no constant named {' or '.join(unknown)}; "
-            + (f"it uses {', '.join(sorted(known))}" if known else "it uses none")
+            + (f"it uses {', '.join(sorted(used_names))}" if used_names else "it uses none")
         )
     return copy
 
 
 def _specialised(kernel, constants, used):
     function = getattr(kernel, "py_func", kernel)
-    names = names_of(function)
-    values, sources = recomputed(function, constants)
+    names = names_used_by(function)
+    values, sources = recompute(function, constants)
     used |= constants.keys() & (names.keys() | sources)
     changes = {name: value for name, value in values.items() if name in names}
     for name, value in names.items():
@@ -59,7 +59,7 @@ def _specialised(kernel, constants, used):
                 changes[name] = helper
     if not changes:
         return kernel
-    copy = rebuilt(function, {**values, **changes})  # all, for a copy of this copy
+    copy = rebuild(function, {**values, **changes})  # all values, for copies of this copy
     if isinstance(kernel, Kernel):
         return Kernel(copy, kernel.device, kernel.options, kernel.signatures)
     if kernel is not function:

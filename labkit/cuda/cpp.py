@@ -1,9 +1,9 @@
-"""The CUDA C++ twins of chosen steps: kernels/**/*.cu, compiled with NVRTC, launched like numba's kernels.
+"""CUDA C++ versions of chosen steps: kernels/**/*.cu, compiled with NVRTC and launched like numba's kernels.
 
-    twin = labkit.cuda_cpp.kernel("gemm/fp32/s03_tiled")
-    twin[grid, block](A, B, C, M, N, K)
+    tiled = labkit.cuda_cpp.kernel("gemm/fp32/s03_tiled")
+    tiled[grid, block](A, B, C, M, N, K)
 
-Compiling needs NVRTC (the extras cu12 and cu13 bring it) and no GPU; launching needs a GPU.
+Compiling needs NVRTC (in the extras cu12 and cu13) and no GPU; launching needs a GPU.
 """
 
 import ctypes
@@ -17,11 +17,11 @@ from labkit.ptx import PixelMap, TensorMap
 
 
 class CppError(RuntimeError):
-    """A C++ kernel that is not there, does not compile or cannot run here."""
+    """A C++ kernel does not exist, does not compile or cannot run here."""
 
 
 def names() -> list[str]:
-    """The names of all twins, such as `gemm/fp32/s03_tiled`."""
+    """Return the names of all C++ kernels, such as `gemm/fp32/s03_tiled`."""
     root = folder("kernels")
     return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.cu"))
 
@@ -35,7 +35,7 @@ def source_path(name: str) -> Path:
 
 @cache
 def cubin(name: str, compute_capability: tuple[int, int]) -> bytes:
-    """The machine code of a twin for GPUs of a compute capability, such as (9, 0).
+    """Return the machine code of a C++ kernel for GPUs of a compute capability, such as (9, 0).
 
     Raises
     ------
@@ -61,13 +61,13 @@ def cubin(name: str, compute_capability: tuple[int, int]) -> bytes:
 
 @cache
 def kernel(name: str) -> "CppKernel":
-    """The twin of that name; its function is named like the file, without the number of the step."""
+    """Return a C++ kernel by its name; its function is named like the file, without the number of the step."""
     source_path(name)
     return CppKernel(name)
 
 
 class CppKernel:
-    """A compiled twin: `kernel[grid, block, stream, shared_bytes](*arguments)`, as for numba's kernels.
+    """A compiled C++ kernel, launched like numba's: `kernel[grid, block, stream, shared_bytes](*arguments)`.
 
     NumPy arrays are copied to the GPU and back; device arrays of numba and torch are used in place, and tensor maps
     pass by value, 128 bytes. Python's ints pass as `int`, its floats as `float`.
@@ -90,7 +90,7 @@ class CppKernel:
         from numba.cuda.cudadrv.driver import binding, driver  # checks the status of every call
 
         limit = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        driver.cuFuncSetAttribute(function, limit, shared_bytes)  # above 48 KB a kernel has to ask
+        driver.cuFuncSetAttribute(function, limit, shared_bytes)  # a kernel must opt in to more than 48 KB
         values, kinds, copies = [], [], []
         for argument in arguments:
             value, kind = _as_argument(argument, copies)
@@ -116,7 +116,7 @@ class CppKernel:
 
 
 def _as_argument(argument, copies):
-    """The value of one argument and its C type; arrays that were copied are added to `copies`."""
+    """Return the value of one argument and its C type; append arrays that were copied to `copies`."""
     if isinstance(argument, TensorMap | PixelMap):
         from labkit.ptx.tensor_copies.map_types import encoded
 
@@ -143,9 +143,9 @@ def _three(extent):
     return (*extent, 1, 1)[:3]
 
 
-def _ok(answer):
-    """The result of a call of NVRTC, whose first value is its status."""
-    status, *results = answer
+def _ok(returned):
+    """Return the result of an NVRTC call, whose first value is its status."""
+    status, *results = returned
     if int(status) != 0:
         raise CppError(f"NVRTC answered {status.name}")
     return results[0] if results else None

@@ -1,7 +1,7 @@
-"""numba-cuda 0.30 beside NumPy 2.5, which removed a name that numba-cuda reads when it is loaded.
+"""A name that numba-cuda 0.30 reads while it is loaded, and that NumPy 2.5 removed.
 
-`numpy.row_stack` was another name of `numpy.vstack` (NumPy 2.5 release notes, "Expired deprecations"). It is there
-while numba-cuda's table of NumPy functions is loaded, and gone afterwards.
+`numpy.row_stack` was another name of `numpy.vstack` (NumPy 2.5 release notes, "Expired deprecations"). This module
+defines it while numba-cuda's table of NumPy functions is loaded, and deletes it afterwards.
 """
 
 import numpy as np

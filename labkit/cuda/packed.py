@@ -1,8 +1,8 @@
-"""Launches laid out as the driver's `cuLaunchKernelEx` reads them; imported only where numba-cuda is installed.
+"""Launches in the form that the driver's `cuLaunchKernelEx` reads; imported only where numba-cuda is installed.
 
-numba prepares each launch anew, which takes tens of microseconds, and knows nothing of tensor maps and early starts. A
-`Packed` launch is prepared once. Its arguments stay where they are in memory, so that it can be run again and again,
-also with other addresses in the place of the ones that it was packed with.
+numba prepares each launch anew, which takes tens of microseconds, and has neither tensor maps nor early starts. A
+`PackedLaunch` is prepared once. Its arguments keep their place in memory, so that it can run many times, also with
+other addresses of arrays.
 """
 
 import ctypes
@@ -19,32 +19,31 @@ MAP_BYTES, MAP_ALIGNMENT = 128, 64
 SUCCESS = binding.CUresult.CUDA_SUCCESS
 
 
-def takes_maps(kernel) -> bool:
-    """Whether a compiled kernel of numba's has a tensor map among its arguments, or in tuples among them."""
+def has_tensor_maps(kernel) -> bool:
+    """Return whether a compiled kernel of numba's has a tensor map among its arguments, or in tuples among them."""
     kinds = kernel.argument_types
-    return any(isinstance(kind, TensorMapType) for kind, _ in leaves(kinds, kinds))
+    return any(isinstance(kind, TensorMapType) for kind, _ in flatten_arguments(kinds, kinds))
 
 
-def leaves(kinds, values):
-    """Each type with its value, in place of a tuple what it holds: so a kernel gets its arguments."""
+def flatten_arguments(kinds, values):
+    """Yield each type with its value; tuples are flattened, as in a kernel's parameters."""
     for kind, value in zip(kinds, values, strict=True):
         if isinstance(kind, types.BaseTuple):
-            yield from leaves(kind, value)
+            yield from flatten_arguments(kind, value)
         else:
             yield kind, value
 
 
 def launch(kernel, early, arguments, grid, block, stream=0, shared_bytes=0):
-    """As numba's `_Kernel.launch`, but tensor maps go to the kernel by value, and it may begin before the one before
-    it has ended."""
-    packed = Packed(kernel, grid, block, arguments, shared_bytes, early, stream)
+    """Launch like numba's `_Kernel.launch`; tensor maps pass by value, and `early` overlaps the previous launch."""
+    packed = PackedLaunch(kernel, grid, block, arguments, shared_bytes, early, stream)
     packed.run()
     for copy in packed.write_back:
         copy()
 
 
-def compiled(dispatcher, arguments):
-    """numba's kernel for arguments of these types."""
+def get_compiled(dispatcher, arguments):
+    """Return numba's kernel for arguments of these types, and compile it if needed."""
     if dispatcher.specialized:
         return next(iter(dispatcher.overloads.values()))
     kinds = tuple(_kind(dispatcher, value) for value in arguments)
@@ -52,34 +51,34 @@ def compiled(dispatcher, arguments):
 
 
 def _kind(dispatcher, value):
-    """numba's type of an argument; of an array in no C order one of any strides, which numba does not always see."""
+    """Return numba's type of an argument; for an array not in C order, which numba may miss, a type for any strides."""
     if isinstance(value, tuple):
-        return types.BaseTuple.from_types([_kind(dispatcher, each) for each in value], type(value))
+        return types.BaseTuple.from_types([_kind(dispatcher, item) for item in value], type(value))
     if not hasattr(value, "address"):
         return dispatcher.typeof_pyval(value)
     in_c_order = is_in_c_order(value.shape, value.strides, value.dtype.itemsize)
     return types.Array(from_dtype(value.dtype), len(value.shape), "C" if in_c_order else "A")
 
 
-class Packed:
+class PackedLaunch:
     """A launch of a compiled kernel.
 
     Attributes
     ----------
     cells
-        The arrays with an `address` among the arguments, each with the `ctypes` integer that holds this address.
+        Arrays with an `address` among the arguments, each with the `ctypes` integer that holds this address.
     maps
-        The arrays under tensor maps, each with the driver's map; `move` gives it another address.
+        Arrays of tensor maps, each with the driver's map; `move_map` gives it another address.
     write_back
-        Functions that bring back arrays of the host, which numba copied to the GPU for this launch.
+        Functions that copy back host arrays, which numba copied to the GPU for this launch.
     """
 
     def __init__(self, kernel, grid, block, arguments, shared_bytes=0, early=False, stream=0):
         self.cells, self.maps, self.write_back = [], [], []
-        self._kernel, self._kept, places = kernel, [], []
-        for kind, value in leaves(kernel.argument_types, arguments):
+        self._kernel, self._buffers, places = kernel, [], []
+        for kind, value in flatten_arguments(kernel.argument_types, arguments):
             if isinstance(kind, TensorMapType):
-                places.append(self._place_of_map(value))
+                places.append(self._encode_map(value))
                 continue
             if isinstance(kind, types.Array) and hasattr(value, "address"):
                 fields = self._fields(value)
@@ -87,7 +86,7 @@ class Packed:
                 prepared = []
                 kernel._prepare_args(kind, value, stream, self.write_back, prepared)
                 fields = list(map(_in_memory, prepared))
-            self._kept += fields
+            self._buffers += fields
             places += map(ctypes.addressof, fields)
         self._places = (ctypes.c_void_p * len(places))(*places)
         self._parameters = ctypes.addressof(self._places)
@@ -103,11 +102,11 @@ class Packed:
         self.set_stream(int(getattr(stream, "handle", stream)))
 
     def set_stream(self, handle: int) -> None:
-        """Runs on this stream from now on, by the driver's handle."""
+        """Set the stream of later runs, by the driver's handle."""
         self._config.hStream = binding.CUstream(handle)
 
     def run(self) -> None:
-        """Launches the kernel.
+        """Launch the kernel.
 
         Raises
         ------
@@ -119,18 +118,19 @@ class Packed:
             raise RuntimeError(f"the driver refuses to launch {self._kernel.py_func.__name__}: {status.name}")
 
     def _fields(self, array):
-        """numba's struct of an array: pointers to nothing, its size, the size of an element, and where it lies."""
+        """Return numba's struct of an array: two null pointers, element count and size, address, shape, strides."""
         values = 0, 0, prod(array.shape), array.dtype.itemsize, array.address, *array.shape, *array.strides
         fields = list(map(ctypes.c_int64, values))
         self.cells.append((array, fields[4]))
         return fields
 
-    def _place_of_map(self, tensor_map):
-        room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
-        begin = -(-ctypes.addressof(room) // MAP_ALIGNMENT) * MAP_ALIGNMENT
-        made = encoded(tensor_map)  # named, or its memory would be free before it is copied
-        ctypes.memmove(begin, int(made.getPtr()), MAP_BYTES)
-        self._kept.append(room)
+    def _encode_map(self, tensor_map):
+        """Copy the driver's form of a tensor map to aligned memory, and return its address."""
+        buffer = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
+        begin = -(-ctypes.addressof(buffer) // MAP_ALIGNMENT) * MAP_ALIGNMENT
+        driver_map = encoded(tensor_map)  # a name keeps its memory alive during the copy
+        ctypes.memmove(begin, int(driver_map.getPtr()), MAP_BYTES)
+        self._buffers.append(buffer)
         self.maps.append((tensor_map.array, binding.CUtensorMap(begin)))
         return begin
 
@@ -138,8 +138,8 @@ class Packed:
 _launch = binding.cuLaunchKernelEx
 
 
-def move(tensor_map, address: int) -> None:
-    """Lets a map of the driver describe memory from another address on.
+def move_map(tensor_map, address: int) -> None:
+    """Give a map of the driver another address.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _three(sides) -> tuple[int, int, int]:
 
 
 def _in_memory(value):
-    """What numba prepared, as an object that has an address; plain numbers are as wide as a pointer."""
+    """Return a prepared argument as an object with an address; plain numbers are as wide as a pointer."""
     if isinstance(value, bool):
         return ctypes.c_bool(value)
     return ctypes.c_int64(value) if isinstance(value, int) else value

@@ -1,4 +1,4 @@
-"""Kernels where there is no GPU: the simulator runs them."""
+"""Kernels without a GPU: the simulator runs them."""
 
 import inspect
 import math
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from types import FunctionType
 
-from labkit.machine.gpus import gpu as published
+from labkit.machine.gpus import gpu as find_gpu
 from labkit.simulator import host
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
 
 
 class FindingWarning(UserWarning):
-    """What the simulator found wrong in a launch."""
+    """A finding of the simulator in a launch."""
 
 
-warnings.filterwarnings("always", category=FindingWarning)  # a cell that is run again warns again
+warnings.filterwarnings("always", category=FindingWarning)  # warn again if a cell runs again
 
 
 class Kernel:
@@ -45,7 +45,7 @@ class Kernel:
         return self[griddim, blockdim, stream, sharedmem]
 
     def forall(self, ntasks: int, tpb: int = 0, stream=0, sharedmem: int = 0) -> Callable[..., None]:
-        """A launch of one thread a task, in blocks of `tpb` threads (128 if that is 0); none for no tasks."""
+        """Return a launch of one thread per task, in blocks of `tpb` threads (0 means 128); no launch for no tasks."""
         if ntasks == 0:
             return _no_launch
         threads = tpb or 128
@@ -53,7 +53,7 @@ class Kernel:
 
     @property
     def overloads(self) -> dict:
-        """For each signature that the kernel was declared with, what numba tells of its compiled form."""
+        """The compiled form of the kernel for each declared signature, with numba's attributes."""
         return {signature: Overload(self, signature) for signature in self.signatures}
 
     def __call__(self, *args):
@@ -84,8 +84,8 @@ class Overload:
         return self._program().cooperative
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
-        """How many blocks of that size the modelled GPU holds at once, as many as a cooperative grid may have."""
-        gpu = published(host.MODELLED_GPU)
+        """Return the number of such blocks that the modelled GPU runs at the same time: a cooperative grid's limit."""
+        gpu = find_gpu(host.MODELLED_GPU)
         threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
         return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
 
@@ -96,7 +96,7 @@ class Overload:
 
 
 def _no_launch(*arguments) -> None:
-    """Runs nothing, as `forall` of no tasks does."""
+    """Launch nothing, like `forall` of no tasks."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Rooflines and time bounds: how fast a launch could run at best, from what its trace counted.
+"""Rooflines and time bounds: the shortest possible time of a launch, from the counters of its trace.
 
-A bound is a floor under the time, not a forecast: it supposes that every unit of the GPU that the launch
-needs works without a pause, and that all of them overlap. What a kernel takes above it is latency that
-nothing hid, instructions that are not counted here, and caches that behave less well than the model.
+A bound is a lower limit of the time, not a forecast: it assumes that every unit of the GPU that the launch needs is
+always busy, and that all units overlap. A kernel's time above it is latency that nothing hides, instructions that are
+not counted here, and cache misses that the model does not have.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LINE_BYTES = 128
 
 @dataclass(frozen=True)
 class Term:
-    """One thing a launch needs: how long that alone takes, and the sum that says so."""
+    """Time that one unit needs for a launch, and the formula that gives it."""
 
     time_ms: float
     formula: str
@@ -27,7 +27,7 @@ class Term:
 
 @dataclass(frozen=True)
 class TimeBound:
-    """The least time a launch can take, the unit that sets it, and what each unit needs (terms, in ms)."""
+    """Lower bound of a launch's time, the unit that sets it, and the time of each unit (`terms`, in ms)."""
 
     time_ms: float
     limiter: str
@@ -45,8 +45,8 @@ class TimeBound:
     __repr__ = __str__
 
 
-def device(name: str | Gpu | Cpu) -> Gpu | Cpu:
-    """The GPU or CPU of that name (a `Gpu` or `Cpu` is passed through)."""
+def find_device(name: str | Gpu | Cpu) -> Gpu | Cpu:
+    """Return a GPU or CPU by its name; a `Gpu` or `Cpu` is returned as it is."""
     if isinstance(name, Gpu | Cpu):
         return name
     table = GPUS | CPUS
@@ -56,8 +56,8 @@ def device(name: str | Gpu | Cpu) -> Gpu | Cpu:
 
 
 def peak_tflops(gpu: str | Gpu | Cpu, precision: str = "float32") -> float:
-    """The arithmetic roof of a device at a precision, such as "float32" or "float16 tensor"."""
-    figures = device(gpu)
+    """Return the compute roof of a device in TFLOP/s at a precision, such as "float32" or "float16 tensor"."""
+    figures = find_device(gpu)
     if precision not in figures.peak_tflops:
         known = ", ".join(figures.peak_tflops)
         raise ValueError(f"{figures.name} has no published {precision!r} peak; choose one of {known}")
@@ -65,17 +65,17 @@ def peak_tflops(gpu: str | Gpu | Cpu, precision: str = "float32") -> float:
 
 
 def ridge_point(gpu: str | Gpu | Cpu, precision: str = "float32") -> float:
-    """FLOPs a byte of DRAM traffic at which arithmetic, not memory, becomes the limit."""
-    return peak_tflops(gpu, precision) * 1000 / device(gpu).dram_gb_s
+    """Return the arithmetic intensity, in FLOP per byte of DRAM traffic, above which arithmetic is the limit."""
+    return peak_tflops(gpu, precision) * 1000 / find_device(gpu).dram_gb_s
 
 
 def attainable_tflops(gpu: str | Gpu | Cpu, intensity: float, precision: str = "float32") -> float:
-    """The roof over a kernel of that arithmetic intensity: the lower of memory's and arithmetic's."""
-    return min(device(gpu).dram_gb_s * intensity / 1000, peak_tflops(gpu, precision))
+    """Return the roof of kernels of an arithmetic intensity: the lower of the bandwidth and compute roofs."""
+    return min(find_device(gpu).dram_gb_s * intensity / 1000, peak_tflops(gpu, precision))
 
 
 def intensity(trace: Trace) -> float:
-    """Arithmetic intensity: FLOPs a byte of DRAM traffic (infinite where DRAM was not touched)."""
+    """Return the arithmetic intensity: FLOP per byte of DRAM traffic, infinite without DRAM traffic."""
     counted = trace.counters
     if counted.dram_bytes == 0:
         return float("inf") if counted.flops else 0.0
@@ -83,23 +83,21 @@ def intensity(trace: Trace) -> float:
 
 
 def time_bound(trace: Trace, gpu: str | Gpu | None = None) -> TimeBound:
-    """The least time the traced launch can take on a GPU: the longest of its terms.
+    """Return the lower bound of the time of a traced launch on a GPU: the longest of its terms.
 
     Parameters
     ----------
     trace : Trace
         A simulated launch.
     gpu : str or Gpu, optional
-        The GPU to run it on; the one the trace was made for when left out. Cache hits stay the trace's.
+        GPU that runs it; by default the trace's. Cache hits stay the trace's.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
-    return TimeBound(
-        *longest(terms_of_units(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))), figures.name
-    )
+    return TimeBound(*longest(unit_terms(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))), figures.name)
 
 
 def longest(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[str, str]]:
-    """The time that terms which overlap take together, which of them sets it, and their times and formulas."""
+    """Return the time of overlapping terms, the name of the longest one, and all times and formulas."""
     limiter = max(terms, key=lambda name: terms[name].time_ms)
     return (
         terms[limiter].time_ms,
@@ -109,13 +107,13 @@ def longest(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[
     )
 
 
-def terms_of_units(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
-    """What each unit needs. Units inside an SM count the SMs that got a block; DRAM and L2 serve all."""
+def unit_terms(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
+    """Return the time of each unit. Units inside an SM count only busy SMs; DRAM and L2 serve all."""
     counted = trace.counters
     sm_cycles_per_ms = busy_sms * gpu.clock_ghz * 1e6
     sms = f"{busy_sms:.4g} SMs x {gpu.clock_ghz:g} GHz"
     l1_lines = sum(
-        counted.requests * _lines_a_request(trace, number)
+        counted.requests * _lines_per_request(trace, number)
         for number, counted in enumerate(trace.sites)
         if counted.site.space == "global" and counted.requests
     )
@@ -124,7 +122,7 @@ def terms_of_units(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
     terms = (
         {}
         if counted.sample
-        else {  # a sample does not tell what L2 lets through
+        else {  # a sample has no L2 misses
             "DRAM bandwidth": Term(
                 counted.dram_bytes / (gpu.dram_gb_s * 1e6),
                 f"{counted.dram_bytes:,} bytes / {gpu.dram_gb_s:g} GB/s",
@@ -148,8 +146,8 @@ def terms_of_units(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
     return terms
 
 
-def _lines_a_request(trace, number):
-    """Cache lines that an access of a warp touches: as in the recorded blocks, else the fewest possible."""
+def _lines_per_request(trace, number):
+    """Return the mean number of cache lines per access of a warp in the recorded blocks, else the smallest possible."""
     samples = trace.samples
     rows = samples.index[samples.site == number]
     site = trace.sites[number]

@@ -1,13 +1,13 @@
-"""The machine code of a kernel beside its source: what the compiler made of each line, and how often that runs.
+"""Machine code (SASS) of a kernel compared with its source: the instructions of each line, and how often they run.
 
     code = sass.compiled(tiled, A, B, C, compute_capability=(9, 0))
     code.registers, code.spill_bytes
     code.beside(trace)          # a row for each line and kind of access: source, SASS, and the factor between them
 
-The simulator counts what the source asks for; the compiler merges loads, keeps values in registers and unrolls loops.
-How often a piece of machine code runs is estimated from its loops: in a piece that holds a line's arithmetic, stores or
-atomics four times over, one pass does four of the line's, and the trace knows how many of those there are. Counters of
-the hardware play no part in it, so that they can be held against the result.
+The simulator counts the accesses in the source; the compiler merges loads, keeps values in registers and unrolls loops.
+The number of passes of a basic block is estimated from its loops: if a block has four copies of a line's arithmetic,
+stores or atomics, one pass executes the line four times, and the trace has the line's count. Hardware counters are not
+used, so that the result can be tested against them.
 
 Compiling needs numba-cuda and `ptxas`; disassembling needs `nvdisasm`; neither needs a GPU.
 """
@@ -27,7 +27,7 @@ from labkit.trace import WARP_LANES, Trace
 
 BROUGHT_BY = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 
-# What an instruction accesses, by the first part of its name (CUDA Binary Utilities, "Instruction Set Reference").
+# Kind of access of an instruction, by the first part of its name (CUDA Binary Utilities, "Instruction Set Reference").
 ACCESSES = {
     "LDG": "global load", "STG": "global store", "LDGSTS": "global load",
     "ATOM": "global atomic", "ATOMG": "global atomic", "RED": "global atomic", "REDG": "global atomic",
@@ -39,12 +39,12 @@ FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
 
 class SassError(RuntimeError):
-    """A tool that is missing, or code that it does not take."""
+    """A tool is missing, or refuses the code."""
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One machine instruction: its address in bytes, its name with all its parts, and the source line it serves."""
+    """One machine instruction: address in bytes, full name, source line, and address of its basic block."""
 
     address: int
     name: str
@@ -55,19 +55,19 @@ class Instruction:
     def opcode(self) -> str:
         return self.name.partition(".")[0]
 
-    def does(self, kind: str) -> int:
-        """How much of a kind it does: one access, such as a "shared load", or some FLOPs of each lane."""
+    def amount(self, kind: str) -> int:
+        """Return its amount of a kind: 1 for an access, such as a "shared load", or the FLOP of each lane."""
         return FLOPS.get(self.opcode, 0) if kind == "FLOPs" else int(ACCESSES.get(self.opcode) == kind)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the source and one thing that it asks for, such as "shared load".
+    """One line of the source and one kind of work in it, such as "shared load".
 
-    `requested` is how often warps ask for it in the source, `executed` how often in the machine code, and
-    `instructions` how many there are of each kind. Of "FLOPs" both are warps' operations: an FFMA does two. `factor`
-    is executed over requested: 0.625 says that the machine makes five accesses for eight of the source's. It is None
-    where the number of passes cannot be told.
+    `requested` counts requests of warps in the source, `executed` those in the machine code, and `instructions` the
+    instructions by name. For "FLOPs" both are operations of warps: an FFMA has two. `factor` is executed over
+    requested: 0.625 means five accesses of the machine code for eight of the source. It is None if the number of passes
+    is unknown.
     """
 
     line: int
@@ -84,7 +84,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sass:
-    """A kernel's machine code. `loops` are (first, last) addresses, one for each backward jump."""
+    """A kernel's machine code. `loops` are (first, last) addresses, one pair per backward jump."""
 
     instructions: tuple[Instruction, ...]
     loops: tuple[tuple[int, int], ...]
@@ -92,42 +92,42 @@ class Sass:
     spill_bytes: int | None = None
 
     def beside(self, trace: Trace) -> list[Row]:
-        """A row for each line and what it asks for, in the order of lines."""
+        """Return a row for each line and kind of work, in the order of lines."""
         passes = self.passes(trace)
         lines = trace.source.splitlines()
-        asked = defaultdict(list)
+        requested = defaultdict(list)
         for site in trace.sites:
-            asked[site.site.line, f"{site.site.space} {site.site.kind}"].append(site.requests)
+            requested[site.site.line, f"{site.site.space} {site.site.kind}"].append(site.requests)
         for line, times in _executions(trace).items():
-            if any(i.line == line and i.does("FLOPs") for i in self.instructions):
-                asked[line, "FLOPs"] = [_operations(trace, line) * times]
+            if any(i.line == line and i.amount("FLOPs") for i in self.instructions):
+                requested[line, "FLOPs"] = [_operations(trace, line) * times]
         rows = []
-        for (line, kind), requests in sorted(asked.items()):
-            serving = [i for i in self.instructions if i.line == line and i.does(kind)]
+        for (line, kind), requests in sorted(requested.items()):
+            matching = [i for i in self.instructions if i.line == line and i.amount(kind)]
             executed = None
-            if all(i.block in passes for i in serving):
-                # a warp whose lanes are all masked off asks for nothing: no instruction runs oftener than the source's
-                executed = sum(min(passes[i.block], max(requests)) * i.does(kind) for i in serving)
-            names = Counter(i.name for i in serving)
+            if all(i.block in passes for i in matching):
+                # a warp without active lanes makes no request: no instruction runs more often than the source's
+                executed = sum(min(passes[i.block], max(requests)) * i.amount(kind) for i in matching)
+            names = Counter(i.name for i in matching)
             rows.append(Row(line, lines[line - trace.first_line].strip(), kind, sum(requests), executed, names))
         return rows
 
     def executed(self, trace: Trace) -> float | None:
-        """Warp instructions of all kinds that the launch executes, as far as the passes tell."""
+        """Return the number of warp instructions that the launch executes; None if some passes are unknown."""
         passes = self.passes(trace)
         if not all(i.block in passes for i in self.instructions):
             return None
         return sum(passes[i.block] for i in self.instructions)
 
-    def in_a_round(self, multiply_adds: int) -> float:
-        """Instructions of a warp in a round of its longest loop, in which a lane does so many multiply-adds.
+    def instructions_per_iteration(self, multiply_adds: int) -> float:
+        """Return a warp's instructions in one iteration of its longest loop, given its multiply-adds per lane.
 
-        A loop within it runs as often as these ask for. Both ways of a branch count, so this is for loops without.
+        An inner loop repeats as often as these need. Both ways of a branch count: use it for loops without branches.
 
         Raises
         ------
         SassError
-            There is no loop, or several within the longest: which of them does how much cannot be told.
+            There is no loop, or the longest has several inner loops, whose shares are unknown.
         """
         size = {loop: self._within(loop) for loop in self.loops}
         longest = max(size, key=lambda loop: size[loop].total(), default=None)
@@ -144,68 +144,68 @@ class Sass:
         return around.total() + passes * repeated.total()
 
     def passes(self, trace: Trace) -> dict[int, float]:
-        """How often all warps together run each straight piece of code, where that can be told.
+        """Return the number of passes of all warps through each basic block, where it is known.
 
-        A line that a trace saw executed n times, and that stands c times in one piece, needs n // c passes of it;
-        what is left over falls to the next smaller copy of the line, as compilers unroll. A piece without such a line
-        runs as often as the others of its loop, and one outside of all loops once in each warp.
+        A line that was executed n times, and that has c copies in one block, needs n // c passes of the block; the
+        remainder goes to the block with the next smaller number of copies, since compilers unroll so. A block without
+        such a line runs as often as others of its loop, and a block outside of all loops once per warp.
         """
         warps = prod(trace.grid) * -(-prod(trace.block) // WARP_LANES)
         passes = {}
         for line, times in _executions(trace).items():
-            for block, count in _shared_out(self._copies(trace, line), times / warps, self._loop_of):
+            for block, count in _distribute(self._copies(trace, line), times / warps, self._loop_of):
                 passes.setdefault(block, count * warps)
-        of_loop: dict[tuple[int, int] | None, float] = {None: float(warps)}
+        loop_passes: dict[tuple[int, int] | None, float] = {None: float(warps)}
         for block, count in passes.items():
             loop = self._loop_of(block)
-            of_loop[loop] = max(count, of_loop.get(loop, 0)) if loop else of_loop[None]
+            loop_passes[loop] = max(count, loop_passes.get(loop, 0)) if loop else loop_passes[None]
         for block in {i.block for i in self.instructions} - passes.keys():
-            if (loop := self._loop_of(block)) in of_loop:
-                passes[block] = of_loop[loop]
+            if (loop := self._loop_of(block)) in loop_passes:
+                passes[block] = loop_passes[loop]
         return passes
 
     def _copies(self, trace, line):
-        """How many of the line's executions one pass of each piece does: by its arithmetic, stores or atomics."""
-        asked = Counter(f"{s.site.space} {s.site.kind}" for s in trace.sites if s.site.line == line)
-        asked["FLOPs"] = _operations(trace, line)
+        """Return the copies of a line in each basic block, by its arithmetic, stores or atomics."""
+        requested = Counter(f"{s.site.space} {s.site.kind}" for s in trace.sites if s.site.line == line)
+        requested["FLOPs"] = _operations(trace, line)
         for kind in NEVER_MERGED:
-            done = Counter()
+            amounts = Counter()
             for i in self.instructions:
-                done[i.block] += i.does(kind) if i.line == line else 0
-            if asked[kind] and done.total():
-                return {block: count / asked[kind] for block, count in done.items() if count}
+                amounts[i.block] += i.amount(kind) if i.line == line else 0
+            if requested[kind] and amounts.total():
+                return {block: count / requested[kind] for block, count in amounts.items() if count}
         return {}
 
     def _within(self, loop):
-        """The instructions of a loop by their names, those of loops within it too."""
+        """Count the instructions of a loop by name, including inner loops."""
         return Counter(i.opcode for i in self.instructions if loop[0] <= i.address <= loop[1])
 
     def _loop_of(self, block):
-        """The innermost loop around a piece of code, which is named by its first address."""
+        """Return the innermost loop around a basic block, given by its first address."""
         around = [(first, last) for first, last in self.loops if first <= block <= last]
         return max(around, default=None)
 
 
 def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
-    """Compiles a kernel for GPUs of a compute capability, and reads what came of it.
+    """Compile a kernel for GPUs of a compute capability, and read its machine code.
 
     Parameters
     ----------
     kernel
-        What `cuda.jit` returned, or the Python function itself.
+        A kernel of `cuda.jit`, or its Python function.
     *arguments
-        As for a launch; their types alone matter.
+        Arguments of a launch, of which only the types matter.
     compute_capability
-        Such as (9, 0) for an H100, or (9, 0, "a") with the instructions that it alone has.
+        (9, 0) for an H100, or (9, 0, "a") with the instructions of this architecture only.
 
     Raises
     ------
     SassError
-        numba-cuda or a tool is missing, and the message says what brings it.
+        numba-cuda or a tool is missing; the message names the package to install.
     """
     if find_spec("numba_cuda") is None:
         raise SassError("compiling needs numba-cuda: `pip install numba-cuda` brings it")
-    # of numba-cuda; the checker looks in numba's own, older `cuda`
+    # of numba-cuda; pyright looks in numba's own, older `cuda`
     from numba.cuda.typing.typeof import Purpose, typeof  # pyright: ignore[reportMissingImports]
 
     from labkit.cuda.compiling import ptx_text
@@ -219,14 +219,14 @@ def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         architecture = f"sm_{''.join(map(str, compute_capability))}"
-        said = _run("ptxas", "-v", "-lineinfo", f"-arch={architecture}", source, "-o", result).stderr
-        registers = int(re.findall(r"Used (\d+) registers", said)[0])
-        spills = sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", said)))
+        log = _run("ptxas", "-v", "-lineinfo", f"-arch={architecture}", source, "-o", result).stderr
+        registers = int(re.findall(r"Used (\d+) registers", log)[0])
+        spills = sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", log)))
         return of_cubin(result.read_bytes(), registers, spills)
 
 
 def of_cubin(cubin: bytes, registers: int | None = None, spill_bytes: int | None = None) -> Sass:
-    """Reads the machine code of one kernel, such as numba has of a launch on a GPU (compiled with `lineinfo=True`)."""
+    """Read the machine code of one kernel, such as numba's cubin of a launch (compiled with `lineinfo=True`)."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
@@ -234,7 +234,7 @@ def of_cubin(cubin: bytes, registers: int | None = None, spill_bytes: int | None
 
 
 def parsed(text: str, registers: int | None = None, spill_bytes: int | None = None) -> Sass:
-    """Reads what `nvdisasm -g -c` says of a kernel."""
+    """Parse the output of `nvdisasm -g -c` for one kernel."""
     if len(re.findall(r"^\s*\.section\s+\.text", text, re.M)) != 1:
         raise SassError("this is not one kernel with its functions inlined: take `inline='never'` and recursion out")
     instructions, jumps, labels, waiting = [], [], {}, []
@@ -261,7 +261,7 @@ def parsed(text: str, registers: int | None = None, spill_bytes: int | None = No
 
 
 def tool(name: str) -> str | None:
-    """Where a tool of the CUDA toolkit is: on the PATH, or in a wheel."""
+    """Return the path of a tool of the CUDA toolkit, on the PATH or in a wheel; None if it is missing."""
     wheels = find_spec("nvidia")
     roots = wheels.submodule_search_locations or [] if wheels else []
     found = [path for root in roots for path in sorted(Path(root).glob(f"*/bin/{name}*"))]
@@ -279,7 +279,7 @@ def _run(name, *arguments):
 
 
 def _executions(trace):
-    """How often warps executed each line that accesses memory."""
+    """Return the number of executions by warps of each line that accesses memory."""
     times = defaultdict(int)
     for site in trace.sites:
         times[site.site.line] = max(times[site.site.line], site.requests)
@@ -287,23 +287,23 @@ def _executions(trace):
 
 
 def _operations(trace, line):
-    """Floating-point additions, subtractions and multiplications that one execution of a line asks for, 0 if unsure."""
-    count, unsure = 0, False
+    """Return the floating-point additions, subtractions and multiplications of a line; 0 if they are not certain."""
+    count, is_unsure = 0, False
     waiting = [ast.parse(trace.source)]
     while waiting:
         node = waiting.pop()
         here = getattr(node, "lineno", 0) + trace.first_line - 1 == line
         if here and isinstance(node, ast.BinOp | ast.AugAssign):
             count += isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
-            unsure |= not isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
-        unsure |= here and isinstance(node, ast.Call)
+            is_unsure |= not isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
+        is_unsure |= here and isinstance(node, ast.Call)
         index = node.slice if isinstance(node, ast.Subscript) else None  # its arithmetic is on integers
         waiting += [child for child in ast.iter_child_nodes(node) if child is not index]
-    return 0 if unsure else count
+    return 0 if is_unsure else count
 
 
-def _shared_out(copies, times, loop_of):
-    """Passes of each piece of code that holds a line, the one with the most copies first."""
+def _distribute(copies, times, loop_of):
+    """Yield the passes of each basic block that has a line, the block with the most copies first."""
     for block, count in sorted(copies.items(), key=lambda item: -item[1]):
         passes = times // count if count > 1 else times / count
         passes = passes if loop_of(block) else min(passes, 1)

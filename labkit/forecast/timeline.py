@@ -1,17 +1,17 @@
-"""When the warps of an SM do what: the order of a simulated run, and how long each part of it takes by a stated model.
+"""Timeline of the warps of an SM: the order is that of a simulated run, the durations come from a model.
 
-What a warp does one after the other, and what waits for what, are the run's own events (`labkit.trace.Event`). How long
-things take is computed, for one SM that runs the recorded blocks one after the other:
+The order of each warp's work, and all dependences, are the run's events (`labkit.trace.Event`). The durations are
+computed, for one SM that runs the recorded blocks one after another:
 
-- Tensor cores: each part of the SM does its share of the peak, on one product after the other. Where two of its warps
-  have asked for some, it takes turns between them, or serves who asked first: which of these a GPU does is not
-  published, so both can be computed.
-- CUDA cores: what a warp computes between two events takes as long as the slower of its operations and its powers of
-  two. Warps of a part take turns here as well.
-- Copies: one after the other, at the SM's share of what L2 delivers, and each lands a latency of L2 later.
+- Tensor cores: each part of the SM delivers its share of the peak, and executes one wgmma at a time. If two of its
+  warps have issued some, it either alternates between them or serves them in order of issue. Which of these a GPU does
+  is not published, so both can be computed.
+- CUDA cores: the work of a warp between two events takes the longer of the times for its operations and for its powers
+  of two. Warps of a part alternate here too.
+- Copies: one at a time, at the SM's share of the L2 bandwidth; each arrives one L2 latency later.
 
-Nothing else takes time: indices, comparisons, conversions and maxima, barriers themselves, the launch of a block. No
-clock of a GPU is read here.
+Nothing else takes time: neither indices, comparisons, conversions, maxima, barriers, nor the launch of a block. This
+module reads no clock of a GPU.
 """
 
 from collections import deque
@@ -25,20 +25,26 @@ from labkit.machine import gpus
 from labkit.machine.gpus import Gpu
 from labkit.trace import TENSOR, WARP_LANES, Event, Trace
 
-PRODUCTS_PER_CYCLE = 4096  # FLOP of an SM's tensor cores, of 16-bit formats (NVIDIA H100 whitepaper, 2022)
-LIKE = "float16 tensor"
-POWERS_PER_CYCLE = 16  # of an SM (CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions")
-ASK = 4  # cycles in which a warp asks for a product: an assumption, and little beside the product
-TURN = 32  # cycles after which warps that compute take turns
+TENSOR_FLOP_PER_CYCLE = 4096  # of an SM, in 16-bit formats (NVIDIA H100 whitepaper, 2022)
+REFERENCE = "float16 tensor"
+EXP2_PER_CYCLE = 16  # of an SM (CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions")
+ISSUE = 4  # cycles in which a warp issues a wgmma: an assumption, and short compared with the wgmma
+TURN = 32  # cycles after which computing warps alternate
 
 
 @dataclass(frozen=True)
 class Span:
-    """What a warp, or a unit for it, did from `start` to `end`, in cycles.
+    """Work of a warp, or of a unit for it, from `start` to `end` in cycles.
 
-    does: "product" of the tensor cores and "copy" or "store" of the copy engine, with the shared array `of` which it
-    is; "compute" and how many powers of two that had; "wait" for `of`: "products", "stores", "turn" at a named barrier,
-    "block", the array that a copy brings, or "" for a place that others are to leave.
+    Attributes
+    ----------
+    does
+        "product" (wgmma on tensor cores), "copy" or "store" (TMA), "compute", or "wait".
+    of
+        The shared array of a product, copy or store. For a wait its reason: "products", "stores", "turn" at a named
+        barrier, "block", the array that a copy loads, or "" for a buffer that other warps must release.
+    powers
+        Powers of two of a "compute".
     """
 
     warp: int
@@ -51,7 +57,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Bubble:
-    """Cycles in which tensor cores do nothing; `at_edge`: before the first product of a block, or after its last."""
+    """Cycles in which tensor cores idle; `at_edge`: before the first product of a block, or after its last."""
 
     start: float
     end: float
@@ -60,7 +66,7 @@ class Bubble:
 
 @dataclass(frozen=True, repr=False)
 class Timeline:
-    """Spans of blocks on one SM, in cycles from 0; `ends` says when each block has ended."""
+    """Spans of blocks on one SM, in cycles from 0; `ends` are the cycles at which blocks end."""
 
     kernel: str
     gpu: Gpu
@@ -72,12 +78,12 @@ class Timeline:
         return self.ends[-1]
 
     def products(self, part: int = 0) -> list[Span]:
-        """What the tensor cores of a part of the SM do, one after the other. All parts do the same."""
+        """Return the products of a part of the SM in order. All parts do the same."""
         parts = self.gpu.sm_parts
         return sorted((s for s in self.spans if s.does == "product" and s.warp % parts == part), key=lambda s: s.start)
 
     def bubbles(self) -> list[Bubble]:
-        """When the tensor cores do nothing."""
+        """Return the spans in which the tensor cores idle."""
         found, begin, products = [], 0.0, self.products()
         for end in self.ends:
             mine = [span for span in products if begin <= span.start < end]
@@ -92,30 +98,31 @@ class Timeline:
         return found
 
     @property
-    def rest(self) -> float:
-        """The share of the time in which the tensor cores do nothing."""
+    def idle_share(self) -> float:
+        """Share of the time in which the tensor cores idle."""
         return sum(bubble.end - bubble.start for bubble in self.bubbles()) / self.cycles
 
     def __repr__(self):
-        return f"<Timeline of {self.kernel}: {self.cycles:,.0f} cycles, tensor cores rest in {self.rest:.0%} of them>"
+        idle = f"tensor cores rest in {self.idle_share:.0%} of them"
+        return f"<Timeline of {self.kernel}: {self.cycles:,.0f} cycles, {idle}>"
 
 
 def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) -> Timeline:
-    """The recorded blocks of a run on one SM, one after the other.
+    """Compute the timeline of a run's recorded blocks on one SM, one after another.
 
     Parameters
     ----------
     trace
-        Of a kernel that multiplies by `wgmma`; blocks to show are recorded.
+        Trace of a kernel that multiplies by `wgmma`, with recorded blocks.
     gpu
-        Whose figures count; those of the trace's GPU when left out.
+        GPU whose figures count; by default the trace's GPU.
     in_turns
-        Whether tensor cores take turns between warps that have asked for products; if not, they serve who asked first.
+        Whether tensor cores alternate between warps with issued products; if not, they serve them in order of issue.
 
     Raises
     ------
     ValueError
-        The trace has no products of warpgroups, or the GPU has no tensor cores for them, or no known latencies.
+        The trace has no `wgmma`, or the GPU has no tensor cores for it, or no known latencies.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
     if not any(event.kind == "product" for event in trace.events):
@@ -136,11 +143,11 @@ def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) 
     return Timeline(trace.kernel, figures, tuple(ends[1:]), tuple(spans))
 
 
-# --- what a block is made of -----------------------------------------------------------------------
+# --- parts of a block ------------------------------------------------------------------------------
 
 
 class _Signal:
-    """Something that happens once, and for which warps wait."""
+    """An event that happens once, and for which warps wait."""
 
     def __init__(self):
         self.is_done = False
@@ -148,29 +155,29 @@ class _Signal:
 
 
 class _Unit:
-    """A unit that works on one thing at a time; who asks for several takes turns with others."""
+    """A unit that executes one request at a time; clients with several requests alternate."""
 
     def __init__(self, block):
         self.block = block
-        self.asked: dict[int, deque] = {}
+        self.requests: dict[int, deque] = {}
         self.is_busy = False
 
-    def ask(self, who, cycles, done):
-        """Work of so many cycles; then `done(start, end)`."""
-        self.asked.setdefault(who, deque()).append((cycles, done))
+    def request(self, client, cycles, done):
+        """Request work of a client for some cycles; then `done(start, end)` is called."""
+        self.requests.setdefault(client, deque()).append((cycles, done))
         if not self.is_busy:
             self._next()
 
     def _next(self):
-        who = next((who for who, queue in self.asked.items() if queue), None)
-        self.is_busy = who is not None
-        if who is None:
+        client = next((client for client, queue in self.requests.items() if queue), None)
+        self.is_busy = client is not None
+        if client is None:
             return
-        cycles, done = self.asked[who].popleft()
+        cycles, done = self.requests[client].popleft()
         start = self.block.now
 
         def end():
-            self.asked[who] = self.asked.pop(who)  # it is the others' turn first
+            self.requests[client] = self.requests.pop(client)  # the others' turn comes first
             done(start, self.block.now)
             self._next()
 
@@ -179,33 +186,33 @@ class _Unit:
 
 @dataclass
 class _Barrier:
-    """An mbarrier: its phases, as `labkit.ptx.mbarriers` has them."""
+    """An mbarrier with its phases; see `labkit.ptx.mbarriers`."""
 
     count: int
     pending: int = 0
-    expected: int = 0
-    came: int = 0
+    expected_bytes: int = 0
+    arrived_bytes: int = 0
     phase: int = 0
     ends: dict[int, _Signal] = field(default_factory=dict)
 
-    def end_of(self, phase) -> _Signal:
+    def phase_end(self, phase) -> _Signal:
         return self.ends.setdefault(phase, _Signal())
 
 
 class _Groups:
-    """Asynchronous work of a warp by groups, of which each is done when the last of it is."""
+    """Groups of asynchronous work of a warp; a group is done when its last work is."""
 
     def __init__(self):
         self.last: _Signal | None = None
         self.closed: list[_Signal | None] = []
 
     def finished(self, pending) -> _Signal | None:
-        """What happens when all but the newest groups are done."""
+        """Return the signal that all groups except the newest `pending` ones are done."""
         return self.closed[-1 - pending] if len(self.closed) > pending else None
 
 
 class _Block:
-    """A block on an SM: its warps follow their events, and units work for them."""
+    """A block on an SM: its warps follow their events, and units execute their requests."""
 
     def __init__(self, events: list[Event], gpu: Gpu, dtype: str, in_turns: bool, begin: float):
         self.now = begin
@@ -214,21 +221,21 @@ class _Block:
         self.number = 0
         self.spans: list[Span] = []
         self.gpu = gpu
-        share = gpu.peak_tflops[dtype] / gpu.peak_tflops[LIKE]
-        self.product_rate = PRODUCTS_PER_CYCLE * share / gpu.sm_parts
-        self.power_rate = POWERS_PER_CYCLE / gpu.sm_parts
+        share = gpu.peak_tflops[dtype] / gpu.peak_tflops[REFERENCE]
+        self.product_rate = TENSOR_FLOP_PER_CYCLE * share / gpu.sm_parts
+        self.exp2_rate = EXP2_PER_CYCLE / gpu.sm_parts
         self.copy_rate = gpu.l2_bytes_per_clock / gpu.sms
         self.tensor, self.cuda = ([_Unit(self) for _ in range(gpu.sm_parts)] for _ in range(2))
-        self.engine = _Unit(self)
+        self.tma = _Unit(self)
         self.barriers: dict[str, _Barrier] = {}
-        self.named: dict[str, tuple[int, list[_Signal]]] = {}
+        self.named_barriers: dict[str, tuple[int, list[_Signal]]] = {}
         self.at_block: list[_Signal] = []
-        self.brings = {event.at: event.array for event in events if event.kind == "copy"}
+        self.loaded_arrays = {event.at: event.array for event in events if event.kind == "copy"}
         self.warps: dict[int, list[Event]] = {}
         for event in events:
             self.warps.setdefault(event.warp, []).append(event)
-        self.in_block = sum(any(event.kind == "block" for event in mine) for mine in self.warps.values())
-        self.left = len(self.warps)
+        self.warps_at_block = sum(any(event.kind == "block" for event in own) for own in self.warps.values())
+        self.running = len(self.warps)
 
     def run(self):
         for warp, events in self.warps.items():
@@ -236,28 +243,28 @@ class _Block:
         while self.queue:
             self.now, _, action = heappop(self.queue)
             action()
-        if self.left:
+        if self.running:
             raise ValueError("the events of this run do not fit together: some of its warps wait for ever")
 
     def after(self, cycles, action):
         self.number += 1
         heappush(self.queue, (self.now + cycles, self.number, action))
 
-    def resume(self, running):
-        """A warp goes on until it waits."""
-        for signal in running:
+    def resume(self, warp):
+        """Run a warp until it waits."""
+        for signal in warp:
             if not signal.is_done:
-                signal.waiting.append(running)
+                signal.waiting.append(warp)
                 return
-        self.left -= 1
+        self.running -= 1
 
     def fire(self, signal):
         signal.is_done = True
-        for running in signal.waiting:
-            self.resume(running)
+        for warp in signal.waiting:
+            self.resume(warp)
 
     def follow(self, warp: int, events: list[Event]) -> Iterator[_Signal]:
-        """Does what a warp did, and yields what it waits for."""
+        """Replay the events of a warp, and yield the signals for which it waits."""
         products, stores = _Groups(), _Groups()
         operations = powers = 0.0
         for event in events:
@@ -274,7 +281,7 @@ class _Block:
                     self.copy(warp, event)
                 case "product":
                     products.last = self.multiply(warp, event)
-                    yield self.pause(ASK)
+                    yield self.pause(ISSUE)
                 case "store":
                     stores.last = self.store(warp, event)
                 case "commit":
@@ -286,14 +293,14 @@ class _Block:
                 case "finish stores":
                     yield from self.wait(warp, stores.finished(event.amount), "stores")
                 case "wait" if event.amount >= 0:
-                    end = self.barriers[event.at].end_of(event.amount)
-                    yield from self.wait(warp, end, self.brings.get(event.at, ""))
+                    end = self.barriers[event.at].phase_end(event.amount)
+                    yield from self.wait(warp, end, self.loaded_arrays.get(event.at, ""))
                 case "come":
-                    self.come(event, _Signal())
+                    self.arrive_named(event, _Signal())
                 case "sync":
-                    yield from self.wait(warp, self.come(event, _Signal()), "turn")
+                    yield from self.wait(warp, self.arrive_named(event, _Signal()), "turn")
                 case "block":
-                    yield from self.wait(warp, self.meet(), "block")
+                    yield from self.wait(warp, self.arrive_block(), "block")
 
     def wait(self, warp, signal, of) -> Iterator[_Signal]:
         start = self.now
@@ -309,11 +316,11 @@ class _Block:
     # --- units ---
 
     def compute(self, warp, operations, powers) -> Iterator[_Signal]:
-        cycles = max(operations, powers * WARP_LANES / self.power_rate)
+        cycles = max(operations, powers * WARP_LANES / self.exp2_rate)
         unit, start, end = self.cuda[warp % self.gpu.sm_parts], self.now, _Signal()
         while cycles > 0:
             turn, cycles = min(cycles, TURN), cycles - TURN
-            unit.ask(warp, turn, lambda *_, is_last=cycles <= 0: is_last and self.fire(end))
+            unit.request(warp, turn, lambda *_, is_last=cycles <= 0: is_last and self.fire(end))
         yield end
         self.spans.append(Span(warp, "compute", "", start, self.now, powers))
 
@@ -324,8 +331,8 @@ class _Block:
             self.spans.append(Span(warp, "product", event.array, start, end))
             self.fire(done)
 
-        who = warp if self.in_turns else 0
-        self.tensor[warp % self.gpu.sm_parts].ask(who, event.amount / self.product_rate, ended)
+        client = warp if self.in_turns else 0
+        self.tensor[warp % self.gpu.sm_parts].request(client, event.amount / self.product_rate, ended)
         return done
 
     def copy(self, warp, event):
@@ -333,14 +340,14 @@ class _Block:
         latency = self.gpu.latencies.l2
 
         def land():
-            self.barriers[event.at].came += event.amount
+            self.barriers[event.at].arrived_bytes += event.amount
             self.complete(event.at)
 
         def ended(start, end):
             self.spans.append(Span(warp, "copy", event.array, start + latency, end + latency))
             self.after(latency, land)
 
-        self.engine.ask(0, event.amount / self.copy_rate, ended)
+        self.tma.request(0, event.amount / self.copy_rate, ended)
 
     def store(self, warp, event) -> _Signal:
         done = _Signal()
@@ -349,39 +356,39 @@ class _Block:
             self.spans.append(Span(warp, "store", event.array, start, end))
             self.fire(done)
 
-        self.engine.ask(0, event.amount / self.copy_rate, ended)
+        self.tma.request(0, event.amount / self.copy_rate, ended)
         return done
 
     # --- barriers ---
 
-    def arrive(self, at, count, expected):
+    def arrive(self, at, count, expected_bytes):
         barrier = self.barriers[at]
         barrier.pending -= count
-        barrier.expected += expected
+        barrier.expected_bytes += expected_bytes
         self.complete(at)
 
     def complete(self, at):
         barrier = self.barriers[at]
-        if barrier.pending == 0 and barrier.expected == barrier.came:
-            barrier.pending, barrier.expected, barrier.came = barrier.count, 0, 0
+        if barrier.pending == 0 and barrier.expected_bytes == barrier.arrived_bytes:
+            barrier.pending, barrier.expected_bytes, barrier.arrived_bytes = barrier.count, 0, 0
             barrier.phase += 1
-            self.fire(barrier.end_of(barrier.phase - 1))
+            self.fire(barrier.phase_end(barrier.phase - 1))
 
-    def come(self, event, signal) -> _Signal:
-        came, waiting = self.named.pop(event.at, (0, []))
+    def arrive_named(self, event, signal) -> _Signal:
+        threads, waiting = self.named_barriers.pop(event.at, (0, []))
         waiting.append(signal)
-        if came + WARP_LANES < event.amount:
-            self.named[event.at] = came + WARP_LANES, waiting
+        if threads + WARP_LANES < event.amount:
+            self.named_barriers[event.at] = threads + WARP_LANES, waiting
         else:
-            for each in waiting:
-                self.fire(each)
+            for other in waiting:
+                self.fire(other)
         return signal
 
-    def meet(self) -> _Signal:
-        self.at_block.append(_Signal())
-        mine = self.at_block[-1]
-        if len(self.at_block) == self.in_block:
-            here, self.at_block = self.at_block, []
-            for each in here:
-                self.fire(each)
-        return mine
+    def arrive_block(self) -> _Signal:
+        signal = _Signal()
+        self.at_block.append(signal)
+        if len(self.at_block) == self.warps_at_block:
+            waiting, self.at_block = self.at_block, []
+            for other in waiting:
+                self.fire(other)
+        return signal

@@ -1,11 +1,11 @@
-"""Number formats: what arrays hold them, rounding to them, and what their bits stand for, in NumPy.
+"""Number formats: their array types, rounding to them, and the values of their bits, in NumPy.
 
-A file of this folder is a format: `bfloat16.py` defines `BF16`, whose name is "bfloat16", and says all that is known of
-it. Every table of formats (here, and of types, tensors, kernels and instructions) is read from these files. `kinds` has
+A file of this folder is a format: `bfloat16.py` defines `BF16`, whose name is "bfloat16", with all its properties.
+Every table of formats (here, and of types, tensors, kernels and instructions) is derived from these files. `kinds` has
 the classes that they share.
 
-NumPy has no bfloat16 and no 8-bit or 4-bit floats: arrays of uint16 and uint8 hold their bits, which count as numbers
-only where a format is named with them. (Micikevicius and others, FP8 Formats for Deep Learning, 2022; Open Compute
+NumPy has no bfloat16 and no 8-bit or 4-bit floats: arrays of uint16 and uint8 hold their bits, which are numbers only
+together with the name of a format. (Micikevicius and others, FP8 Formats for Deep Learning, 2022; Open Compute
 Project, Microscaling Formats Specification, 2023; PTX ISA, "Alternate Floating-Point Data Formats".)
 
 >>> from labkit.formats import BF16
@@ -18,7 +18,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from labkit.formats.bfloat16 import BF16_NAN
-from labkit.formats.float8_e4m3 import E4M3_LOSS, E4M3_MOST, E4M3_NAN
+from labkit.formats.float8_e4m3 import E4M3_LOSS, E4M3_MAX, E4M3_NAN
 from labkit.formats.kinds.format import Format
 
 
@@ -36,7 +36,7 @@ FORMATS: dict[str, Format] = {format.name: format for format in SYMBOLS.values()
 TYPES: dict[str, Format] = {format.type_name: format for format in SYMBOLS.values() if format.type_name}  # of elements
 globals().update(SYMBOLS)
 
-__all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MOST", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]
+__all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MAX", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]
 __all__ += list(SYMBOLS)
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def format_named(name: str | Format) -> Format:
     Raises
     ------
     ValueError
-        There is no such format; the message lists those there are.
+        There is no such format; the message lists the existing ones.
     """
     if isinstance(name, Format):
         return name

@@ -12,7 +12,7 @@ INFINITY = 0x7F80
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _BFloat16(Format):
-    """Bits of bfloat16. What is too large becomes infinity."""
+    """Bits of bfloat16. Values out of range become infinity."""
 
     @property
     def largest(self):
@@ -32,7 +32,7 @@ class _BFloat16(Format):
 
 
 def _to_odd(values):
-    """Return values as float32, whose last bit becomes 1 if they are not exact, so that one more rounding is right.
+    """Round values to float32 by rounding to odd: inexact results end in bit 1, so that a second rounding is correct.
 
     (Boldo and Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd, 2008.)
     """

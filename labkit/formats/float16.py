@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from labkit.formats.kinds.of_numpy import OfNumPy
+from labkit.formats.kinds.of_numpy import NumPyFormat
 
-FP16 = OfNumPy(
+FP16 = NumPyFormat(
     name="float16",
     number=1,
     dtype=np.dtype(np.float16),

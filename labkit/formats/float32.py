@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labkit.formats.kinds.of_numpy import OfNumPy
+from labkit.formats.kinds.of_numpy import NumPyFormat
 
-FP32 = OfNumPy(
+FP32 = NumPyFormat(
     name="float32", number=5, dtype=np.dtype(np.float32), fraction_bits=23, arithmetic="float32", type_name="float32"
 )

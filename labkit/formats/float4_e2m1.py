@@ -9,7 +9,7 @@ import numpy as np
 from labkit.formats.bfloat16 import BF16
 from labkit.formats.float8_e4m3 import E4M3
 from labkit.formats.float8_e8m0 import E8M0
-from labkit.formats.kinds.block_scales import BlockScales, of_exponents
+from labkit.formats.kinds.block_scales import BlockScales, power_of_two_scales
 from labkit.formats.kinds.mini_float import MiniFloat
 
 E2M1 = MiniFloat(
@@ -20,5 +20,5 @@ E2M1 = MiniFloat(
     fraction_bits=1,
     type_name="float4_e2m1fn_x2",
     result=BF16,
-    block_scales={"mx": BlockScales(32, E8M0, of_exponents), "nv": BlockScales(16, E4M3)},
+    block_scales={"mx": BlockScales(32, E8M0, power_of_two_scales), "nv": BlockScales(16, E4M3)},
 )

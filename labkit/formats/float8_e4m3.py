@@ -1,4 +1,4 @@
-"""float8_e4m3: 4 bits of exponent, 3 of fraction, no infinity and one NaN of each sign; the largest is 448."""
+"""float8_e4m3: 4 bits of exponent, 3 of fraction, no infinity, and one NaN per sign; the largest number is 448."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from labkit.formats.bfloat16 import BF16
 from labkit.formats.kinds.mini_float import MiniFloat
 
 E4M3_NAN = np.uint8(0x7F)
-E4M3_LOSS = 2.0**-18  # Hopper's sums keep 13 bits behind the largest summand
+E4M3_LOSS = 2.0**-18  # Hopper's accumulators keep 13 bits below the largest summand
 
 E4M3 = MiniFloat(
     name="float8_e4m3",
@@ -21,4 +21,4 @@ E4M3 = MiniFloat(
     result=BF16,
     sum_loss=E4M3_LOSS,
 )
-E4M3_MOST = E4M3.largest
+E4M3_MAX = E4M3.largest

@@ -1,4 +1,4 @@
-"""float8_e8m0: powers of two, 2**-127 to 2**127, without a sign: scales of blocks."""
+"""float8_e8m0: powers of two from 2**-127 to 2**127, without a sign, for scales of blocks."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ NUMBERS = np.array([*(2.0 ** (code - BIAS) for code in range(NAN)), np.nan], np.
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _PowersOfTwo(Format):
-    """Exponents with a bias. What is out of range becomes the nearest power, and what is negative becomes NaN."""
+    """Biased exponents. Values out of range become the nearest power, and negative values become NaN."""
 
     @property
     def largest(self):
@@ -20,9 +20,9 @@ class _PowersOfTwo(Format):
 
     def encode(self, values):
         values = np.asarray(values, np.float64)
-        share, exponent = np.frexp(np.where(values > 0, values, 0.0))  # a share of 1/2 is a power of two
-        below = exponent - 1 + BIAS
-        codes = below + ((share > 0.75) | (share == 0.75) & (below % 2 == 1))
+        fraction, exponent = np.frexp(np.where(values > 0, values, 0.0))  # 1/2 for a power of two
+        lower = exponent - 1 + BIAS
+        codes = lower + ((fraction > 0.75) | (fraction == 0.75) & (lower % 2 == 1))
         codes = np.where(values == 0, 0, np.where(np.isposinf(values), NAN - 1, codes)).clip(0, NAN - 1)
         return np.where((values < 0) | np.isnan(values), NAN, codes).astype(self.dtype)
 

@@ -1,4 +1,4 @@
-"""int32: sums of products of narrower integers."""
+"""int32: accumulators of narrower integers."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""int4: -8 to 7; two numbers in a byte, and a float16 scale for each 32 numbers."""
+"""int4: -8 to 7; two numbers per byte, and a float16 scale per 32 numbers."""
 
 import numpy as np
 

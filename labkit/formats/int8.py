@@ -1,4 +1,4 @@
-"""int8: -128 to 127, whose products the tensor cores add up in int32."""
+"""int8: -128 to 127; tensor cores accumulate products in int32."""
 
 import numpy as np
 

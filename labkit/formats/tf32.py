@@ -1,21 +1,21 @@
-"""TF32: float32 to a program, of which the tensor cores read the upper 19 bits, 10 of them the fraction's."""
+"""TF32: stored as float32; tensor cores read the upper 19 bits, 10 of them of the fraction."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from labkit.formats.float32 import FP32
-from labkit.formats.kinds.of_numpy import OfNumPy
+from labkit.formats.kinds.of_numpy import NumPyFormat
 
-READ = np.uint32(0xFFFFE000)
+UPPER_19_BITS = np.uint32(0xFFFFE000)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _TF32(OfNumPy):
-    """float32 that stays what it is in memory, and is cut off when it is multiplied."""
+class _TF32(NumPyFormat):
+    """float32 in memory, truncated when it is multiplied."""
 
     def multiplied(self, array):
-        return (np.asarray(array, np.float32).view(np.uint32) & READ).view(np.float32)
+        return (np.asarray(array, np.float32).view(np.uint32) & UPPER_19_BITS).view(np.float32)
 
 
 TF32 = _TF32(

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Float64, Shaped
 
 from labkit import ladder
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.operands import check_array, sides
+from labkit.arrays.addresses import has_c_order
+from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
@@ -28,7 +28,7 @@ class Problem(ladder.Problem):
         """A multiplication and an addition for each of the M N K products."""
         return 2 * self.M * self.N * self.K
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """What must cross device memory at least: A and B read once, C written once."""
         read = format.itemsize * (self.M * self.K + self.K * self.N)
         return read + format.result.itemsize * self.M * self.N
@@ -58,7 +58,7 @@ class Problem(ladder.Problem):
         rows, cols = some(self.M), some(self.N)
         return A[rows], self._columns(B, cols), C[rows][:, cols]
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """What a CUDA C++ twin takes behind its arrays."""
         return self.M, self.N, self.K
 
@@ -78,7 +78,7 @@ class Problem(ladder.Problem):
 class LayerProblem(Problem):
     """C (M x N) = A (M x K) @ B.T (K x N): B holds a row for each column of C, as a layer's weights do."""
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         return self.M, self.N, self.K * format.itemsize // 4  # of 32 bits
 
     def _shapes(self):
@@ -129,9 +129,11 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
             )
     (M, K), N = A.shape, B.shape[1]
     if B.shape[0] != K:
-        raise ValueError(f"A is {sides(A.shape)} and B is {sides(B.shape)}: A needs as many columns as B has rows")
+        raise ValueError(
+            f"A is {shape_text(A.shape)} and B is {shape_text(B.shape)}: A needs as many columns as B has rows"
+        )
     if tuple(C.shape) != (M, N):
-        raise ValueError(f"C is {sides(C.shape)}, but A @ B is {M} x {N}: make C of that shape")
+        raise ValueError(f"C is {shape_text(C.shape)}, but A @ B is {M} x {N}: make C of that shape")
     return M, N, K
 
 
@@ -142,7 +144,7 @@ def check_matrices(A, B, C):
         if len(X.shape) != 2:
             raise ValueError(f"{name} has {len(X.shape)} dimensions, but a matrix has 2: reshape it")
         if 0 in X.shape:
-            raise ValueError(f"{name} is empty, of shape {sides(X.shape)}: every side needs at least 1")
+            raise ValueError(f"{name} is empty, of shape {shape_text(X.shape)}: every side needs at least 1")
 
 
 def check_c_order(A, B, C):
@@ -154,7 +156,7 @@ def check_c_order(A, B, C):
         One of them is transposed, or a part of another array.
     """
     for name, X in (("A", A), ("B", B), ("C", C)):
-        if not lies_in_order(X):
+        if not has_c_order(X):
             raise ValueError(
                 f"{name} is not in C order, and this step loads four neighbours at once: "
                 f"pass np.ascontiguousarray({name}), which is a copy"

@@ -8,7 +8,7 @@ from labkit.book.chapter import exercise_cell_id
 from labkit.checking.as_text import MAX_CHARACTERS, bound_names
 from labkit.exercises import chapter_of, exercise
 from labkit.grading.rebuild import read_chapters, read_solved_chapters
-from labkit.rebinding import named
+from labkit.rebinding import names_in
 
 
 def is_book_solution(id: str, text: str) -> bool:
@@ -54,7 +54,7 @@ def _relevant_statements(id, text):
             for statement in definitions.pop(name, []):
                 if statement not in found:
                     found.add(statement)
-                    names += named(statement)
+                    names += names_in(statement)
         return [ast.unparse(statement) for statement in statements if statement in found]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

@@ -1,35 +1,34 @@
-"""What every operation is made of: problems, ladders of steps, and the launches of a step.
+"""Problems, ladders of steps, and the launches of a step: the parts of every operation.
 
-An operation is a package of labkit with a `problem.py`. A ladder is a folder of it, or the package itself, with a file
-a step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function `launches(*operands)`, which checks
-the operands and gives a list of `Launch`. Where a step computes in several formats, `launches` also takes `format`;
-where it needs memory beside its operands, it takes `workspace`, and asks that for arrays; and `limit_bytes` where it
-can do with less of that. The ladder's `__init__.py` says what its steps compute:
+An operation is a package of labkit with a `problem.py`. A ladder is a folder in it, or the package itself, with one
+file per step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function `launches(*operands)`, which
+checks the operands and returns a list of `Launch`. A step that computes in several formats also has the parameter
+`format`; one that needs further memory, `workspace`; one that can do with less of it, `limit_bytes`. The ladder's
+`__init__.py` declares what its steps compute:
 
-    PROBLEM     the class of problems, a subclass of `labkit.ladder.Problem`
-    FORMATS     the formats of its operands, from `labkit.formats`
-    EXAMPLES    sizes of small problems, awkward ones, which every step must get right
-    BENCHED     sizes of problems to be timed
-    STANDING    sizes of the problem whose run in the simulator says where a step stands under a roofline
-    COMPARED    sizes of the problem with which recorded steps are compared, if not the last of BENCHED
-    RECORD      the name under which they are recorded, if not the operation's
+    PROBLEM         the class of problems, a subclass of `labkit.ladder.Problem`
+    FORMATS         the formats of its operands, from `labkit.formats`
+    EXAMPLES        sizes of small, awkward problems, which every step must compute correctly
+    BENCHED         sizes of the timed problems
+    ROOFLINE_POINT  sizes of the problem whose simulated run gives a step's point under a roofline
+    COMPARED        sizes of the problem by which recorded steps are compared; default: the last of BENCHED
+    RECORD          the name under which they are recorded; default: the operation's
 
-A step's file may say otherwise for itself. A step that may be further off than others of its ladder says so too, and
-one that makes larger blocks for other problems than these:
+A step's file may override these for itself, and declare two more:
 
-    ALLOWING    a subclass of PROBLEM that allows its errors, of which its EXAMPLES are
-    LARGEST     sizes of problems of which it makes the largest blocks, or those with most work for a thread
+    LOOSER_PROBLEM  a subclass of PROBLEM with larger error bounds, to which the EXAMPLES of this step belong
+    LARGEST         sizes of further problems with the largest blocks of the step, or the most work per thread
 
-Nothing else lists steps: benches, tests, standings and roofline dots are derived from the folders.
+Steps are listed nowhere else: benches, tests and roofline points are derived from the folders.
 """
 
 from labkit.ladder.discovery import every_ladder, ladder, ladders
-from labkit.ladder.launch import MOST_BLOCKS, Launch, TooLarge
+from labkit.ladder.launch import MAX_BLOCKS, Launch, TooLarge
 from labkit.ladder.problem import Expected, Problem, relative_error
 from labkit.ladder.step import Ladder, Simulated, Step
 
 __all__ = [
-    "MOST_BLOCKS",
+    "MAX_BLOCKS",
     "Expected",
     "Ladder",
     "Launch",

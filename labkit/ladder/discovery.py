@@ -4,27 +4,27 @@ from functools import cache
 from inspect import getfile
 from pathlib import Path
 
-from labkit.ladder.step import Ladder, loaded
+from labkit.ladder.step import Ladder, load_module
 from labkit.places import STEPS, operations
 
 
 @cache
 def ladders(operation: str) -> tuple[Ladder, ...]:
-    """The ladders of an operation."""
-    package = loaded(f"labkit.{operation}")
+    """Return the ladders of an operation."""
+    package = load_module(f"labkit.{operation}")
     folder = Path(getfile(package)).parent
     names = sorted({path.parent.name for path in folder.glob(f"*/{STEPS}")})
     own = [Ladder(operation, "", package)] if any(folder.glob(STEPS)) else []
-    return (*own, *(Ladder(operation, name, loaded(f"{package.__name__}.{name}")) for name in names))
+    return (*own, *(Ladder(operation, name, load_module(f"{package.__name__}.{name}")) for name in names))
 
 
 def ladder(operation: str, name: str = "") -> Ladder:
-    """A ladder of an operation by its name: `ladder("gemm", "fp32")`.
+    """Return a ladder of an operation by its name: `ladder("gemm", "fp32")`.
 
     Raises
     ------
     KeyError
-        There is no such ladder; the message lists those there are.
+        There is no such ladder; the message lists the existing ones.
     """
     found = {ladder.name: ladder for ladder in ladders(operation)}
     if name not in found:
@@ -33,5 +33,5 @@ def ladder(operation: str, name: str = "") -> Ladder:
 
 
 def every_ladder() -> list[Ladder]:
-    """All ladders of all operations."""
+    """Return all ladders of all operations."""
     return [ladder for operation in operations() for ladder in ladders(operation)]

@@ -7,12 +7,14 @@ from jaxtyping import Shaped
 
 from labkit.formats import Format
 
-DRAWN = 2**20  # random numbers, which larger operands repeat
+MAX_DRAWN = 2**20  # random numbers; larger operands repeat them
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], format: Format) -> Shaped[np.ndarray, "..."]:
-    """Random normal numbers; the same ones again and again in an array of more than DRAWN."""
+    """Return random normal numbers; an array of more than MAX_DRAWN elements repeats them."""
     count = prod(shape)
-    if count <= DRAWN:
+    if count <= MAX_DRAWN:
         return format.encode(rng.standard_normal(shape))
-    return np.resize(format.encode(rng.standard_normal(DRAWN - 3)), shape)  # no multiple of a row
+    return np.resize(
+        format.encode(rng.standard_normal(MAX_DRAWN - 3)), shape
+    )  # not a multiple of a row, so rows differ

@@ -1,13 +1,13 @@
-"""A launch of a step: a kernel with its grid, its block and its arguments."""
+"""Launches of steps."""
 
 from dataclasses import dataclass
 from typing import Any
 
-MOST_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")
+MAX_BLOCKS = 2**31 - 1, 65535, 65535  # of a grid along x, y and z (CUDA C++ Programming Guide, "Compute Capabilities")
 
 
 class TooLarge(ValueError):
-    """A step takes such a problem, but not of these sizes: `why` says which, in a sentence without advice."""
+    """A step computes such problems, but not of these sizes: `why` is the reason, in a sentence without advice."""
 
     def __init__(self, why: str, advice: str = "choose another step"):
         super().__init__(f"{why}: {advice}")
@@ -16,12 +16,12 @@ class TooLarge(ValueError):
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with its grid, its block and its arguments; a loop for the CPU has neither grid nor block.
+    """A kernel with its grid, block and arguments; a loop for the CPU has an empty grid and block.
 
     Raises
     ------
     TooLarge
-        The grid has more blocks along an axis than a GPU takes.
+        The grid has more blocks along an axis than a GPU accepts.
     """
 
     kernel: Any
@@ -32,15 +32,15 @@ class Launch:
 
     def __post_init__(self):
         grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
-        for axis, count, most in zip("xyz", grid, MOST_BLOCKS, strict=False):
-            if count > most:
+        for axis, count, limit in zip("xyz", grid, MAX_BLOCKS, strict=False):
+            if count > limit:
                 raise TooLarge(
-                    f"the grid has {count} blocks along {axis}, and a GPU takes {most}",
+                    f"the grid has {count} blocks along {axis}, and a GPU takes {limit}",
                     "take a smaller problem, or another step",
                 )
 
     def run(self, stream=0) -> None:
-        """On the GPU if there is one, else in the simulator."""
+        """Launch the kernel on the GPU if there is one, else in the simulator."""
         if self.grid == ():
             self.kernel(*self.arguments)
         else:

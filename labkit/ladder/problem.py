@@ -1,4 +1,4 @@
-"""What a step computes: sizes, operands, and the results that an oracle expects."""
+"""Problems: the sizes, operands and expected results of what a step computes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float64, Shaped
 
-from labkit.arrays.addresses import lies_in_order
+from labkit.arrays.addresses import has_c_order
 from labkit.arrays.element_types import dtype_of
-from labkit.arrays.operands import check_array, sides
+from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import BF16, FP32, Format
 
 NONE = MappingProxyType({})
@@ -19,13 +19,13 @@ NONE = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Expected:
-    """What an operand must hold afterwards: `value` in float64, each element within `bound` of it."""
+    """Expected contents of an output: `value` in float64, and the largest allowed error of each element, `bound`."""
 
     value: Float64[np.ndarray, "..."]
     bound: Float64[np.ndarray, "..."]
 
     def holds(self, found: Shaped[np.ndarray, "..."]) -> bool:
-        """Whether all of the found values are within their bounds; NaN is right where it is expected."""
+        """Return whether all found values are within their bounds; NaN is right where it is expected."""
         if np.shape(found) != np.shape(self.value):
             return False
         with np.errstate(invalid="ignore"):
@@ -34,145 +34,155 @@ class Expected:
 
 
 class Problem(ABC):
-    """What a step computes, for certain sizes: a subclass is a frozen dataclass of these.
+    """The task of a step for given sizes: a subclass is a frozen dataclass of the sizes.
 
-    A subclass whose steps call `check` says of each array, by its name and in the order of operands, its `shapes` and
-    `axes`; and what is said of it in sentences.
+    A subclass whose steps call `check` defines `shapes` and `axes` of the arrays, in the order of operands.
+
+    Attributes
+    ----------
+    called
+        Name of such a problem in messages.
+    array_descriptions
+        Names of arrays in messages, if they differ from the arrays' own names.
+    float32_arrays, int32_arrays, bf16_arrays
+        Arrays of one element type in every format; bfloat16 is stored as bits.
+    needs_c_order
+        Whether steps accept only arrays in C order.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
     called: ClassVar[str] = "problem"
-    arrays_called: ClassVar[Mapping[str, str]] = NONE  # where that is more than their names
-    in_float32: ClassVar[Sequence[str]] = ()  # arrays that hold that in every format
-    in_int32: ClassVar[Sequence[str]] = ()
-    in_bf16: ClassVar[Sequence[str]] = ()  # as bits
-    in_order: ClassVar[bool] = True  # whether steps take arrays in C order alone
+    array_descriptions: ClassVar[Mapping[str, str]] = NONE
+    float32_arrays: ClassVar[Sequence[str]] = ()
+    int32_arrays: ClassVar[Sequence[str]] = ()
+    bf16_arrays: ClassVar[Sequence[str]] = ()
+    needs_c_order: ClassVar[bool] = True
 
     def __str__(self):
         return "x".join(map(str, self.fields.values()))
 
     @property
     def fields(self) -> dict[str, int]:
-        """The sizes by their names, as recorded rows hold them."""
+        """Sizes by their names, as in recorded rows."""
         return asdict(self)
 
     @property
     @abstractmethod
     def flops(self) -> int:
-        """Floating-point operations that the problem needs, however many more a step makes."""
+        """Floating-point operations that the problem needs; a step may execute more."""
 
     @abstractmethod
-    def least_bytes(self, format: Format = FP32) -> int:
-        """What must cross device memory at least: each operand once."""
+    def min_bytes(self, format: Format = FP32) -> int:
+        """Return the least DRAM traffic in bytes: each operand moves once."""
 
     @abstractmethod
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Operands as a step takes them: random inputs, and outputs in which what stays unwritten shows."""
+        """Return the operands of a step: random inputs, and outputs filled so that unwritten elements show."""
 
     @abstractmethod
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, Expected]:
-        """What each output must hold, by its position, for these operands as they were before."""
+        """Return the expected contents of each output, by its position, for operands before the step ran."""
 
-    def telling(self, expected: dict[int, Expected]) -> dict[int, Expected]:
-        """Of what outputs must hold, that by which the relative error is told."""
+    def compared_outputs(self, expected: dict[int, Expected]) -> dict[int, Expected]:
+        """Select the expected outputs that count for the relative error."""
         return expected
 
     def part(self, operands: tuple) -> tuple:
-        """Operands of a part of the problem, where the whole takes long to check."""
+        """Return the operands of a smaller part of the problem, if checking the whole takes long."""
         return operands
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
-        """What a CUDA C++ twin of a step takes behind its arrays."""
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+        """Return the arguments that follow the arrays in the CUDA C++ version of a step."""
         return tuple(self.fields.values())
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each array by its name."""
+        """Shapes of arrays by their names."""
         return {}
 
     @property
     def axes(self) -> dict[str, str]:
-        """The letters of each array's axes by its name."""
+        """Letters of arrays' axes by their names."""
         return {}
 
     def misfit(self, takes: Mapping[str, tuple]) -> str:
-        """Why a step does not apply, in a sentence; "" where it does.
+        """Return why a step does not apply, in a sentence; "" if it does.
 
         Parameters
         ----------
         takes
-            What the step takes: the values that it knows, by the attribute of this class that must have one of them.
+            Values that the step supports, by the name of a problem's attribute.
         """
-        for name, known in takes.items():
-            if getattr(self, name) not in known:
-                values = " or ".join(map(str, known))
+        for name, supported in takes.items():
+            if getattr(self, name) not in supported:
+                values = " or ".join(map(str, supported))
                 return f"this step takes {name} = {values}, and the {self.called} has {name} = {getattr(self, name)}"
         return ""
 
     def check(self, *arrays, takes: Mapping[str, tuple] = NONE, dtype=np.float32) -> None:
-        """Raises where a step does not apply to this problem, or an array is not as the problem has it.
+        """Raise an error if a step does not apply to this problem, or an array does not fit the problem.
 
         Parameters
         ----------
         arrays
-            Those of `shapes`, in their order.
+            The arrays of `shapes`, in their order.
         takes
-            As `misfit` has it.
+            Values that the step supports; see `misfit`.
         dtype
-            What the arrays hold, but for those of `in_float32`, `in_int32` and `in_bf16`.
+            Element type of all arrays except `float32_arrays`, `int32_arrays` and `bf16_arrays`.
 
         Raises
         ------
         TypeError
-            One of them is no array, or holds another type.
+            An argument is not an array, or has another element type.
         ValueError
-            One of them has another shape or gaps in memory, or the step does not apply.
+            An array has another shape, or gaps in memory; or the step does not apply.
         """
         if why := self.misfit(takes):
             raise ValueError(f"{why}: choose another step")
         for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
             check_array(name, X)
-            kinds = dict.fromkeys(self.in_float32, np.float32) | dict.fromkeys(self.in_int32, np.int32)
-            kinds |= dict.fromkeys(self.in_bf16, BF16.dtype)
-            wanted = np.dtype(kinds.get(name, dtype))
+            fixed = dict.fromkeys(self.float32_arrays, np.float32) | dict.fromkeys(self.int32_arrays, np.int32)
+            fixed |= dict.fromkeys(self.bf16_arrays, BF16.dtype)
+            wanted = np.dtype(fixed.get(name, dtype))
             if dtype_of(X) != wanted:
                 raise TypeError(f"{name} holds {X.dtype}, but this step takes {wanted}: convert it")
-            said = self.arrays_called.get(name, name)
+            title = self.array_descriptions.get(name, name)
             if tuple(X.shape) != shape:
-                found, needed = map(sides, (X.shape, shape))
+                found, needed = map(shape_text, (X.shape, shape))
                 raise ValueError(
-                    f"{said} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
+                    f"{title} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
                     "give it that shape, or state other sizes"
                 )
-            if self.in_order and not lies_in_order(X):
+            if self.needs_c_order and not has_c_order(X):
                 raise ValueError(
-                    f"{said} is not in C order, and steps take neighbours at once: "
+                    f"{title} is not in C order, and steps take neighbours at once: "
                     f"pass np.ascontiguousarray({name}), which is a copy"
                 )
 
     def is_right(self, before: tuple, after: tuple, format: Format = FP32) -> bool:
-        """Whether the outputs are right among the operands after a step, which were these before it."""
+        """Return whether a step computed the right outputs, given all operands before and after it."""
         expected = self.expected(before, format)
-        found = {place: np.asarray(after[place]) for place in expected}
-        return all(one.holds(_held(found[place], format).decode(found[place])) for place, one in expected.items())
+        outputs = {position: np.asarray(after[position]) for position in expected}
+        return all(one.holds(_format(outputs[i], format).decode(outputs[i])) for i, one in expected.items())
 
 
-def _held(X: Shaped[np.ndarray, "..."], format: Format) -> Format:
-    """The format of an output: that of results, or float32 where a step gives that beside them, as statistics are."""
+def _format(X: Shaped[np.ndarray, "..."], format: Format) -> Format:
+    """Return the format of an output: that of results, or float32 for further outputs, such as statistics."""
     return format.result if X.dtype == format.result.dtype else FP32
 
 
 def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple, format: Format) -> float:
-    """How far outputs are off what is expected of a part of the problem, by the norms of errors and of values.
+    """Return the norm of the outputs' errors divided by the norm of the expected values, for a part of the problem.
 
-    It is NaN where an element was not written, and the norm of the errors where all values are zero.
+    The result is NaN if an element was not written, and the norm of the errors if all values are zero.
     """
     error = size = 0.0
-    for place, one in problem.telling(expected).items():
-        held = _held(after[place], format)
-        if held.is_nan(after[place]).any():
+    for position, one in problem.compared_outputs(expected).items():
+        output_format = _format(after[position], format)
+        if output_format.is_nan(after[position]).any():
             return float("nan")
-        found = held.decode(problem.part(after)[place])
+        found = output_format.decode(problem.part(after)[position])
         error += float(np.sum((found - one.value) ** 2))
         size += float(np.sum(one.value**2))
     return float(np.sqrt(error / size)) if size else float(np.sqrt(error))

@@ -1,4 +1,4 @@
-"""A ladder and its steps: what their files state, launched or simulated."""
+"""Ladders and steps: the declarations in their files, and how steps are launched or simulated."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,27 +19,27 @@ from labkit.places import STEPS
 
 @dataclass(frozen=True)
 class Simulated:
-    """A step's launches in the simulator, in their order, and its operands afterwards; a CPU loop has no trace here."""
+    """Traces of a step's launches, in their order, and its operands after them; a CPU loop has no trace here."""
 
     traces: tuple[Any, ...]
     operands: tuple[Any, ...]
 
     @property
     def errors(self) -> tuple[Any, ...]:
-        """Findings that are errors, of all launches."""
+        """Findings of all launches that are errors."""
         return tuple(finding for trace in self.traces for finding in trace.errors)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a ladder. What else its file defines can be had as well: `step.TILE`, `step.geometry(M, N)`."""
+    """A step of a ladder. All names of its file are attributes too: `step.TILE`, `step.geometry(M, N)`."""
 
     ladder: "Ladder"
     name: str
     module: ModuleType
 
     def __getattr__(self, name):
-        if name.startswith("__"):  # copy and pickle ask before there is a module
+        if name.startswith("__"):  # copy and pickle look these up before `module` is set
             raise AttributeError(name)
         return getattr(self.module, name)
 
@@ -52,50 +52,50 @@ class Step:
 
     @property
     def path(self) -> str:
-        """Operation, ladder and file: "gemm/fp32/s03_tiled"; of its twin in kernels/ too."""
+        """Operation, ladder and file: "gemm/fp32/s03_tiled"; also the path of its CUDA C++ version in kernels/."""
         return f"{self.ladder.path}/{self.name}"
 
     @property
     def idea(self) -> str:
-        """The first line of the step's docstring."""
+        """First line of the step's docstring."""
         return (self.module.__doc__ or "").splitlines()[0]
 
     @property
     def kernel(self) -> Any:
-        """The kernel that is named like the step."""
+        """Kernel named like the step."""
         return getattr(self.module, self.slug)
 
     @property
     def formats(self) -> tuple[Format, ...]:
-        return self._said("FORMATS")
+        return self._declared("FORMATS")
 
     @property
     def problem(self) -> type[Problem]:
-        return self._said("PROBLEM")
+        return self._declared("PROBLEM")
 
     @property
     def examples(self) -> list[Problem]:
-        """Small problems with awkward sizes, which allow the errors of this step."""
-        problem = getattr(self.module, "ALLOWING", self.problem)
-        return [problem(*sizes) for sizes in self._said("EXAMPLES")]
+        """Small problems with awkward sizes, and with the error bounds of this step."""
+        problem = getattr(self.module, "LOOSER_PROBLEM", self.problem)
+        return [problem(*sizes) for sizes in self._declared("EXAMPLES")]
 
     @property
     def benched(self) -> list[Problem]:
-        """Problems to be timed."""
-        return [self.problem(*sizes) for sizes in self._said("BENCHED")]
+        """Timed problems."""
+        return [self.problem(*sizes) for sizes in self._declared("BENCHED")]
 
     @property
     def largest(self) -> list[Problem]:
-        """Problems of which the step makes its largest blocks, where no example and no timed problem is such."""
+        """Problems with the step's largest blocks, if neither examples nor timed problems have them."""
         return [self.problem(*sizes) for sizes in getattr(self.module, "LARGEST", ())]
 
     @property
-    def standing(self) -> Problem:
-        """The problem whose run in the simulator says where the step stands under a roofline."""
-        return self.problem(*self._said("STANDING"))
+    def roofline_point(self) -> Problem:
+        """Problem whose simulated run gives the step's point under a roofline."""
+        return self.problem(*self._declared("ROOFLINE_POINT"))
 
-    def _said(self, name):
-        """What the step's file says, or else its ladder."""
+    def _declared(self, name):
+        """Return a declaration of the step's file, or else of its ladder."""
         for module in (self.module, self.ladder.module):
             if hasattr(module, name):
                 return getattr(module, name)
@@ -103,52 +103,52 @@ class Step:
 
     @property
     def compared(self) -> Problem:
-        """The problem with which recorded steps are compared: the last that is timed, if nothing is said."""
-        is_said = hasattr(self.module, "COMPARED") or hasattr(self.ladder.module, "COMPARED")
-        return self.problem(*self._said("COMPARED")) if is_said else self.benched[-1]
+        """Problem by which recorded steps are compared; by default the last timed one."""
+        is_declared = hasattr(self.module, "COMPARED") or hasattr(self.ladder.module, "COMPARED")
+        return self.problem(*self._declared("COMPARED")) if is_declared else self.benched[-1]
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block, in bytes, where its file states it."""
+        """Dynamic shared memory of a block in bytes, if the step's file states it; else 0."""
         return getattr(self.module, "SHARED_BYTES", 0)
 
     def launches(
         self, *operands, format: Format | None = None, workspace=None, limit_bytes: int | None = None
     ) -> list[Launch]:
-        """What the step launches for these operands, which are checked.
+        """Check operands, and return the step's launches for them.
 
         Parameters
         ----------
         operands
-            As `Problem.operands` gives them.
+            Operands in the order of `Problem.operands`.
         format
-            Of the operands; the ladder's first one if it is None.
+            Format of the operands; None for the first one of the ladder.
         workspace
-            A `labkit.arrays.workspace.Workspace`, for a step that needs memory beside its operands.
+            A `labkit.arrays.workspace.Workspace`, for a step that needs further memory.
         limit_bytes
-            The most of it that is wanted, for a step that can do with less; None for as much as is best.
+            Limit of the workspace in bytes, for a step that can do with less; None for the fastest size.
         """
         format = format or self.formats[0]
         if format not in self.formats:
             raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
-        taken = _parameters(self.module.launches)
-        if "problem" in taken and not isinstance(operands[-1], Problem):
+        accepted = _parameters(self.module.launches)
+        if "problem" in accepted and not isinstance(operands[-1], Problem):
             raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")
         options = {"format": format, "workspace": workspace, "limit_bytes": limit_bytes}
-        return self.module.launches(*operands, **{name: value for name, value in options.items() if name in taken})
+        return self.module.launches(*operands, **{name: value for name, value in options.items() if name in accepted})
 
     def takes(self, *operands, format: Format | None = None) -> bool:
-        """Whether the step takes operands of this size: they may have more bytes, or fewer, than in another format."""
-        from labkit.arrays.workspace import Counted
+        """Return whether the step accepts operands of this size; the limit may depend on the format."""
+        from labkit.arrays.workspace import CountingWorkspace
 
         try:
-            self.launches(*operands, format=format, workspace=Counted())
+            self.launches(*operands, format=format, workspace=CountingWorkspace())
         except TooLarge:
             return False
         return True
 
     def launch(self, *operands, stream=0, format: Format | None = None) -> None:
-        """Runs the step, on the GPU if there is one, with memory that it takes on the stream."""
+        """Run the step, on the GPU if there is one; its workspace is allocated on the stream."""
         from labkit.arrays.workspace import on_stream
 
         with on_stream(stream) as workspace:
@@ -156,19 +156,19 @@ class Step:
                 launch.run(stream)
 
     def simulate(self, *operands, format: Format | None = None, **options) -> Simulated:
-        """Runs the step in the simulator; the operands stay as they are. Options are those of `labkit.simulate`."""
+        """Run the step in the simulator on copies of the operands. Options are those of `labkit.simulate`."""
         from labkit.arrays.workspace import Workspace
         from labkit.simulator.in_place import simulate_in_place
 
         copies = tuple(map(_copy, operands))
         launches = self.launches(*copies, format=format, workspace=Workspace())
         traces = []
-        for one in launches:
-            if one.grid == ():
-                one.run()
+        for launch in launches:
+            if launch.grid == ():
+                launch.run()
                 continue
-            options["shared_bytes"] = one.shared_bytes
-            traces.append(simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, **options))
+            options["shared_bytes"] = launch.shared_bytes
+            traces.append(simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **options))
         return Simulated(tuple(traces), copies)
 
 
@@ -185,17 +185,17 @@ def _parameters(function: Callable) -> set[str]:
 
 @dataclass(frozen=True)
 class Ladder(Sequence):
-    """The steps of a ladder, in their order, and what they compute."""
+    """The steps of a ladder in their order, and its declarations."""
 
     operation: str
-    name: str  # "" where the operation has its steps itself
+    name: str  # "" if the operation's own folder has the steps
     module: ModuleType
 
     def __len__(self):
         return len(self.steps)
 
-    def __getitem__(self, place):
-        return self.steps[place]
+    def __getitem__(self, index):
+        return self.steps[index]
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -213,27 +213,27 @@ class Ladder(Sequence):
 
     @property
     def record(self) -> str:
-        """The name under which its measurements are recorded."""
+        """Name under which its measurements are recorded."""
         return getattr(self.module, "RECORD", self.operation)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         folder = Path(getfile(self.module)).parent
         names = sorted(path.stem for path in folder.glob(STEPS))
-        steps = tuple(Step(self, name, loaded(f"{self.module.__name__}.{name}")) for name in names)
-        known = {}
+        steps = tuple(Step(self, name, load_module(f"{self.module.__name__}.{name}")) for name in names)
+        by_slug = {}
         for step in steps:
-            if (other := known.setdefault(step.slug, step)) is not step:
+            if (other := by_slug.setdefault(step.slug, step)) is not step:
                 raise ValueError(f"the steps {other.path} and {step.path} have one slug: name one otherwise")
         return steps
 
     def step(self, slug: str) -> Step:
-        """One step by its slug.
+        """Return a step by its slug.
 
         Raises
         ------
         KeyError
-            There is no such step; the message lists those there are.
+            There is no such step; the message lists the existing ones.
         """
         steps = {step.slug: step for step in self}
         if slug not in steps:
@@ -241,10 +241,10 @@ class Ladder(Sequence):
         return steps[slug]
 
 
-def loaded(name: str) -> ModuleType:
-    """The module of that name; an ImportError says which file fails, and why."""
+def load_module(name: str) -> ModuleType:
+    """Import a module by its name; an ImportError says which file fails, and why."""
     try:
         return import_module(name)
     except Exception as error:
         why, path = f"{type(error).__name__}: {error}", name.replace(".", "/")
-        raise ImportError(f"{path} cannot be loaded ({why}): mend it, or take it away", name=name) from error
+        raise ImportError(f"{path} cannot be loaded ({why}): fix or delete it", name=name) from error

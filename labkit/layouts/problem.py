@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit import ladder
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.element_types import are_alike
-from labkit.arrays.operands import check_array, sides
-from labkit.arrays.views import as_bits, reshaped
+from labkit.arrays.addresses import has_c_order
+from labkit.arrays.element_types import have_same_type
+from labkit.arrays.operands import check_array, shape_text
+from labkit.arrays.views import as_bits, reshape
 from labkit.formats import FP32, Format
 
 Layout = Literal["NCHW", "NHWC", "NCHW_VECT_C"]
@@ -90,7 +90,7 @@ class Conversion(ladder.Problem):
         """None: elements are moved."""
         return 0
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Each element of the source read once, and each of the target written once."""
         return format.itemsize * sum(prod(self.shape(layout)) for layout in (self.source, self.target))
 
@@ -103,7 +103,7 @@ class Conversion(ladder.Problem):
             "NCHW_VECT_C": (self.N, vectors, self.H, self.W, self.vector),
         }[layout]
 
-    def twin_sizes(self, format: Format = FP32) -> tuple[int, ...]:
+    def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
         """Rows and columns of the matrices."""
         return self.matrices()[1:]
 
@@ -161,22 +161,23 @@ class Conversion(ladder.Problem):
         if (sizes := self.matrices()) is None:
             raise ValueError(f"{self} transposes no matrices, as this step does: use layouts.convert")
         batch, rows, cols = sizes
-        return reshaped(as_bits(x), batch, rows, cols), reshaped(as_bits(y), batch, cols, rows)
+        return reshape(as_bits(x), batch, rows, cols), reshape(as_bits(y), batch, cols, rows)
 
     def check(self, x, y) -> None:
         """Raises as `as_matrices` does where an array is not as the problem has it."""
         for name, X, layout in (("x", x, self.source), ("y", y, self.target)):
             check_array(name, X)
             if tuple(X.shape) != self.shape(layout):
+                found, needed = map(shape_text, (X.shape, self.shape(layout)))
                 raise ValueError(
-                    f"{name} is {sides(X.shape)}, but {layout} of this conversion is {sides(self.shape(layout))}: "
+                    f"{name} is {found}, but {layout} of this conversion is {needed}: "
                     "give it that shape, or state other sizes"
                 )
-            if not lies_in_order(X):
+            if not has_c_order(X):
                 raise ValueError(
                     f"{name} is not in C order, as steps take it: use layouts.convert, which takes any strides"
                 )
-        if not are_alike(x, y):
+        if not have_same_type(x, y):
             raise TypeError(f"x holds {x.dtype} and y {y.dtype}, but elements are moved as they are: make them alike")
 
     def _to_nchw(self, X, layout):

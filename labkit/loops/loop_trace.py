@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64, UInt32
 
-from labkit.trace import ArrayInfo, Finding, Lookups, Site
+from labkit.trace import ArrayInfo, BaseTrace, Finding, Site
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class LoopSamples:
 
 
 @dataclass(frozen=True)
-class LoopTrace(Lookups):
+class LoopTrace(BaseTrace):
     """Everything a traced loop left behind.
 
     `levels` names what can serve an access, ("L1", "L2", "L3", "DRAM"); `elements` holds for each array, by

@@ -1,6 +1,6 @@
-"""Which hardware runs the kernels of the book: a GPU if there is one, else the simulator.
+"""The device that runs kernels: a GPU if there is one, else the simulator.
 
-The environment variable `LABKIT_DEVICE` chooses: `gpu`, `simulator`, or nothing for the best there is.
+The environment variable `LABKIT_DEVICE` chooses: `gpu`, `simulator`, or nothing for the best device.
 """
 
 import os
@@ -13,15 +13,15 @@ MODELLED_GPU = "H100 SXM"
 
 
 class DeviceError(RuntimeError):
-    """The device that was asked for is not here."""
+    """The requested device is not here."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """What runs the kernels.
+    """A device that runs kernels.
 
-    `name` is the GPU's, or that of the GPU which the simulator models; `detail` is the GPU's compute
-    capability, or why the simulator runs.
+    `name` is the GPU's, or that of the GPU that the simulator models; `detail` is the GPU's compute capability, or the
+    reason for the simulator.
     """
 
     kind: Literal["gpu", "simulator"]
@@ -34,33 +34,33 @@ class Device:
 
 
 def current() -> Device:
-    """The device that runs kernels now.
+    """Return the device that runs kernels now.
 
     Raises
     ------
     DeviceError
-        `LABKIT_DEVICE` asks for a GPU and there is none, or holds another word.
+        `LABKIT_DEVICE` asks for a GPU and there is none, or has an unknown value.
     """
     wanted = os.environ.get("LABKIT_DEVICE")
-    if not wanted:  # each call asks
+    if not wanted:  # quick, since every call gets here
         return detect()
     wanted = wanted.strip().lower()
     if wanted == "simulator":
         return Device("simulator", MODELLED_GPU, "LABKIT_DEVICE asks for it")
     if wanted not in ("", "gpu"):
         raise DeviceError(f"LABKIT_DEVICE is {wanted!r}; set it to 'gpu' or 'simulator', or leave it unset")
-    found = detect()
-    if wanted == "gpu" and found.kind != "gpu":
+    device = detect()
+    if wanted == "gpu" and device.kind != "gpu":
         raise DeviceError(
-            f"LABKIT_DEVICE asks for a GPU, but {found.detail}; run `python -m labkit doctor` to see what to do, "
+            f"LABKIT_DEVICE asks for a GPU, but {device.detail}; run `python -m labkit doctor` to see what to do, "
             "or set LABKIT_DEVICE=simulator"
         )
-    return found
+    return device
 
 
 @cache
 def detect() -> Device:
-    """The best device of this machine, whatever `LABKIT_DEVICE` says; looked for once."""
+    """Return the best device of this machine, whatever `LABKIT_DEVICE` is. The result is cached."""
     if find_spec("numba_cuda") is None:
         return Device("simulator", MODELLED_GPU, "numba-cuda is not installed")
     from numba import cuda

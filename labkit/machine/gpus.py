@@ -1,4 +1,4 @@
-"""Published figures and limits of named GPUs and CPUs: plain data, each with its source.
+"""Published figures and limits of GPUs and CPUs by name, each with its source.
 
 Tensor-core peaks are dense (a datasheet's "with sparsity" figure is twice as high) and accumulate in
 float32. GB and GB/s are powers of ten, cache sizes powers of two, clocks the highest boost clock.
@@ -11,7 +11,7 @@ MIB = 1024 * KIB
 
 
 class UnknownDevice(KeyError):
-    """A name that is not in the table; the message lists those that are."""
+    """A name is not in the table; the message lists the known ones."""
 
     def __str__(self):
         return self.args[0]
@@ -19,7 +19,7 @@ class UnknownDevice(KeyError):
 
 @dataclass(frozen=True)
 class Latencies:
-    """Cycles from a load to the next one that needs its value, by where that is found."""
+    """Cycles from a load to the next one that needs its value, by the level that holds it."""
 
     l1: float
     l2: float
@@ -28,15 +28,14 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU: what it has, what a launch may ask of it, and its peaks in TFLOP/s by precision.
+    """One GPU: its resources, the limits of a launch, and its peaks in TFLOP/s by precision.
 
-    `l1_bytes` is the L1 cache and shared memory of one SM together; `shared_bytes_per_block` is what a
-    kernel gets when it opts in (without that, 48 KB). The system takes `shared_bytes_reserved` more for
-    each block, and all of it in whole units; what an SM sets apart for shared memory is one of the choices,
-    and the rest is its L1. Registers go to a warp in units, out of one of the SM's parts.
-    `latencies` are those measured on a GPU of its compute capability, None where none is known.
-    `l2_bytes_per_clock` is what L2 can deliver to all SMs: NVIDIA publishes it for V100 and A100, and Hopper
-    is taken to keep it; for the rest it is the port of 64 bytes an SM, which no kernel can pass.
+    `l1_bytes` is the L1 cache and shared memory of one SM together; `shared_bytes_per_block` is the limit of a kernel
+    that opts in (others have 48 KB). Each block uses `shared_bytes_reserved` more for the system, and all in whole
+    units. The shared memory of an SM has one of the sizes in `shared_bytes_choices`; the remainder is its L1. Registers
+    are allocated per warp in units, from one of the SM's parts. `latencies` were measured on a GPU of the same compute
+    capability; None if unknown. `l2_bytes_per_clock` is the bandwidth of L2 to all SMs: NVIDIA publishes it for V100
+    and A100, and the same is assumed for Hopper; for others it is the port of 64 bytes per SM, an upper limit.
     """
 
     name: str
@@ -71,7 +70,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One level of a CPU's data caches; `bytes` is what one core can use of it."""
+    """One level of a CPU's data caches; `bytes` is the part that one core can use."""
 
     name: str
     bytes: int
@@ -82,7 +81,7 @@ class CacheLevel:
 
 @dataclass(frozen=True)
 class Cpu:
-    """One CPU; peaks are of all cores together, at the clock all cores can hold."""
+    """One CPU; peaks are those of all cores together, at the clock that all can sustain."""
 
     name: str
     cores: int
@@ -101,7 +100,7 @@ _LIMITS = (
     "CUDA C++ Programming Guide, technical specifications per compute capability; allocation units: cuda_occupancy.h"
 )
 
-# What an SM can set apart for shared memory, in KB, by compute capability.
+# Possible sizes of an SM's shared memory, in KB, by compute capability.
 _SHARED_CHOICES = {
     (7, 0): (0, 8, 16, 32, 64, 96),
     (7, 5): (32, 64),
@@ -404,20 +403,20 @@ CPUS: dict[str, Cpu] = {
 
 
 def gpu(name: str) -> Gpu:
-    """The figures of the GPU called `name`, as in `gpu("H100 SXM")`."""
-    return _named(GPUS, name, "GPU")
+    """Return the figures of a GPU by its name, as in `gpu("H100 SXM")`."""
+    return _find(GPUS, name, "GPU")
 
 
 def cpu(name: str) -> Cpu:
-    """The figures of the CPU called `name`, as in `cpu("Ryzen 7 5800X")`."""
-    return _named(CPUS, name, "CPU")
+    """Return the figures of a CPU by its name, as in `cpu("Ryzen 7 5800X")`."""
+    return _find(CPUS, name, "CPU")
 
 
-def _named(table, name, what):
+def _find(table, name, kind):
     if not isinstance(name, str):
         raise UnknownDevice(
-            f"a {what} is given by its name, not by {type(name).__name__}; choose one of {', '.join(table)}"
+            f"a {kind} is given by its name, not by {type(name).__name__}; choose one of {', '.join(table)}"
         )
     if name not in table:
-        raise UnknownDevice(f"there is no {what} called {name!r}; choose one of {', '.join(table)}")
+        raise UnknownDevice(f"there is no {kind} called {name!r}; choose one of {', '.join(table)}")
     return table[name]

@@ -1,8 +1,8 @@
-"""Occupancy: how many blocks and warps an SM holds at a time, and what keeps it from holding more.
+"""Occupancy: the blocks and warps that an SM holds at a time, and the resource that limits them.
 
 The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h` of the CUDA toolkit; CUDA C++ Best Practices
 Guide, "Calculating Occupancy"): a block needs threads in whole warps, registers in units for each warp, taken from the
-SM's four parts, and shared memory in units, of which the system keeps some for itself.
+SM's four parts, and shared memory in units, some of which the system reserves.
 """
 
 from dataclasses import dataclass
@@ -12,46 +12,46 @@ from labkit.machine.gpus import Gpu
 from labkit.machine.gpus import gpu as named_gpu
 
 WARP_LANES = 32
-MOST_REGISTERS = 255  # of a thread: what an instruction can name
+MAX_REGISTERS = 255  # of a thread: the limit of the instruction encoding
 
-# How many a thread has is known once a kernel is compiled (see `labkit.forecast.sass`). With so many each, the 2,048
-# threads that most GPUs' SMs can hold just fill the 65,536 registers.
+# Before a kernel is compiled, its registers are unknown (see `labkit.forecast.sass`). With 32 per thread, the 2,048
+# threads of most GPUs' SMs just fill the 65,536 registers.
 USUAL_REGISTERS = 32
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What one SM holds at a time: `limits` has the blocks that each resource leaves room for."""
+    """Blocks and warps that one SM holds at a time; `limits` are the blocks that each resource allows."""
 
     blocks: int
     warps: int
     warps_per_block: int
-    most_warps: int
+    max_warps: int
     limits: dict[str, int]
     gpu: str
 
     @property
     def share(self) -> float:
-        """Resident warps over those that the SM could hold."""
-        return self.warps / self.most_warps
+        """Resident warps over the largest possible number."""
+        return self.warps / self.max_warps
 
     @property
     def limiter(self) -> str:
-        """The resource, or resources, that would have to be larger to hold another block."""
+        """Resource, or resources, that would have to be larger to hold another block."""
         return " and ".join(name for name, blocks in self.limits.items() if blocks == self.blocks)
 
     def __str__(self):
         if not self.blocks:
             return f"an SM of {self.gpu} cannot hold such a block: {self.limiter} would not suffice"
         blocks = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
-        warps = f"{self.warps} of {self.most_warps} warps ({self.share:.0%})"
+        warps = f"{self.warps} of {self.max_warps} warps ({self.share:.0%})"
         return f"an SM of {self.gpu} holds {blocks} at a time, {warps}, limited by {self.limiter}"
 
     __repr__ = __str__
 
 
 def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: int = USUAL_REGISTERS) -> Occupancy:
-    """The blocks of a kernel that one SM of a GPU holds at a time.
+    """Return the blocks and warps of a kernel that one SM of a GPU holds at a time.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: in
     Raises
     ------
     ValueError
-        A block that no GPU takes: no thread, too many, or negative sizes.
+        No GPU accepts such a block: it has no thread, too many, or negative sizes.
     """
     gpu = gpu if isinstance(gpu, Gpu) else named_gpu(gpu)
     if not 1 <= threads <= gpu.threads_per_block:
         raise ValueError(f"a block of {threads} threads does not exist: give it 1 to {gpu.threads_per_block}")
-    if not 0 <= registers <= MOST_REGISTERS:
-        raise ValueError(f"a thread with {registers} registers does not exist: it has 0 to {MOST_REGISTERS}")
+    if not 0 <= registers <= MAX_REGISTERS:
+        raise ValueError(f"a thread with {registers} registers does not exist: it has 0 to {MAX_REGISTERS}")
     if shared_bytes < 0:
         raise ValueError(f"a block with {shared_bytes} bytes of shared memory does not exist: give it 0 or more")
     warps = -(-threads // WARP_LANES)
@@ -89,9 +89,9 @@ def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: in
 
 
 def shared_allocation(gpu: Gpu, shared_bytes: int) -> int:
-    """Bytes of an SM's shared memory that a block takes, with what the system keeps and up to a whole unit."""
-    asked = shared_bytes + gpu.shared_bytes_reserved
-    return -(-asked // gpu.shared_bytes_unit) * gpu.shared_bytes_unit
+    """Return the bytes of an SM's shared memory that a block uses: with the system's share, in whole units."""
+    needed = shared_bytes + gpu.shared_bytes_reserved
+    return -(-needed // gpu.shared_bytes_unit) * gpu.shared_bytes_unit
 
 
 def _by_shared(gpu, shared_bytes):
@@ -102,8 +102,8 @@ def _by_shared(gpu, shared_bytes):
 
 
 def _by_registers(gpu, warps, registers):
-    """Each of the SM's parts has its share of the registers, and a warp lives in one part."""
+    """Return the blocks that fit by registers: each part of the SM has its own, and a warp runs in one part."""
     if registers == 0:
         return inf
-    of_warp = -(-registers * WARP_LANES // gpu.registers_unit) * gpu.registers_unit
-    return gpu.registers_per_sm // gpu.sm_parts // of_warp * gpu.sm_parts // warps
+    warp_registers = -(-registers * WARP_LANES // gpu.registers_unit) * gpu.registers_unit
+    return gpu.registers_per_sm // gpu.sm_parts // warp_registers * gpu.sm_parts // warps

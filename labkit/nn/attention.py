@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import attention
-from labkit.arrays.operands import sides
+from labkit.arrays.operands import shape_text
 from labkit.nn.operators import check_tensor, compute, in_one_type, refuse_second_derivative
 
 torch_attention = torch.nn.functional.scaled_dot_product_attention
@@ -66,7 +66,9 @@ def scaled_dot_product_attention(
     for name, X in {"query": query, "key": key, "value": value}.items():
         check_tensor(name, X)
         if X.ndim < 3:
-            raise ValueError(f"{name} is {sides(X.shape)}: give it the axes of batches, if any, heads, positions and D")
+            raise ValueError(
+                f"{name} is {shape_text(X.shape)}: give it the axes of batches, if any, heads, positions and D"
+            )
     if query.shape[-3] != key.shape[-3] and not enable_gqa:
         raise ValueError(
             f"query has {query.shape[-3]} heads and key {key.shape[-3]}: say enable_gqa=True if heads share keys"
@@ -145,7 +147,7 @@ def _broadcast_batch(query, key, value):
     try:
         batch = torch.broadcast_shapes(*(X.shape[:-3] for X in tensors))
     except RuntimeError:
-        shapes = f"query is {sides(query.shape)}, key {sides(key.shape)} and value {sides(value.shape)}"
+        shapes = f"query is {shape_text(query.shape)}, key {shape_text(key.shape)} and value {shape_text(value.shape)}"
         raise ValueError(f"{shapes}: expand them to the same axes before those of heads") from None
     return [X.expand(*batch, *X.shape[-3:]) for X in tensors]
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.arrays.operands import sides
+from labkit.arrays.operands import shape_text
 from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
 
 
@@ -25,7 +25,7 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
         self._check_input_dim(input)
         if input.shape[1] != self.num_features:
             raise ValueError(
-                f"input is {sides(input.shape)}: give it {self.num_features} channels along its second axis"
+                f"input is {shape_text(input.shape)}: give it {self.num_features} channels along its second axis"
             )
         if not input.numel():  # nothing to compute
             return super().forward(input)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import conv
-from labkit.arrays.operands import sides
+from labkit.arrays.operands import shape_text
 from labkit.nn.operators import check_tensor, compute, in_one_type, refuse_second_derivative
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
@@ -26,7 +26,7 @@ class Conv2d(torch.nn.Conv2d):
     def _conv_forward(self, input: Float[Tensor, "N C H W"], weight, bias) -> Float[Tensor, "N K P Q"]:
         check_tensor("input", input)
         if input.ndim not in (3, 4):
-            raise ValueError(f"input is {sides(input.shape)}: give it the axes N, C, H and W, or C, H and W")
+            raise ValueError(f"input is {shape_text(input.shape)}: give it the axes N, C, H and W, or C, H and W")
         if not input.numel():  # nothing to compute
             return super()._conv_forward(input, weight, bias)
         whole = input if input.ndim == 4 else input[None]  # torch takes a single image as well

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import gemm
-from labkit.arrays.operands import sides
+from labkit.arrays.operands import shape_text
 from labkit.nn.operators import check_tensor, compute, in_one_type
 
 
@@ -26,7 +26,7 @@ class Linear(torch.nn.Linear):
         check_tensor("input", input)
         if input.ndim == 0 or input.shape[-1] != self.in_features:
             features = f"{self.in_features} feature{'s' * (self.in_features != 1)}"
-            raise ValueError(f"input is {sides(input.shape)}: give it {features} along its last axis")
+            raise ValueError(f"input is {shape_text(input.shape)}: give it {features} along its last axis")
         x, weight, *bias = in_one_type(input, self.weight, *(() if self.bias is None else (self.bias,)))
         y = _gemm(x.reshape(prod(x.shape[:-1]), self.in_features), weight, *(bias or [None]), False, True)
         return y.reshape(*input.shape[:-1], self.out_features)

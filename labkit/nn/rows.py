@@ -5,7 +5,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from labkit.arrays.operands import sides
+from labkit.arrays.operands import shape_text
 
 
 def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -18,7 +18,9 @@ def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tup
     """
     split = input.ndim - len(shape)
     if split < 0 or tuple(input.shape[split:]) != tuple(shape):
-        raise ValueError(f"input is {sides(input.shape)}, but its last axes are to be {sides(shape)}: change it")
+        raise ValueError(
+            f"input is {shape_text(input.shape)}, but its last axes are to be {shape_text(shape)}: change it"
+        )
     columns = prod(shape)
     x = input.reshape(prod(input.shape[:split]), columns).contiguous()
     if weight is None:

@@ -54,7 +54,7 @@ class BatchBackward(EpsProblem):
         """Ten FLOP per value: three for ReLU's mask, three for the two sums, four for dx."""
         return 10 * self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of dy and x read and dx written, and of six values per channel."""
         return 3 * self.C * self.values * format.itemsize + 6 * self.C * FP32.itemsize
 

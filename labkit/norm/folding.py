@@ -8,7 +8,7 @@ from jaxtyping import Float32, Float64, Shaped
 from labkit import cuda
 from labkit.arrays.driver import synchronize
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import as_view, check_array, format_held, holds, sides
+from labkit.arrays.operands import as_view, can_hold, check_array, operand_format, shape_text
 from labkit.arrays.owners import owner_of
 from labkit.calls.streams import stream_of
 from labkit.formats import BF16, FP16, FP32, Format
@@ -112,16 +112,16 @@ def _check_and_decode(arrays, eps, format) -> tuple[Format, dict[str, Float64[np
     arrays = {name: X for name, X in arrays.items() if X is not None}
     for name, X in arrays.items():
         check_array(name, X)
-    format, w = format_held("w", arrays["w"], format, FORMATS), arrays["w"]
+    format, w = operand_format("w", arrays["w"], format, FORMATS), arrays["w"]
     if len(w.shape) < 2 or 0 in w.shape:
         raise ValueError(f"w is of shape {tuple(w.shape)}: give filters, K x C x taps")
     K, values = w.shape[0], {}
     for name, X in arrays.items():
         held = format if name == "w" or type_name(X) == type_name(w) else FP32
-        if not holds(X, held):
+        if not can_hold(X, held):
             raise TypeError(f"{name} holds {type_name(X)}: convert it to float32")
         if name != "w" and tuple(X.shape) != (K,):
-            raise ValueError(f"{name} is {sides(X.shape)}, and there are {K} filters: give a value for each")
+            raise ValueError(f"{name} is {shape_text(X.shape)}, and there are {K} filters: give a value for each")
         values[name] = held.decode(_copy_to_host(X))
     if not isinstance(eps, Real) or isinstance(eps, bool) or not eps >= 0:
         raise ValueError(f"eps is {eps!r}: give a number that is not below 0")
@@ -136,7 +136,7 @@ def _check_and_decode(arrays, eps, format) -> tuple[Format, dict[str, Float64[np
 def _copy_to_host(X):
     """Return an array as a NumPy array of a type that NumPy has."""
     owner = owner_of(X)
-    X = owner.resolved(X)
+    X = owner.resolve(X)
     if owner.is_on_host(X):
         return owner.as_numpy(X)
     if cuda.on_gpu():

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Shaped
 
 from labkit import ladder
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 from labkit.ladder.sizes import COUNT_LIMIT, check_sizes
@@ -78,7 +78,7 @@ class ImageProblem(ladder.Problem):
         return {name: (self.N, *pixels) if name in self.image_arrays else (self.C,) for name in self.arrays}
 
     @property
-    def in_float32(self) -> list[str]:
+    def float32_arrays(self) -> list[str]:
         """Names of all arrays but images."""
         return [name for name in self.arrays if name not in self.image_arrays]
 
@@ -168,9 +168,9 @@ def as_planes(*images) -> list:
     if planes >= 2 * COUNT_LIMIT:
         limit = 2 * COUNT_LIMIT
         raise ladder.TooLarge(f"images and channels make {planes} planes, and this step counts them below {limit}")
-    return [reshaped(X, planes, prod(pixels)) for X in images]
+    return [reshape(X, planes, prod(pixels)) for X in images]
 
 
 def as_pixels(*images) -> list:
     """View images in NHWC as matrices: a row per pixel, a column per channel."""
-    return [reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in images]
+    return [reshape(X, prod(X.shape[:3]), X.shape[3]) for X in images]

@@ -41,7 +41,7 @@ class BatchInference(EpsProblem):
         """Three FLOP per value: a difference and a multiply-add."""
         return 3 * self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of images read and written, and of four values read per channel."""
         return 2 * self.C * self.values * format.itemsize + 4 * self.C * FP32.itemsize
 

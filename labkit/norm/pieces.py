@@ -7,7 +7,7 @@ which are four words of two. TMA has swizzled the rows, which does not matter: t
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.parts.vectors import load_at, store_at
 
 ELEMENT, WIDTH = np.float32, 4  # type in memory, uint32 for two bfloat16; elements of a vector
@@ -17,7 +17,7 @@ LANES, VECTORS, WORDS = 32, 8, 4  # of a warp; vectors of a row; and words of a 
 
 def tma_rows(X, *shape):
     """View images in a shape for TMA: float32 as it is, bfloat16 as words of two elements."""
-    X = reshaped(X, *shape)
+    X = reshape(X, *shape)
     return X if X.dtype == np.float32 else as_words(X)
 
 

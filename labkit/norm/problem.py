@@ -87,7 +87,7 @@ class BatchForward(ImageProblem):
         """Six FLOP per value: two additions, a difference and a square for the statistics, a multiply-add for y."""
         return 6 * self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of images read and written, and per channel of 4 arrays once and 2 running arrays twice."""
         return 2 * self.C * self.values * format.itemsize + 8 * self.C * FP32.itemsize
 

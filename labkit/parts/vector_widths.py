@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.addresses import PIECE_BYTES, address_of, has_rows_at_pieces, lies_in_order
+from labkit.arrays.addresses import VECTOR_BYTES, address_of, has_aligned_rows, has_c_order
 from labkit.arrays.views import as_words
 from labkit.formats import BF16
 
@@ -13,7 +13,7 @@ from labkit.formats import BF16
 def in_vectors(*arrays) -> bool:
     """Return whether all arrays are in C order, and their rows begin at multiples of 16 bytes."""
     # numba's types tell no row of a matrix whose rows lie apart from a vector whose elements do
-    return all(has_rows_at_pieces(X) and lies_in_order(X) for X in arrays)
+    return all(has_aligned_rows(X) and has_c_order(X) for X in arrays)
 
 
 def has_rows_in_fours(X) -> bool:
@@ -31,8 +31,8 @@ def vector_width(*arrays) -> int:
 
     They do where rows begin at multiples of 16 bytes; vectors that are loaded with them begin there too.
     """
-    at_once = PIECE_BYTES // arrays[0].dtype.itemsize
-    aligned = arrays[0].shape[-1] % at_once == 0 and not any(address_of(X) % PIECE_BYTES for X in arrays)
+    at_once = VECTOR_BYTES // arrays[0].dtype.itemsize
+    aligned = arrays[0].shape[-1] % at_once == 0 and not any(address_of(X) % VECTOR_BYTES for X in arrays)
     return at_once if aligned else 1
 
 

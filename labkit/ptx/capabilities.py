@@ -6,7 +6,7 @@ An instruction whose formats differ in that has an entry for each, beside the fo
 from functools import lru_cache
 
 from labkit import ptx
-from labkit.rebinding import names_of
+from labkit.rebinding import names_used_by
 
 CAPABILITIES: dict = {}
 for _name in ptx.__all__:
@@ -35,5 +35,5 @@ def runs(kernel, number: int, capability: tuple) -> bool:
 def _called(kernel) -> frozenset[str]:
     """The names of the functions that a kernel calls, and of what the device functions among them call."""
     function = kernel.py_func
-    helpers = [value for value in names_of(function).values() if hasattr(value, "py_func") and value is not kernel]
+    helpers = [value for value in names_used_by(function).values() if hasattr(value, "py_func") and value is not kernel]
     return frozenset(function.__code__.co_names).union(*map(_called, helpers))

@@ -1,1 +1,1 @@
-"""What must be installed: makes the environment, and diagnoses a broken one."""
+"""Installation: creation of the environment, and its diagnosis."""

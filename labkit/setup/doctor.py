@@ -1,4 +1,4 @@
-"""What works on this machine, and what to do about the rest."""
+"""Diagnosis of an installation: the state of each part, and a remedy for each fault."""
 
 import platform
 import re
@@ -17,9 +17,9 @@ COLOURS = {"works": "green", "absent": "yellow", "fault": "red"}
 
 @dataclass(frozen=True)
 class Checkup:
-    """What was found of one thing; `absent` is something that labkit does without."""
+    """Result of one check; an `absent` part is one that labkit does not need."""
 
-    what: str
+    subject: str
     state: Literal["works", "absent", "fault"]
     found: str
     remedy: str = ""
@@ -27,7 +27,7 @@ class Checkup:
 
 @dataclass(frozen=True)
 class Driver:
-    """What nvidia-smi tells: the GPUs, the driver's version and the newest CUDA that it runs."""
+    """Output of nvidia-smi: the GPUs, the driver's version and the newest CUDA that it runs."""
 
     gpus: tuple[str, ...]
     version: str
@@ -35,21 +35,21 @@ class Driver:
 
 
 def run(console: Console | None = None) -> bool:
-    """Print each checkup as it ends; True if nothing is at fault."""
+    """Print each checkup as it ends; return whether nothing is at fault."""
     console, is_well = console or Console(soft_wrap=True), True
     with console.status("looking at this machine; the first simulation takes half a minute"):
         for row in checkups():
             is_well = is_well and row.state != "fault"
-            console.print(Text.assemble((f"{row.state:7}", COLOURS[row.state]), f" {row.what:10} {row.found}"))
+            console.print(Text.assemble((f"{row.state:7}", COLOURS[row.state]), f" {row.subject:10} {row.found}"))
             if row.remedy:
                 console.print(f"{'':18} -> {row.remedy}", markup=False, highlight=False)
     return is_well
 
 
 def checkups() -> Iterator[Checkup]:
-    """Every checkup, in the order in which they are told."""
+    """Yield all checkups in the order of the table."""
     driver = find_driver()
-    looks: list[tuple[str, Callable[[], Checkup]]] = [
+    checks: list[tuple[str, Callable[[], Checkup]]] = [
         ("Python", _python),
         ("GPU", lambda: _gpu(driver)),
         ("driver", lambda: _driver(driver)),
@@ -60,20 +60,20 @@ def checkups() -> Iterator[Checkup]:
         ("JupyterLab", _jupyterlab),
         ("widgets", _widgets),
     ]
-    for what, look in looks:
-        yield _safely(what, look)
+    for subject, check in checks:
+        yield _safely(subject, check)
 
 
-def _safely(what, look):
-    """A checkup that breaks is a fault to show, not the end of the table."""
+def _safely(subject, check):
+    """Run a check; if it breaks, return a fault, so that the table goes on."""
     try:
-        return look()
+        return check()
     except Exception as error:
-        return Checkup(what, "fault", f"{type(error).__name__}: {error}", _reinstall())
+        return Checkup(subject, "fault", f"{type(error).__name__}: {error}", _reinstall())
 
 
 def find_driver() -> Driver | None:
-    """The NVIDIA driver, or None where nvidia-smi is missing or finds no GPU."""
+    """Return the NVIDIA driver; None if nvidia-smi is missing or finds no GPU."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
         rows = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().splitlines()
@@ -146,8 +146,8 @@ def _torch(driver):
         return Checkup("torch", "absent", "not installed", "nothing; labkit.nn and benches need the extra torch")
     if driver is None:
         return Checkup("torch", "works", torch)
-    ask = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
-    if subprocess.run(ask, capture_output=True, text=True).stdout.strip() == "True":
+    command = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
+    if subprocess.run(command, capture_output=True, text=True).stdout.strip() == "True":
         return Checkup("torch", "works", f"{torch}, sees the GPU")
     return Checkup("torch", "fault", f"{torch}, does not see the GPU", "pip install --force-reinstall torch")
 
@@ -175,7 +175,7 @@ def _runs_on():
     try:
         return Checkup("runs on", "works", str(device.current()))
     except device.DeviceError as error:
-        return Checkup("runs on", "fault", str(error), "set LABKIT_DEVICE=simulator, or mend the rows above")
+        return Checkup("runs on", "fault", str(error), "set LABKIT_DEVICE=simulator, or fix the rows above")
 
 
 def _jupyterlab():
@@ -230,5 +230,5 @@ def _version(package):
 
 
 def _pair(text):
-    """The first two numbers of a version."""
+    """Return the first two numbers of a version."""
     return tuple(int(part) for part in text.split(".")[:2])

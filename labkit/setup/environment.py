@@ -1,7 +1,7 @@
-"""Makes the checkout's `.venv` with the exact versions of constraints.txt; needs the standard library alone.
+"""Creation of the checkout's `.venv` with the exact versions of constraints.txt; needs only the standard library.
 
-`python -m labkit.setup.environment [EXTRA ...]` installs labkit in place with these extras and returns at once
-when nothing changed since.
+`python -m labkit.setup.environment [EXTRA ...]` installs labkit in place with these extras, and returns at once if
+nothing has changed since.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ PINS = ("pyproject.toml", "constraints.txt")
 def ensure(extras: tuple[str, ...] = ()) -> Path:
     """Bring `.venv` up to date and return its Python.
 
-    Extras that were asked for before are kept, so that `make lab` after `make test` has nothing to do.
+    Earlier extras are kept, so that `make lab` after `make test` has nothing to do.
     """
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         version = ".".join(map(str, sys.version_info[:2]))
@@ -41,13 +41,13 @@ def ensure(extras: tuple[str, ...] = ()) -> Path:
     package = f".[{','.join(wanted)}]" if wanted else "."
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     if subprocess.call([*pip, "--constraint", "constraints.txt", "--editable", package], cwd=CHECKOUT):
-        sys.exit("the installation stopped with the error above; run the same command again once it is mended")
+        sys.exit("the installation stopped with the error above; run the same command again once it is fixed")
     STAMP.write_text(" ".join([_pins(), *wanted]))
     return PYTHON
 
 
 def gpu_extras() -> tuple[str, ...]:
-    """The extra that fits this machine's NVIDIA driver, if there is one."""
+    """Return the extra that fits this machine's NVIDIA driver; none without a driver."""
     try:
         report = subprocess.run(["nvidia-smi"], capture_output=True, text=True).stdout
     except OSError:

@@ -1,4 +1,4 @@
-"""Which extra of the distribution brings a package that is missing."""
+"""Extras of the distribution that bring missing packages."""
 
 import re
 from collections import Counter

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from labkit.layout import elements_at, is_in_c_order
+from labkit.layout import elements_at_offsets, is_in_c_order
 from labkit.simulator.checks.in_flight import GlobalInFlight
 from labkit.simulator.checks.shadow import GlobalShadow
 from labkit.simulator.errors import LaunchError
@@ -63,7 +63,7 @@ class Array:
 
     def c_order(self, flat):
         """Return the C-order number of elements, given their offsets in `data` (within one copy)."""
-        return flat if self.contiguous else elements_at(flat - self.offset, self.shape, self.strides)
+        return flat if self.contiguous else elements_at_offsets(flat - self.offset, self.shape, self.strides)
 
     def shape_in(self, lane) -> tuple[int, ...]:
         """Return the shape in one lane."""

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit.arrays.checks import check_arrays, check_c_order
-from labkit.arrays.operands import format_held
-from labkit.arrays.views import reshaped
+from labkit.arrays.operands import operand_format
+from labkit.arrays.views import reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -28,7 +28,7 @@ class RowOperation(Operation):
     problem_type: ClassVar[type[RowProblem]]
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         return self.arrays[:-1]
 
     @property
@@ -55,7 +55,7 @@ class RowOperation(Operation):
         if 0 in given[self.arrays[0]].shape:
             return []
         problem = self._problem(given[self.arrays[0]])
-        arrays = tuple(reshaped(given[name], problem.rows, problem.columns) for name in self.arrays)
+        arrays = tuple(reshape(given[name], problem.rows, problem.columns) for name in self.arrays)
         return chosen(arrays, problem, self._format(given), workspace).launches
 
     def _problem(self, X) -> RowProblem:
@@ -64,7 +64,7 @@ class RowOperation(Operation):
 
     def _format(self, given) -> Format:
         first = self.arrays[0]
-        return format_held(first, given[first], self.format, FORMATS)
+        return operand_format(first, given[first], self.format, FORMATS)
 
 
 @dataclass(frozen=True)

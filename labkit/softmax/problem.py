@@ -103,7 +103,7 @@ class Forward(RowProblem):
         """Four FLOP per value: a difference, an exponential, its sum, and a product."""
         return 4 * self.elements
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of the matrix read and written."""
         return 2 * self.elements * format.itemsize
 
@@ -142,7 +142,7 @@ class Backward(RowProblem):
         """Four FLOP per value: a product and its sum, a difference and a product."""
         return 4 * self.elements
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of two matrices read and one written."""
         return 3 * self.elements * format.itemsize
 

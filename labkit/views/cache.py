@@ -142,7 +142,7 @@ def in_cache(data, step) -> list[np.ndarray]:
     flags = []
     for info in data["arrays"]:
         flat = np.arange(prod(info["shape"]))
-        addresses = info["base"] + layout.distances(flat, info["shape"], info["strides"])
+        addresses = info["base"] + layout.element_offsets(flat, info["shape"], info["strides"])
         flags.append(np.isin(addresses // data["piece_bytes"], held))
     return flags
 

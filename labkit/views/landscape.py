@@ -105,7 +105,7 @@ def _best_tflops(standing, gpu):
 
 
 def _time_ms(trace, gpu):
-    terms = roofline.terms_of_units(trace, gpu, busy_sms=gpu.sms)
+    terms = roofline.unit_terms(trace, gpu, busy_sms=gpu.sms)
     terms.pop("DRAM bandwidth", None)
     time_ms, *_ = roofline.longest(terms)
     return time_ms

@@ -140,7 +140,7 @@ def _site_data(trace, which):
 
 def _addresses(site, index):
     """The first byte that each lane takes; -1 where it takes none."""
-    return np.where(index >= 0, site["base"] + layout.distances(index, site["shape"], site["strides"]), -1)
+    return np.where(index >= 0, site["base"] + layout.element_offsets(index, site["shape"], site["strides"]), -1)
 
 
 def _bytes(site, index):

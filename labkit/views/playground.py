@@ -10,7 +10,7 @@ import labkit
 from labkit import loops
 from labkit.forecast.roofline import time_bound
 from labkit.machine.gpus import Cpu
-from labkit.rebinding import names_of
+from labkit.rebinding import names_used_by
 from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, static_text
@@ -190,7 +190,7 @@ def _choices(name, slider):
 def _start(kernel, choices):
     """The positions of the values that the kernel's own constants have; the middle ones of all others."""
     function = getattr(kernel, "py_func", kernel)
-    own = names_of(function) if inspect.isfunction(function) else {}
+    own = names_used_by(function) if inspect.isfunction(function) else {}
     positions = {}
     for name, values in choices.items():
         value = own.get(name)

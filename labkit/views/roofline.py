@@ -42,7 +42,7 @@ def roofline(
     """
     check_traces("roofline", traces)
     first = next(iter(traces.values()))
-    device = model.device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
+    device = model.find_device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
     places = [
         _place(name, trace, device, precision, (measured or {}).get(name), problem) for name, trace in traces.items()
     ]
@@ -93,7 +93,7 @@ def _place(name, trace, device, precision, measured, problem):
         best = min(model.attainable_tflops(device, intensity, precision), core)
     else:
         best = trace.counters.flops / model.time_bound(trace, device).time_ms / 1e9
-    return Place(name, intensity, best, measured, problem.flops / problem.least_bytes() if problem else intensity)
+    return Place(name, intensity, best, measured, problem.flops / problem.min_bytes() if problem else intensity)
 
 
 def _sentence(place, trace, device, precision, problem):

@@ -131,7 +131,7 @@ def _run(line: Timeline, calls) -> dict:
         add(len(lanes) - 1 + len(asking), BUBBLE, bubble.start, bubble.end, "rest")
     return {
         "cycles": line.cycles,
-        "rest": line.rest,
+        "rest": line.idle_share,
         "edges": edges / line.cycles,
         "lanes": lanes,
         "consumers": len(asking),

@@ -23,15 +23,15 @@ def seen(view):
 
 BATCH = np.arange(2 * 6 * 8, dtype=np.uint16).reshape(2, 6, 8)
 VIEWS = {
-    "a matrix": (lambda X: views.matrix_of(X, 1), BATCH[1]),
-    "turned": (views.turned, BATCH.swapaxes(1, 2)),
+    "a matrix": (lambda X: views.select_matrix(X, 1), BATCH[1]),
+    "turned": (views.transpose, BATCH.swapaxes(1, 2)),
     "rows of a turned matrix": (
-        lambda X: views.rows_of(views.turned(views.matrix_of(X, 1)), 3, 4),
+        lambda X: views.slice_rows(views.transpose(views.select_matrix(X, 1)), 3, 4),
         BATCH[1].T[3:7],
     ),
-    "a row": (lambda X: views.row(views.matrix_of(X, 1), 2), BATCH[1, 2]),
-    "as a batch": (lambda X: views.as_batch(views.matrix_of(X, 1)), BATCH[1:]),
-    "words": (lambda X: views.viewed(X, (2, 6, 4), (96, 16, 4), np.uint32), BATCH.view(np.uint32)),
+    "a row": (lambda X: views.row(views.select_matrix(X, 1), 2), BATCH[1, 2]),
+    "as a batch": (lambda X: views.as_batch(views.select_matrix(X, 1)), BATCH[1:]),
+    "words": (lambda X: views.as_strided(X, (2, 6, 4), (96, 16, 4), np.uint32), BATCH.view(np.uint32)),
 }
 
 
@@ -47,8 +47,8 @@ def test_a_view_shows_the_same_memory(view, expected):
 @pytest.mark.parametrize(("view", "expected"), VIEWS.values(), ids=VIEWS)
 def test_a_view_of_an_array_of_the_host_is_one(view, expected):
     rest = BATCH[1:].reshape(1, 48)  # begins within another array's memory
-    assert np.shares_memory(views.viewed(rest, (6, 8), (16, 2)), BATCH)
-    np.testing.assert_array_equal(views.viewed(rest, (6, 7), (16, 2), begin_byte=2), BATCH[1, :, 1:])
+    assert np.shares_memory(views.as_strided(rest, (6, 8), (16, 2)), BATCH)
+    np.testing.assert_array_equal(views.as_strided(rest, (6, 7), (16, 2), begin_byte=2), BATCH[1, :, 1:])
     made = view(BATCH)
     assert isinstance(made, np.ndarray) and np.shares_memory(made, BATCH)
     np.testing.assert_array_equal(made, expected)
@@ -56,14 +56,14 @@ def test_a_view_of_an_array_of_the_host_is_one(view, expected):
 
 def test_strides_that_follow_from_the_shape_are_left_out():
     """As numba does, whose kernels for arrays in C order are other ones."""
-    whole = views.viewed(OnGpu(BATCH), (12, 8), (16, 2))
+    whole = views.as_strided(OnGpu(BATCH), (12, 8), (16, 2))
     assert whole.__cuda_array_interface__["strides"] is None
-    assert views.turned(whole).__cuda_array_interface__["strides"] == (2, 16)
+    assert views.transpose(whole).__cuda_array_interface__["strides"] == (2, 16)
 
 
 def test_memory_is_found_of_an_array_that_keeps_its_axes_in_another_order():
     """As `astype` leaves it: an array of its own, in no order of C or Fortran."""
     x = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).swapaxes(1, 2).astype(np.float32)
     assert x.base is None and not x.flags.c_contiguous
-    turned = views.viewed(x, (2, 3, 4, 5), tuple(x.strides[axis] for axis in (0, 2, 1, 3)))
+    turned = views.as_strided(x, (2, 3, 4, 5), tuple(x.strides[axis] for axis in (0, 2, 1, 3)))
     assert np.shares_memory(turned, x) and np.array_equal(turned, x.swapaxes(1, 2))

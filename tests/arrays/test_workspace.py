@@ -6,8 +6,8 @@ import pytest
 from labkit import cuda
 from labkit.arrays import workspace
 from labkit.arrays.addresses import share_memory
-from labkit.arrays.views import Place
-from labkit.arrays.workspace import NOWHERE, Counted, Workspace
+from labkit.arrays.views import OperandSlot
+from labkit.arrays.workspace import DUMMY_ADDRESS, CountingWorkspace, Workspace
 from labkit.formats import BF16, FP16, FP32
 from labkit.simulator import host
 
@@ -53,27 +53,27 @@ def test_launches_that_run_at_once_take_memory_on_their_stream():
 
 
 def test_memory_is_counted_by_roles_and_apart_from_counters():
-    room = Counted(first_place=3)
+    room = CountingWorkspace(first_slot=3)
     first, again, second = (room.array(role, (5, 3), np.float32) for role in ("left", "left", "right"))
     counters = room.counters(70)
-    assert (room.pieces_bytes, room.counters_bytes, room.size_bytes) == (512, 512, 1024)
-    assert first.owner == again.owner == second.owner == Place(4) and counters.owner == Place(3)
-    begins = [X.address - NOWHERE for X in (first, again, second, counters)]
+    assert (room.buffers_bytes, room.counters_bytes, room.size_bytes) == (512, 512, 1024)
+    assert first.owner == again.owner == second.owner == OperandSlot(4) and counters.owner == OperandSlot(3)
+    begins = [X.address - DUMMY_ADDRESS for X in (first, again, second, counters)]
     assert begins == [0, 0, 256, 0]
     assert (first.shape, first.strides, first.dtype) == ((5, 3), (12, 4), np.float32)
 
 
 def test_what_is_counted_is_enough_for_all_that_was_asked_for():
-    room, ends = Counted(), []
+    room, ends = CountingWorkspace(), []
     for n in (10, 100, 3, 1000, 70):
         piece = room.array("left", (n,), np.float64)
-        ends.append(piece.address + 8 * n - NOWHERE)
-    assert max(ends) <= room.pieces_bytes
-    assert room.array("left", (1000,), np.float64).address % 256 == NOWHERE % 256
+        ends.append(piece.address + 8 * n - DUMMY_ADDRESS)
+    assert max(ends) <= room.buffers_bytes
+    assert room.array("left", (1000,), np.float64).address % 256 == DUMMY_ADDRESS % 256
 
 
 def test_an_array_for_a_parameter_that_is_not_touched_takes_no_memory():
-    room = Counted()
-    nothing = room.nothing((2, 3), np.float32)
+    room = CountingWorkspace()
+    nothing = room.unused_array((2, 3), np.float32)
     assert (nothing.shape, nothing.strides, nothing.address, room.size_bytes) == ((2, 3), (12, 4), 0, 0)
-    assert Workspace().nothing((2, 3), np.float32).shape == (2, 3)
+    assert Workspace().unused_array((2, 3), np.float32).shape == (2, 3)

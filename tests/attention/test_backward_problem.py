@@ -151,4 +151,4 @@ def test_heads_of_a_large_problem_are_as_the_first_ones(monkeypatch):
 def test_what_it_costs_at_least():
     problem = Problem(2, 4, 100, 64, 50, 2)
     assert problem.flops == 10 * 2 * 4 * 100 * 50 * 64
-    assert problem.least_bytes(BF16) == 2 * (2 * 64 * (4 * 4 * 100 + 4 * 2 * 50) + 4 * 4 * 100)
+    assert problem.min_bytes(BF16) == 2 * (2 * 64 * (4 * 4 * 100 + 4 * 2 * 50) + 4 * 4 * 100)

@@ -81,7 +81,7 @@ def test_bytes_are_those_of_the_keys_that_there_are():
     """K and V of 8 heads of 128 float16, a query of 32 heads and its result, and log-sum-exp."""
     problem = Problem(2, 32, 1, 128, 1000, 8)
     of_queries = 2 * 32 * (2 * 128 * 2 + 4)
-    assert problem.least_bytes(BF16) == 2 * 2 * 1000 * 8 * 128 * 2 + of_queries + 4 * (2 + 2)
+    assert problem.min_bytes(BF16) == 2 * 2 * 1000 * 8 * 128 * 2 + of_queries + 4 * (2 + 2)
     assert problem.flops == 4 * 2 * 32 * 1000 * 128
     ragged = Problem(3, 32, 1, 128, 1000, 8, ragged=True)
     assert ragged.flops == 4 * 32 * 1001 * 128 and ragged.lengths.sum() == 1001

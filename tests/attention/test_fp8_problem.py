@@ -145,6 +145,6 @@ def test_bytes_and_operations_are_those_of_the_arrays():
     problem = Problem(2, 8, 256, 128, 1000, 4)
     of_codes = 2 * 8 * 256 * 128 + 2 * 4 * 128 * (1000 + 1008)
     of_scales = 4 * (2 * 8 * 2 + 2 * 2 * 4 * 8)
-    assert problem.least_bytes() == of_codes + of_scales + 2 * 8 * 256 * (2 * 128 + 4)
+    assert problem.min_bytes() == of_codes + of_scales + 2 * 8 * 256 * (2 * 128 + 4)
     assert problem.flops == problem.unquantised.flops
     assert replace(problem, causal=True).flops < problem.flops

@@ -9,7 +9,7 @@ from labkit import attention, simulate
 from labkit.arrays.workspace import Workspace
 from labkit.attention import blocks
 from labkit.formats import FP32
-from labkit.ladder import MOST_BLOCKS, ladders
+from labkit.ladder import MAX_BLOCKS, ladders
 
 STEPS = {step.path: step for each in ladders("attention") for step in each}
 OF_THREE_AXES = [step for step in STEPS.values() if hasattr(step.module, "fit_grid")]
@@ -29,7 +29,7 @@ def test_blocks_beyond_65535_work_on_their_own_head(step, sizes):
     """Of arrays that have an equal part for each head a block touches the part of its head, and no other."""
     launches = launches_of(step, *sizes, 1 if step.problem is attention.AttentionDecode else 5, 16)
     grids = [launch.grid if isinstance(launch.grid, tuple) else (launch.grid,) for launch in launches]
-    assert all(count <= most for grid in grids for count, most in zip(grid, MOST_BLOCKS))
+    assert all(count <= most for grid in grids for count, most in zip(grid, MAX_BLOCKS))
     for launch, (width, *others) in zip(launches, grids):
         if width < MANY or step.slug == "bulk_reduction":  # blocks that stay; and sums of dQ that take gigabytes
             continue
@@ -61,7 +61,7 @@ def parts_of_heads(trace, launch):
 @pytest.mark.sample(4)
 def test_blocks_along_x_find_their_tile_head_and_sequence(step, monkeypatch):
     """As if a GPU took one block along y and z: the copies for such grids are right."""
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", (MOST_BLOCKS[0], 1, 1))
+    monkeypatch.setattr(blocks, "MAX_BLOCKS", (MAX_BLOCKS[0], 1, 1))
     of_decode, queries = (5, 6, 2, 64, 200, 3, True), 70 if FP32 in step.formats else 150
     sizes = of_decode if step.problem is attention.AttentionDecode else (2, 3, queries, 64, queries, 3, True)
     problem, format = step.problem(*sizes), step.formats[0]

@@ -165,7 +165,7 @@ def test_sizes_are_those_of_the_paper():
     """A product and a sum for each score and number, twice; half of them count where it is causal, and the diagonal."""
     assert Problem(2, 3, 100, 64).flops == 4 * 2 * 3 * 100 * 100 * 64
     assert Problem(2, 3, 100, 64, causal=True).flops == 4 * 2 * 3 * 5050 * 64
-    assert Problem(2, 4, 100, 64, keys=50, kv_heads=2).least_bytes(BF16) == 2 * (2 * (8 * 100 + 4 * 50) * 64 + 4 * 400)
+    assert Problem(2, 4, 100, 64, keys=50, kv_heads=2).min_bytes(BF16) == 2 * (2 * (8 * 100 + 4 * 50) * 64 + 4 * 400)
 
 
 def counted(problem, rows, columns):

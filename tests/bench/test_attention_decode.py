@@ -35,13 +35,13 @@ def test_one_query_of_32_heads_meets_a_cache_of_8():
         (64, 32768),
         (64, 2048),
     ]
-    assert 134e6 < STEPS[-1].compared.least_bytes(BF16) < 135e6
+    assert 134e6 < STEPS[-1].compared.min_bytes(BF16) < 135e6
 
 
 def test_caches_take_turns_that_would_leave_some_of_themselves_in_l2(monkeypatch):
     gpu = SimpleNamespace(L2_CACHE_SIZE=50 * 2**20)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
-    bytes_of_one = [problem.least_bytes(BF16) for problem in STEPS[-1].benched[:2]]
+    bytes_of_one = [problem.min_bytes(BF16) for problem in STEPS[-1].benched[:2]]
     assert [_harness.number_of_sets(count, bench.TABLE.times_l2) for count in bytes_of_one] == [2, 1]
 
 

@@ -45,7 +45,7 @@ def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
             "problem": str(problem),
             "time_ms": time_ms,
             "tflops": problem.flops / time_ms / 1e9,
-            "gb_s": problem.least_bytes() / time_ms,
+            "gb_s": problem.min_bytes() / time_ms,
         }
         return {"step": step, "dtype": "float32", **rate}
 

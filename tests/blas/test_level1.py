@@ -113,7 +113,7 @@ def test_there_is_no_error_and_every_byte_is_moved_once(step, n):
     assert run.errors == ()
     (trace,) = run.traces
     of_vectors = sum(counted.sectors for counted in trace.sites if counted.site.array in ("x", "y"))
-    moved = problem.least_bytes() / 32
+    moved = problem.min_bytes() / 32
     assert moved <= of_vectors <= moved + 8
 
 

@@ -8,7 +8,7 @@ import pytest
 import labkit
 from calls.every_call import CALLS, every_operation
 from labkit import attention, cuda, gemm, norm, softmax
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.calls import plan as plans
 from labkit.calls import route
 from labkit.calls.call import forget
@@ -68,7 +68,7 @@ def test_a_call_is_made_ready_for_each_way_in_which_arrays_lie(made):
         assert right(C, A[top : top + 10], B)
     assert len(made) == 1
     by_columns = cuda.to_device(np.asfortranarray(random(10, 8)))
-    for count, other in enumerate((A[::2], viewed(A, (10, 8), (32, 4), begin_byte=4), by_columns), 2):
+    for count, other in enumerate((A[::2], as_strided(A, (10, 8), (32, 4), begin_byte=4), by_columns), 2):
         gemm.multiply(other, B, C=C)
         assert len(made) == count and right(C, cuda.as_cuda_array(other), B)
     for options in ({"alpha": 2.0}, {"transpose_b": True}, {"format": "tf32"}, {"alpha": 2.0}, {}):
@@ -78,7 +78,7 @@ def test_a_call_is_made_ready_for_each_way_in_which_arrays_lie(made):
 
 def test_so_many_calls_are_remembered(made, monkeypatch):
     A, B, C = on_device(random(10, 8), random(8, 8), np.zeros((10, 8), np.float32))
-    monkeypatch.setattr(route.routes, "most", 3)
+    monkeypatch.setattr(route.routes, "limit", 3)
     for rows in (10, 4, 5, 10, 6):  # the one of four rows was not asked for the longest
         gemm.multiply(A[:rows], B, C=C[:rows])
     assert len(made) == 4 and len(route.routes) == 3
@@ -142,7 +142,7 @@ def test_operands_that_are_none_are_refused_in_a_sentence(call):
     arrays = call.arrays()
     operation = call.operation(**call.options)
     for name in call.inputs:
-        if name in operation.needed:
+        if name in operation.required:
             with pytest.raises(TypeError, match=f"^{name} is None: give an array$"):
                 call.run({**arrays, name: None})
     for name in (*call.inputs, *call.outputs, *call.written):

@@ -11,10 +11,10 @@ import pytest
 from described import described
 
 from labkit import attention, cuda, norm, results, softmax
-from labkit.arrays.workspace import Counted
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.attention.interface import choice as attention_choice
 from labkit.calls import choice, tuning
-from labkit.calls.choice import Chooser, Here, by_estimates, choosing
+from labkit.calls.choice import Chooser, CurrentGpu, override_choice, sort_by_estimates
 from labkit.formats import BF16, FORMATS, FP16, FP32
 from labkit.ladder import Ladder, ladder
 from labkit.norm.interface import choice as norm_choice
@@ -50,9 +50,9 @@ def as_on_a_gpu_of_its_own(monkeypatch, tmp_path):
 
 
 def forget():
-    for known in (choice._ranked, choice._recorded, choice._by_problem, choice.machine_for, choice._tell_of):
+    for known in (choice._ranked, choice._recorded, choice._by_problem, choice.machine_for, choice._warn_about_gpu):
         known.cache_clear()
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
 
 
 def ladder_named(path: str) -> Ladder:
@@ -84,8 +84,8 @@ def chosen_slug(path, problem, format, only=None):
     def instead(name, question, candidates):
         return [one for one in candidates if only in (None, one.step.slug)]
 
-    with choosing(instead):
-        return CHOSEN[path](described(problem, format), problem, format, Counted()).step.slug
+    with override_choice(instead):
+        return CHOSEN[path](described(problem, format), problem, format, CountingWorkspace()).step.slug
 
 
 # --- records -------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_a_gpu_without_records_goes_by_one_of_its_capability_and_says_so_once(mo
     monkeypatch.setattr(choice.cuda, "on_gpu", lambda: True)
     with pytest.warns(UserWarning, match=f"on this GPU, NVIDIA H200, and those of {H100} choose their kernels") as told:
         assert order(8192)[0] == "on_chip" and order(65536)[0] == "clusters"
-        assert choice.machine_for("attention", Here.now()) == H100
+        assert choice.machine_for("attention", CurrentGpu.now()) == H100
     assert len(told) == 1
     with warnings.catch_warnings(action="error"):
         assert order(8000)[0] == "on_chip"
@@ -357,8 +357,8 @@ def test_an_array_that_the_copy_engine_does_not_move_leaves_its_step_to_the_next
     problem = norm.BatchForward(64, 256, 56, 56)
     arrays = described(problem, FP32)
     shifted = (replace(arrays[0], address=arrays[0].address + 4), *arrays[1:])
-    assert norm_choice.chosen(arrays, problem, FP32, Counted()).step.slug == "overlapped"
-    assert norm_choice.chosen(shifted, problem, FP32, Counted()).step.slug == "one_read"
+    assert norm_choice.chosen(arrays, problem, FP32, CountingWorkspace()).step.slug == "overlapped"
+    assert norm_choice.chosen(shifted, problem, FP32, CountingWorkspace()).step.slug == "one_read"
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
@@ -381,8 +381,8 @@ def test_no_name_of_a_step_is_typed_where_steps_are_chosen():
 
 def test_estimates_are_asked_in_their_order():
     times, model = {"a": 3.0, "c": 1.0}, {"a": 0.5, "b": 2.0, "d": 9.0}
-    assert by_estimates("eabcd", times.get, model.get) == ["c", "b", "a", "d", "e"]
-    assert by_estimates("dcba") == list("dcba")
+    assert sort_by_estimates("eabcd", times.get, model.get) == ["c", "b", "a", "d", "e"]
+    assert sort_by_estimates("dcba") == list("dcba")
 
 
 def test_choices_are_kept_within_bounds():

@@ -11,8 +11,8 @@ from gemm_calls import CALLS, operands_of
 
 from calls.every_call import CALLS as EVERY_CALL
 from labkit import ptx
-from labkit.arrays.views import Place, View, viewed
-from labkit.arrays.workspace import Counted
+from labkit.arrays.views import OperandSlot, View, as_strided
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.attention.interface import cached
 from labkit.gemm.interface.product import Product
 from labkit.ladder import Launch
@@ -53,7 +53,7 @@ def words(parameters, kinds):
 
 def matrix(place):
     """An operand of three rows of eight numbers, with gaps between them."""
-    return View(Place(place), (3, 8), (64, 4), np.dtype(np.float32), 4096 * (place + 1))
+    return View(OperandSlot(place), (3, 8), (64, 4), np.dtype(np.float32), 4096 * (place + 1))
 
 
 @pytest.mark.needs("numba-cuda")
@@ -64,8 +64,10 @@ def test_arguments_lie_as_a_kernel_of_numba_reads_them(packed):
     pair = types.BaseTuple.from_types((types.int32, array), tuple)
     kernel = compiled(array, types.float32, pair, types.boolean, types.int64)
     operand = matrix(0)
-    part = viewed(operand, (2, 4), (64, 4), begin_byte=64 + 16)
-    one = packed.Packed(kernel, (7, 2), 96, (operand, np.float32(0.5), (np.int32(-3), part), True, 11), 512, early=True)
+    part = as_strided(operand, (2, 4), (64, 4), begin_byte=64 + 16)
+    one = packed.PackedLaunch(
+        kernel, (7, 2), 96, (operand, np.float32(0.5), (np.int32(-3), part), True, 11), 512, early=True
+    )
     one.run()
     ((config, parameters),) = packed.launched
     word = ctypes.c_int64
@@ -79,7 +81,7 @@ def test_arguments_lie_as_a_kernel_of_numba_reads_them(packed):
     assert (config.gridDimX, config.gridDimY, config.gridDimZ) == (7, 2, 1)
     assert (config.blockDimX, config.blockDimY, config.blockDimZ) == (96, 1, 1)
     assert (config.sharedMemBytes, config.numAttrs) == (512, 1)
-    assert [array.owner for array, _ in one.cells] == [Place(0)] * 2
+    assert [array.owner for array, _ in one.cells] == [OperandSlot(0)] * 2
 
 
 @pytest.mark.needs("numba-cuda")
@@ -91,25 +93,25 @@ def test_addresses_of_operands_and_of_the_workspace_come_to_their_places(packed,
 
     array = types.Array(types.float32, 2, "A")
     moved = []
-    monkeypatch.setattr(packed_launches, "move", lambda tensor_map, address: moved.append(address))
+    monkeypatch.setattr(packed_launches, "move_map", lambda tensor_map, address: moved.append(address))
     monkeypatch.setattr(packed, "encoded", lambda tensor_map: packed.binding.CUtensorMap())
-    monkeypatch.setattr(packed_launches, "compiled", lambda dispatcher, arguments: compiled(*dispatcher.kinds))
+    monkeypatch.setattr(packed_launches, "get_compiled", lambda dispatcher, arguments: compiled(*dispatcher.kinds))
     kernel = SimpleNamespace(kinds=(array, array), options={})
     by_map = SimpleNamespace(kinds=(TensorMapType(2), array, array, array), options={"early": True})
     unmoved = View(None, (3, 8), (32, 4), np.dtype(np.float32), 1 << 20)
 
     def launches(X, Y, workspace):
-        boxed = SimpleNamespace(array=viewed(Y, (3, 32), (128, 4), begin_byte=128), box=(1, 32), to_tf32=False)
+        boxed = SimpleNamespace(array=as_strided(Y, (3, 32), (128, 4), begin_byte=128), box=(1, 32), to_tf32=False)
         workspace.array("first", (100,), np.float32)
         parts, counters = workspace.array("second", (5, 4), np.float32), workspace.counters(4)
-        counters = viewed(counters, (2, 2), (8, 4))
+        counters = as_strided(counters, (2, 2), (8, 4))
         return [
-            Launch(kernel, 1, 32, (viewed(X, (1, 8), (64, 4), begin_byte=128), Y)),
+            Launch(kernel, 1, 32, (as_strided(X, (1, 8), (64, 4), begin_byte=128), Y)),
             Launch(by_map, 1, 32, (boxed, unmoved, parts, counters)),
         ]
 
     run = packed_launches.PackedLaunches(launches, [matrix(0), matrix(1)])
-    assert (run.counters_bytes, run.pieces_bytes, run.workspace_bytes) == (256, 512 + 256, 1024)
+    assert (run.counters_bytes, run.buffers_bytes, run.workspace_bytes) == (256, 512 + 256, 1024)
     word = [ctypes.c_int64] * 9
 
     def data():
@@ -149,8 +151,8 @@ def test_several_launches_at_the_same_addresses_are_recorded_and_replayed(count,
     monkeypatch.setattr(packed, "_launch", lambda config, *_: streams.append(int(config.hStream)) or (packed.SUCCESS,))
     monkeypatch.setattr(packed_launches, "Graph", Graph)
     monkeypatch.setattr(packed_launches, "may_replay", lambda handle: free[0])
-    monkeypatch.setattr(packed_launches, "even_while_captured", nullcontext)
-    monkeypatch.setattr(packed_launches, "compiled", lambda dispatcher, arguments: compiled(array))
+    monkeypatch.setattr(packed_launches, "allow_during_capture", nullcontext)
+    monkeypatch.setattr(packed_launches, "get_compiled", lambda dispatcher, arguments: compiled(array))
     kernel = SimpleNamespace(options={})
     launches = packed_launches.PackedLaunches(lambda X, workspace: [Launch(kernel, 1, 32, (X,))] * count, [matrix(0)])
 
@@ -179,7 +181,7 @@ def test_several_launches_at_the_same_addresses_are_recorded_and_replayed(count,
     run()
     assert len(recorded) == 1 and len(replayed) == 5
     for address in range(
-        4096 * 3, 4096 * (3 + packed_launches.MOST_GRAPHS), 4096
+        4096 * 3, 4096 * (3 + packed_launches.MAX_GRAPHS), 4096
     ):  # so many that the first is forgotten
         run(address)
     streams.clear()
@@ -199,11 +201,11 @@ def test_a_kernel_is_compiled_for_the_very_parameters_that_are_packed(call, pack
     of_numba = SimpleNamespace(typeof_pyval=typeof)
     for launch in product_of(call):
         kinds = tuple(packed._kind(of_numba, value) for value in launch.arguments)
-        one = packed.Packed(compiled(*kinds), launch.grid, launch.block, launch.arguments)
+        one = packed.PackedLaunch(compiled(*kinds), launch.grid, launch.block, launch.arguments)
         entry = ptx_text(launch.kernel, kinds, (9, 0, "a")).partition(".visible .entry")[2].partition(")")[0]
         of_maps = [int(size) for size in re.findall(r"\.b8 \S+\[(\d+)\]", entry)]
         of_others = [int(bits) // 8 for bits in re.findall(r"\.param \.[a-z](\d\d) ", entry)]
-        sizes = [ctypes.sizeof(kept) for kept in one._kept]
+        sizes = [ctypes.sizeof(buffer) for buffer in one._buffers]
         assert of_maps == [packed.MAP_BYTES] * len(one.maps)
         assert of_others == [size for size in sizes if size <= 8]
 
@@ -221,9 +223,10 @@ def launches_of(operation, arrays):
     given = dict(zip(operation.arrays, map(arrays.get, operation.arrays)))
     given = {name: X for name, X in given.items() if X is not None}
     views = {
-        name: View(Place(n), X.shape, X.strides, X.dtype, 4096 * (n + 1)) for n, (name, X) in enumerate(given.items())
+        name: View(OperandSlot(n), X.shape, X.strides, X.dtype, 4096 * (n + 1))
+        for n, (name, X) in enumerate(given.items())
     }
-    return operation.declared(given).launches(views, Counted(first_place=len(given)))
+    return operation.declared(given).launches(views, CountingWorkspace(first_slot=len(given)))
 
 
 def product_of(call):
@@ -241,15 +244,17 @@ def owners_of(launches):
 def test_every_array_of_a_product_is_known_as_a_part_of_an_operand_or_of_the_workspace(call):
     """Else another one could not be put in its place."""
     owners = owners_of(product_of(call))
-    assert owners - {Place(3), Place(4)} == ({Place(0), Place(1), Place(2)} if call.shape[2] else {Place(2)})
+    assert owners - {OperandSlot(3), OperandSlot(4)} == (
+        {OperandSlot(0), OperandSlot(1), OperandSlot(2)} if call.shape[2] else {OperandSlot(2)}
+    )
 
 
 @pytest.mark.parametrize("call", EVERY_CALL, ids=str)
 def test_every_array_of_a_call_is_known_as_a_part_of_an_operand_or_of_the_workspace(call, monkeypatch):
     arrays = call.arrays()
     arrays |= dict(zip(call.outputs, call.run(arrays), strict=True))
-    monkeypatch.setattr(cached, "numbers", lambda count: View("numbers", (count,), (4,), np.dtype(np.int32), 4096))
+    monkeypatch.setattr(cached, "index_array", lambda count: View("numbers", (count,), (4,), np.dtype(np.int32), 4096))
     names = [name for name in call.operation.arrays if name in arrays]
     owners = owners_of(launches_of(call.operation(**call.options), arrays))
-    assert {Place(names.index(name)) for name in call.outputs} <= owners
-    assert owners - {"numbers"} <= {Place(n) for n in range(len(arrays) + 2)}
+    assert {OperandSlot(names.index(name)) for name in call.outputs} <= owners
+    assert owners - {"numbers"} <= {OperandSlot(n) for n in range(len(arrays) + 2)}

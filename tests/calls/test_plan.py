@@ -7,7 +7,7 @@ from gemm_calls import CALLS, operands_of
 import labkit
 from calls.every_call import CALLS as EVERY_CALL
 from labkit import cuda, gemm, norm
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 
@@ -67,7 +67,7 @@ def test_a_plan_keeps_its_operands_alive():
         (lambda X: X[:7], "A is of shape (7, 16), and the plan is for (8, 16)"),
         (lambda X: X[::2], "A has strides (128, 4), and the plan is for (64, 4)"),
         (lambda X: cuda.to_device(np.zeros((8, 16), np.int32)), "A holds int32, and the plan is for float32"),
-        (lambda X: viewed(X, (8, 16), (64, 4), begin_byte=4), "A begins 4 bytes after a multiple of 16"),
+        (lambda X: as_strided(X, (8, 16), (64, 4), begin_byte=4), "A begins 4 bytes after a multiple of 16"),
         (lambda X: np.zeros((8, 16), np.float32), "A is an array of the host"),
         (lambda X: [1.0], "A is a list, not an array"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from labkit import attention, conv, cuda, gemm, norm, softmax
 from labkit.calls import tuner, tuning
 from labkit.calls.call import forget
-from labkit.calls.choice import choosing
+from labkit.calls.choice import override_choice
 from labkit.calls.plan import make_plan
 from labkit.calls.route import routes
 from labkit.formats import BF16, FP16, FP32
@@ -17,10 +17,10 @@ from labkit.machine.device import Device
 def folder(monkeypatch, tmp_path):
     """A cache folder of this test's own, and no plans."""
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget()
     yield tmp_path
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget()
 
 
@@ -50,7 +50,7 @@ def chosen(run):
     """The first candidates of the choices that a call makes, and their questions."""
     made = []
     forget()
-    with choosing(lambda name, question, candidates: made.append((name, question, candidates[0])) or candidates):
+    with override_choice(lambda name, question, candidates: made.append((name, question, candidates[0])) or candidates):
         run()
     return made
 
@@ -99,7 +99,7 @@ def test_candidates_are_timed_and_the_fastest_is_taken_by_later_calls(timed, slo
     slow |= {candidate for *_, candidate in before}
     times_ms = tuner.tune(call, *arrays, most=3, **options)
     assert 1 < len(times_ms) <= 3 and list(times_ms.values()) == sorted(times_ms.values()) and {*times_ms} == {*timed}
-    tuning._kept.cache_clear()  # as in a later process
+    tuning._stored_choices.cache_clear()  # as in a later process
     after = chosen(lambda: call(*arrays, **options))
     fastest = next(iter(times_ms))
     kind = call.__module__.split(".")[1]
@@ -126,7 +126,7 @@ def test_each_candidate_is_planned_for_each_set_of_arrays(timed, monkeypatch):
         return make_plan(operation, arrays, **options)
 
     monkeypatch.setattr(tuner, "make_plan", noted)
-    monkeypatch.setattr(tuner, "MOST_SETS", 3)
+    monkeypatch.setattr(tuner, "MAX_SETS", 3)
     tuner.tune_problem(norm.layer_norm, norm.RowForward(2, 40), FP32, most=2)
     _, *planned = made  # the first asks what the choice is
     assert len(timed) == 2 and all(len(launches) == 3 for launches in timed.values()) and len(planned) == 6

@@ -44,8 +44,8 @@ def folder(monkeypatch, tmp_path):
 
 def forget():
     """As a new process begins."""
-    tuning._kept.cache_clear()
-    tuning.hash_of.cache_clear()
+    tuning._stored_choices.cache_clear()
+    tuning.source_hash.cache_clear()
 
 
 def chosen(question=QUESTION, operation="gemm"):
@@ -113,7 +113,7 @@ def test_a_spoilt_file_is_written_anew_with_a_warning():
 
 
 def files(kernel):
-    return {path.relative_to(PACKAGE).as_posix() for path in tuning.sources_of(kernel)}
+    return {path.relative_to(PACKAGE).as_posix() for path in tuning.source_files(kernel)}
 
 
 def test_a_kernel_is_made_of_its_step_of_device_functions_of_constants_and_of_instructions():
@@ -132,12 +132,12 @@ def test_a_choice_is_forgotten_when_what_its_kernel_is_made_of_changes_and_no_ot
     tuning.remember("gemm", "another", Way("tiled"))
     edited = tmp_path / "edited.py"
     edited.write_text("another kernel")
-    sources_of, step = tuning.sources_of, PACKAGE / "gemm/fp32/s06_vectorised.py"
+    sources_of, step = tuning.source_files, PACKAGE / "gemm/fp32/s06_vectorised.py"
 
     def with_an_edit(kernel):
         return {edited if path == step else path for path in sources_of(kernel)}
 
-    monkeypatch.setattr(tuning, "sources_of", with_an_edit)
+    monkeypatch.setattr(tuning, "source_files", with_an_edit)
     forget()
     assert chosen() == WAYS[0]
     assert chosen("another") == Way("tiled")

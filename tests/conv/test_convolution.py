@@ -156,7 +156,7 @@ def test_shapes_flops_and_least_bytes():
     assert channels_last == {"x": (2, 7, 9, 4), "w": (6, 3, 2, 2), "y": (2, 6, 9, 6)}
     assert problem.flops == 2 * (2 * 6 * 6 * 9) * (2 * 3 * 2)
     elements = 2 * 4 * 7 * 9 + 6 * 2 * 3 * 2 + 2 * 6 * 6 * 9
-    assert problem.least_bytes() == 4 * elements and problem.least_bytes(BF16) == 2 * elements
+    assert problem.min_bytes() == 4 * elements and problem.min_bytes(BF16) == 2 * elements
 
 
 def test_what_differs_from_a_plain_convolution_is_said():

@@ -97,7 +97,7 @@ def test_step_and_twin_are_right_on_the_gpu(step, problem):
     runs = [launch.run]
     if step.path in cpp.names():
         twin = cpp.kernel(step.path)[launch.grid, launch.block, 0, launch.shared_bytes]
-        runs.append(lambda: twin(*launch.arguments[:3], *problem.twin_sizes()))
+        runs.append(lambda: twin(*launch.arguments[:3], *problem.cpp_sizes()))
     for run in runs:
         x, w, y = launch.arguments[:3]
         y.copy_to_device(before[2])

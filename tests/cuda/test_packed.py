@@ -26,8 +26,8 @@ def test_a_tensor_map_is_copied_while_it_is_there(monkeypatch):
     from labkit.cuda import packed
 
     monkeypatch.setattr(packed, "encoded", lambda tensor_map: PassingMap())
-    launch = object.__new__(packed.Packed)
-    launch.maps, launch._kept = [], []
-    place = launch._place_of_map(SimpleNamespace(array=None))
+    launch = object.__new__(packed.PackedLaunch)
+    launch.maps, launch._buffers = [], []
+    place = launch._encode_map(SimpleNamespace(array=None))
     assert place % packed.MAP_ALIGNMENT == 0
     assert ctypes.string_at(place, packed.MAP_BYTES) == DRIVERS_MAP

@@ -167,21 +167,21 @@ NESTED = """
 
 
 def test_a_round_has_as_many_passes_of_its_inner_loop_as_its_multiply_adds_ask_for():
-    assert sass.parsed(NESTED).in_a_round(16) == 4 + 8 * 4
+    assert sass.parsed(NESTED).instructions_per_iteration(16) == 4 + 8 * 4
 
 
 def test_a_loop_that_stands_alone_is_its_own_round():
     alone = NESTED.replace("@P1 BRA `(.L_x_2)", "NOP")
-    assert sass.parsed(alone).in_a_round(2) == 7
-    assert sass.parsed(alone).in_a_round(16) == 8 * 7  # the round was unrolled into eight
+    assert sass.parsed(alone).instructions_per_iteration(2) == 7
+    assert sass.parsed(alone).instructions_per_iteration(16) == 8 * 7  # the round was unrolled into eight
 
 
 def test_a_round_of_several_loops_is_refused():
     twice = NESTED.replace("BAR.SYNC 0x0", "@P1 BRA `(.L_x_2)")
     with pytest.raises(SassError, match="at most one other"):
-        sass.parsed(twice).in_a_round(16)
+        sass.parsed(twice).instructions_per_iteration(16)
     with pytest.raises(SassError, match="at most one other"):
-        sass.parsed(NESTED.replace("BRA", "NOP")).in_a_round(16)
+        sass.parsed(NESTED.replace("BRA", "NOP")).instructions_per_iteration(16)
 
 
 def test_several_functions_are_refused():
@@ -276,9 +276,9 @@ def test_a_number_from_outside_is_no_device_function():
 def test_a_step_is_as_fast_as_its_twin_or_its_machine_code_says_why(slug, multiply_adds):
     """Within 3%; and up to 10% slower where a round of it takes as many more instructions."""
     step = gemm.step("fp32", slug)
-    ours = sass.compiled(step.kernel, *gemm.Problem(8, 8, 8).operands()).in_a_round(multiply_adds)
-    twin = sass.of_cubin(cpp.cubin(f"gemm/fp32/{step.name}", (9, 0))).in_a_round(multiply_adds)
-    rows = results.load("gemm", "nvidia-h100-80gb-hbm3").select(step=slug, baseline="CUDA C++")
+    ours = sass.compiled(step.kernel, *gemm.Problem(8, 8, 8).operands()).instructions_per_iteration(multiply_adds)
+    twin = sass.of_cubin(cpp.cubin(f"gemm/fp32/{step.name}", (9, 0))).instructions_per_iteration(multiply_adds)
+    rows = results.load("gemm", "nvidia-h100-80gb-hbm3").select(step=slug, rival="CUDA C++")
     assert rows
     for row in rows:
         assert row["ratio"] >= min(0.97, max(0.9, twin / ours))

@@ -6,7 +6,7 @@ import pytest
 from test_roofline import made
 
 from labkit import attention, formats
-from labkit.forecast.timeline import ASK, timeline
+from labkit.forecast.timeline import ISSUE, timeline
 from labkit.machine.gpus import gpu
 from labkit.trace import Counters, Event
 
@@ -40,13 +40,13 @@ COMMIT, FINISH = ("commit", {}), ("finish", {"amount": 0})
 def test_products_follow_one_another_at_the_peak_and_the_warp_waits_for_the_last():
     line = timeline(trace((0, product(), product(), COMMIT, FINISH)))
     assert spans(line, "product") == [(0, 64), (64, 128)]
-    assert spans(line, "wait") == [(2 * ASK, 128)] and line.cycles == 128 and line.rest == 0
+    assert spans(line, "wait") == [(2 * ISSUE, 128)] and line.cycles == 128 and line.idle_share == 0
 
 
 def test_only_older_groups_are_waited_for():
     newest = "finish", {"amount": 1}
     line = timeline(trace((0, product("K"), COMMIT, product("V"), COMMIT, newest, FINISH)))
-    assert spans(line, "wait") == [(2 * ASK, 64), (64, 128)]
+    assert spans(line, "wait") == [(2 * ISSUE, 64), (64, 128)]
 
 
 @pytest.mark.parametrize(("in_turns", "order"), [(True, [0, 4, 0, 4]), (False, [0, 0, 4, 4])])
@@ -91,7 +91,7 @@ def test_copies_come_one_after_the_other_and_a_wait_lasts_until_all_of_a_phase_a
     assert spans(line, "copy") == [(latency, latency + cycles), (latency + cycles, latency + 2 * cycles)]
     (wait,) = (span for span in line.spans if span.does == "wait" and span.of == "K")
     assert (wait.start, wait.end) == (0, latency + 2 * cycles)
-    assert line.rest == pytest.approx(wait.end / line.cycles)
+    assert line.idle_share == pytest.approx(wait.end / line.cycles)
     assert [(bubble.start, bubble.end, bubble.at_edge) for bubble in line.bubbles()] == [(0, wait.end, True)]
 
 
@@ -120,7 +120,7 @@ def test_rows_of_a_store_leave_by_the_engine_that_brings_copies():
     bytes_, cycles = COPY
     store = "store", {"array": "O", "amount": bytes_}
     line = timeline(trace((0, product(), store, ("commit stores", {}), ("finish stores", {"amount": 0}))))
-    assert spans(line, "store") == [(ASK, ASK + cycles)] and line.cycles == ASK + cycles
+    assert spans(line, "store") == [(ISSUE, ISSUE + cycles)] and line.cycles == ISSUE + cycles
 
 
 def test_blocks_follow_one_another_and_rests_at_their_ends_are_told_from_those_between_products():
@@ -163,7 +163,7 @@ def test_steps_of_attention_multiply_all_their_flops_and_no_key_before_it_has_co
         line = timeline(run, in_turns=in_turns)
         busy = sum(span.end - span.start for span in line.products())
         assert busy == pytest.approx(problem.flops / 4096)
-        assert line.rest == pytest.approx(1 - busy / line.cycles)
+        assert line.idle_share == pytest.approx(1 - busy / line.cycles)
         for array in ("K_tiles", "V_tiles"):
             came = next(span.end for span in line.spans if (span.does, span.of) == ("copy", array))
             assert next(span.start for span in line.products() if span.of == array) >= came

@@ -10,7 +10,7 @@ import pytest
 
 from labkit import formats, ptx
 from labkit.arrays.element_types import BITS, numpy_type
-from labkit.arrays.operands import DECLARING
+from labkit.arrays.operands import TYPE_NAMES
 from labkit.formats import FORMATS, FP32, SYMBOLS, TYPES
 from labkit.machine.gpus import GPUS
 
@@ -48,7 +48,7 @@ def test_what_multiplies_a_format_has_a_peak_on_a_gpu():
 def test_types_of_tensors_are_held_as_bits_where_numpy_has_none():
     assert BITS["float8_e5m2"] == np.uint8 and BITS["bfloat16"] == np.uint16 and "float16" not in BITS
     for name, format in TYPES.items():
-        assert numpy_type(name) == format.dtype and DECLARING[format] == name
+        assert numpy_type(name) == format.dtype and TYPE_NAMES[format] == name
 
 
 @pytest.mark.needs("torch")

@@ -11,9 +11,9 @@ P = gemm.Problem(5, 7, 3)
 
 def test_flops_and_least_bytes():
     assert P.flops == 2 * 5 * 7 * 3
-    assert P.least_bytes() == 4 * (5 * 3 + 3 * 7 + 5 * 7)
-    assert P.least_bytes(BF16) == P.least_bytes() / 2
-    assert P.least_bytes(E4M3) == 5 * 3 + 3 * 7 + 2 * 5 * 7
+    assert P.min_bytes() == 4 * (5 * 3 + 3 * 7 + 5 * 7)
+    assert P.min_bytes(BF16) == P.min_bytes() / 2
+    assert P.min_bytes(E4M3) == 5 * 3 + 3 * 7 + 2 * 5 * 7
 
 
 def test_operands_are_the_same_for_a_seed_and_others_for_another():

@@ -6,7 +6,7 @@ import pytest
 from launches import launches_of
 
 from labkit import ladder
-from labkit.rebinding import names_of
+from labkit.rebinding import names_used_by
 
 SLOTS = {"library", "interface"}  # rooms of kernels that are made for other functions: an epilogue, a step for a batch
 STEPS = [step for each in ladder.every_ladder() if each.operation != "loops" for step in each]
@@ -15,7 +15,7 @@ STEPS = [step for each in ladder.every_ladder() if each.operation != "loops" for
 def replaced(function):
     """The names under which a function, or one that it calls, finds another function than its file has there."""
     written = vars(sys.modules[function.__module__])
-    for name, value in names_of(function).items():
+    for name, value in names_used_by(function).items():
         if hasattr(value, "py_func"):
             if value.py_func.__code__ is not written[name].py_func.__code__:
                 yield f"{function.__name__}: {name}"

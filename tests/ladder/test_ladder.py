@@ -86,7 +86,7 @@ def test_a_nan_is_right_where_one_is_expected():
 def test_what_a_ladder_does_not_state_is_told():
     step = ladder.ladder("loops")[0]
     with pytest.raises(LookupError, match="the ladder loops states no FORMAT: add it to its __init__.py"):
-        step._said("FORMAT")
+        step._declared("FORMAT")
 
 
 def test_a_step_says_which_formats_it_takes():
@@ -123,7 +123,7 @@ TOY = {
             def flops(self):
                 return 2 * self.n
 
-            def least_bytes(self, format=FP32):
+            def min_bytes(self, format=FP32):
                 return 4 * self.n
 
             def operands(self, format=FP32, seed=0):
@@ -142,7 +142,7 @@ TOY = {
         FORMATS = (FP32,)
         EXAMPLES = (1,), (1000,)
         BENCHED = ((4096,),)
-        STANDING = (512,)
+        ROOFLINE_POINT = (512,)
         """,
     "plain/s01_serial.py": """
         \"\"\"One thread adds all squares.\"\"\"
@@ -254,7 +254,7 @@ def broken(folder, monkeypatch, **files):
 def test_a_step_that_cannot_be_loaded_is_named(text, why, tmp_path, monkeypatch):
     broken(tmp_path, monkeypatch, **{"plain/s03_third.py": text})
     with pytest.raises(
-        ImportError, match=rf"^labkit/broken/plain/s03_third cannot be loaded \({why}.*mend it"
+        ImportError, match=rf"^labkit/broken/plain/s03_third cannot be loaded \({why}.*fix or delete it"
     ) as raised:
         [step for found in ladder.every_ladder() for step in found]
     assert "\n" not in str(raised.value)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import cuda, layouts
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.arrays.workspace import Workspace
 from labkit.calls import plan as plans
 from labkit.calls.call import forget
@@ -44,7 +44,7 @@ def on_device(whole, part):
     """Both on the device, the second a view of the first."""
     memory = cuda.to_device(whole)
     begin = part.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-    return memory, viewed(memory, part.shape, part.strides, begin_byte=begin)
+    return memory, as_strided(memory, part.shape, part.strides, begin_byte=begin)
 
 
 @settings(max_examples=EXAMPLES)
@@ -68,7 +68,7 @@ def test_images_of_any_strides_are_converted_and_nothing_else_is_touched(data, p
 def test_a_row_of_two_elements_that_lie_apart_is_no_vector():
     x = np.arange(2 * 3 * 5 * 2, dtype=np.float32).reshape(2, 3, 5, 2)
     memory = cuda.to_device(np.full((2, 3, 5, 4), UNTOUCHED, np.float32))
-    layouts.convert(cuda.to_device(x), "NCHW", "NCHW", y=viewed(memory, x.shape, (240, 80, 16, 8)))
+    layouts.convert(cuda.to_device(x), "NCHW", "NCHW", y=as_strided(memory, x.shape, (240, 80, 16, 8)))
     found = memory.copy_to_host()
     assert (found[..., ::2] == x).all() and (found[..., 1::2] == UNTOUCHED).all()
 
@@ -80,7 +80,7 @@ def test_vectors_that_lie_slowest_end_in_zeros_too(C, source):
     x, y, _ = problem.operands()
     memory = cuda.to_device(np.ascontiguousarray(y.transpose(4, 0, 1, 2, 3)))
     layouts.convert(
-        cuda.to_device(x), source, "NCHW_VECT_C", y=viewed(memory, y.shape, _turned(memory.strides)), vector=32
+        cuda.to_device(x), source, "NCHW_VECT_C", y=as_strided(memory, y.shape, _turned(memory.strides)), vector=32
     )
     assert (memory.copy_to_host() == problem.oracle(x).transpose(4, 0, 1, 2, 3)).all()
 
@@ -101,7 +101,7 @@ def test_a_copy_of_vectors_ends_in_zeros_whatever_was_there():
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_images_of_few_pixels_get_vectors_too(sides, dtype):
     problem = Conversion(2, 3, *sides, "NCHW", "NCHW_VECT_C")
-    x = np.arange(problem.least_bytes(), dtype=dtype)[: 6 * prod(sides)].reshape(problem.shape("NCHW"))
+    x = np.arange(problem.min_bytes(), dtype=dtype)[: 6 * prod(sides)].reshape(problem.shape("NCHW"))
     assert (layouts.convert(x, "NCHW", "NCHW_VECT_C") == problem.oracle(x)).all()
 
 
@@ -111,7 +111,7 @@ def test_vectors_whose_channels_lie_as_planes_end_in_planes_of_zeros():
     memory = cuda.to_device(np.ascontiguousarray(y.transpose(0, 1, 4, 2, 3)))
     image, vector, channel, row, col = memory.strides
     layouts.convert(
-        cuda.to_device(x), "NCHW", "NCHW_VECT_C", y=viewed(memory, y.shape, (image, vector, row, col, channel))
+        cuda.to_device(x), "NCHW", "NCHW_VECT_C", y=as_strided(memory, y.shape, (image, vector, row, col, channel))
     )
     assert (memory.copy_to_host() == problem.oracle(x).transpose(0, 1, 4, 2, 3)).all()
 
@@ -135,7 +135,7 @@ def test_short_rows_with_gaps_are_no_run():
     problem = Conversion(2, 3, 4, 8)
     x, y, _ = problem.operands()
     memory = cuda.to_device(np.zeros((2, 4, 8, 4), np.float32))
-    layouts.convert(cuda.to_device(x), "NCHW", "NHWC", y=viewed(memory, y.shape, memory.strides))
+    layouts.convert(cuda.to_device(x), "NCHW", "NHWC", y=as_strided(memory, y.shape, memory.strides))
     found = memory.copy_to_host()
     assert (found[..., :3] == problem.oracle(x)).all() and not found[..., 3].any()
 
@@ -295,9 +295,9 @@ def test_what_cannot_be_converted_is_refused_in_a_sentence(call, error, words):
 
 def test_memory_that_is_read_while_it_is_written_is_refused():
     memory = cuda.to_device(np.zeros(2 * 60, np.float32))
-    x = viewed(memory, (2, 3, 4, 5), (240, 80, 20, 4))
-    y = viewed(memory, (2, 4, 5, 3), (240, 60, 12, 4))
+    x = as_strided(memory, (2, 3, 4, 5), (240, 80, 20, 4))
+    y = as_strided(memory, (2, 4, 5, 3), (240, 60, 12, 4))
     with pytest.raises(ValueError, match="y shares memory with x, which is read while y is written"):
         layouts.convert(x, "NCHW", "NHWC", y=y)
     with pytest.raises(ValueError, match="elements of y share their memory"):
-        layouts.convert(cuda.to_device(X), "NCHW", "NHWC", y=viewed(memory, (2, 4, 5, 3), (0, 60, 12, 4)))
+        layouts.convert(cuda.to_device(X), "NCHW", "NHWC", y=as_strided(memory, (2, 4, 5, 3), (0, 60, 12, 4)))

@@ -53,8 +53,8 @@ def test_random_operands_are_finite_and_differ(format):
 
 
 def test_what_moves_is_each_byte_read_once_and_written_once():
-    assert Conversion(2, 5, 3, 4).least_bytes(FP32) == 2 * 4 * 120
-    assert Conversion(2, 5, 3, 4, "NHWC", "NCHW_VECT_C").least_bytes(BF16) == 2 * (120 + 2 * 8 * 12)
+    assert Conversion(2, 5, 3, 4).min_bytes(FP32) == 2 * 4 * 120
+    assert Conversion(2, 5, 3, 4, "NHWC", "NCHW_VECT_C").min_bytes(BF16) == 2 * (120 + 2 * 8 * 12)
 
 
 def test_of_many_images_the_first_and_the_last_tell_the_error():

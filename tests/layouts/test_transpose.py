@@ -182,7 +182,7 @@ def test_a_twin_is_right_on_the_gpu(problem):
     before = problem.operands(seed=5)
     (launch,) = STEPS.step("padded").launches(*map(cuda.to_device, before[:2]), problem)
     x, y = launch.arguments
-    cpp.kernel("layouts/transpose/s03_padded")[launch.grid, launch.block](x, y, *problem.twin_sizes())
+    cpp.kernel("layouts/transpose/s03_padded")[launch.grid, launch.block](x, y, *problem.cpp_sizes())
     assert problem.is_right(before, (x, y.copy_to_host().view(np.float32).reshape(before[1].shape)))
 
 

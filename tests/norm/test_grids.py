@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from described import described
 
-from labkit.arrays.workspace import Counted
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.ladder import TooLarge, ladders
 from labkit.machine.gpus import gpu
 from labkit.machine.occupancy import occupancy
@@ -32,7 +32,7 @@ def options(kernel) -> dict:
 def launched(step, problem, format):
     """What a step launches; nothing where the problem is too large for it."""
     try:
-        return step.launches(*described(problem, format), problem, format=format, workspace=Counted())
+        return step.launches(*described(problem, format), problem, format=format, workspace=CountingWorkspace())
     except TooLarge:
         return []
 

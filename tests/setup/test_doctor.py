@@ -35,7 +35,7 @@ def machine(monkeypatch):
         monkeypatch.setattr(doctor, "find_driver", lambda: driver)
         monkeypatch.setattr(doctor, "_version", versions.get)
         monkeypatch.setattr(device, "detect", lambda: found)
-        return {row.what: row for row in doctor.checkups()}
+        return {row.subject: row for row in doctor.checkups()}
 
     return set
 

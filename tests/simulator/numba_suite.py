@@ -90,9 +90,9 @@ class _Kernel(cuda.Kernel):
     def inspect_asm(self, signature=None):
         from numba.cuda import compile_ptx
 
-        from labkit.cuda.compiling import bound
+        from labkit.cuda.compiling import bind_cuda
 
-        made = {s: compile_ptx(bound(self.py_func), s, cc=(9, 0))[0] for s in self.signatures}
+        made = {s: compile_ptx(bind_cuda(self.py_func), s, cc=(9, 0))[0] for s in self.signatures}
         return made if signature is None else next(iter(made.values()))
 
     def specialize(self, *_):

@@ -63,7 +63,7 @@ def test_the_share_of_bubbles_is_that_of_their_length(view):
 
 def test_another_way_to_choose_is_another_timeline_of_the_same_run(view, runs):
     other = view.data["kept"][1]["runs"][0]
-    assert other["rest"] == pytest.approx(timeline(runs["wgmma"], in_turns=False).rest)
+    assert other["rest"] == pytest.approx(timeline(runs["wgmma"], in_turns=False).idle_share)
     assert len(unpack(other["spans"])) > 0 and view.data["common"]["orders"][1] == "serves who asked first"
 
 

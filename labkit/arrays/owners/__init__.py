@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 from labkit.arrays.owners.base import NotPlain, Owner
 from labkit.arrays.owners.cupy_arrays import CuPyArrays
+from labkit.arrays.owners.labkit_arrays import SimulatedArrays, Views
 from labkit.arrays.owners.numba_arrays import NumbaArrays
 from labkit.arrays.owners.numpy_arrays import NumPyArrays
 from labkit.arrays.owners.others import Others
-from labkit.arrays.owners.simulated import SimulatedArrays
 from labkit.arrays.owners.torch_tensors import TensorsWithoutMemory, TorchTensors
-from labkit.arrays.owners.views import Views
 
 OWNERS = (
     NumPyArrays(),
@@ -24,7 +23,7 @@ OWNERS = (
     CuPyArrays(),
     Others(),
 )
-_of_classes: dict[type, Owner] = {}  # one entry per class of arrays
+_owners: dict[type, Owner] = {}  # by the class of arrays
 SIGNATURES: dict[type, Callable] = {}  # the method `signature` of the same owners
 
 
@@ -36,7 +35,7 @@ def owner_of(X) -> Owner:
     TypeError
         X is no array.
     """
-    return _of_classes.get(X.__class__) or _found(X)
+    return _owners.get(X.__class__) or _find_owner(X)
 
 
 def signature_of(X) -> Callable:
@@ -44,12 +43,12 @@ def signature_of(X) -> Callable:
     return owner_of(X).signature
 
 
-def _found(X):
+def _find_owner(X):
     kind = X.__class__
     owner = next((one for one in OWNERS if one.owns(X)), None)
     if owner is None:
         raise TypeError(f"a {kind.__name__}, not an array: make it one with np.array or cuda.to_device")
-    _of_classes[kind], SIGNATURES[kind] = owner, owner.signature
+    _owners[kind], SIGNATURES[kind] = owner, owner.signature
     return owner
 
 

@@ -6,6 +6,10 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from labkit import cuda
+from labkit.arrays.addresses import VECTOR_BYTES
+from labkit.arrays.element_types import numpy_type
+
 
 class NotPlain(Exception):
     """An array cannot go to kernels as it is: it is on the host, or its memory does not hold its values."""
@@ -15,7 +19,7 @@ class Owner(ABC):
     """A package whose arrays kernels accept. Its methods get arrays of this package."""
 
     name: str  # of the package, for messages
-    gives_memory = False  # whether its allocator provides workspace for its arrays
+    allocates_workspace = False  # whether its allocator provides workspace for its arrays
     has_streams = False  # whether it has a current stream
 
     @abstractmethod
@@ -26,14 +30,14 @@ class Owner(ABC):
         """Return whether X is in host memory, or needs a copy there for the simulator."""
         return False
 
-    def check(self, name: str, X, is_written: bool) -> None:  # noqa: B027 - most have nothing to say
+    def check(self, name: str, X, is_written: bool) -> None:  # noqa: B027 - most packages need no check
         """Raise TypeError or ValueError, with one sentence, if kernels must not use X."""
 
-    def resolved(self, X):
+    def resolve(self, X):
         """Return X, or a copy if its memory does not hold its values (negated or conjugated views)."""
         return X
 
-    def adopted(self, X):
+    def adopt(self, X):
         """Return X, or the same memory as an array with shape, strides and type."""
         return X
 
@@ -41,7 +45,6 @@ class Owner(ABC):
         """Return the memory of a host array, as bits if NumPy lacks the type."""
         raise NotImplementedError
 
-    @abstractmethod
     def signature(self, X) -> tuple[Hashable, int]:
         """Return the properties of X on which launches depend, and its address. This must be fast.
 
@@ -50,10 +53,12 @@ class Owner(ABC):
         NotPlain
             X needs a check, a resolved copy, or a copy on the device first.
         """
+        address = self.address(X)
+        return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES), address
 
     def address(self, X) -> int:
         """Return the address of a plain array."""
-        return self.signature(X)[1]
+        return X.address
 
     def device_of(self, X) -> int | None:
         """Return the number of X's GPU; None if the package does not say it quickly."""
@@ -63,9 +68,9 @@ class Owner(ABC):
         """Return the handle of the package's current stream on X's GPU; None if there is none."""
         return None
 
-    @abstractmethod
     def empty(self, like, shape: tuple[int, ...], type_name: str | None = None):
         """Return a new array on the device of `like`, in C order, of its type or the named one, such as "bfloat16"."""
+        return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
 
     def permuted(self, X, axes: tuple[int, ...]):
         """View the array with its axes in another order."""
@@ -75,9 +80,9 @@ class Owner(ABC):
         """Return a context in which `empty` and `block` allocate memory for work on the stream."""
         return nullcontext()
 
-    def mark_written(self, X) -> None:  # noqa: B027 - most do not look
+    def mark_written(self, X) -> None:  # noqa: B027 - most packages do not track it
         """Tell the package that the values of X changed."""
 
     def block(self, like, size_bytes: int):
-        """Allocate workspace on the current stream, with an `address` and `give_back()`."""
+        """Allocate workspace on the current stream, with an `address` and `release()`."""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 import sys
 
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.element_types import numpy_type
 from labkit.arrays.owners.base import Owner
 
@@ -16,9 +16,12 @@ class CuPyArrays(Owner):
     def owns(self, X) -> bool:
         return type(X).__module__.partition(".")[0] == "cupy" and hasattr(X, "__cuda_array_interface__")
 
+    def address(self, X) -> int:
+        return X.data.ptr
+
     def signature(self, X):
         address = X.data.ptr
-        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES, X.device.id), address
+        return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES, X.device.id), address
 
     def device_of(self, X) -> int:
         return X.device.id

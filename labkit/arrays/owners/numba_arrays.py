@@ -1,10 +1,8 @@
 """numba's device arrays."""
 
 from labkit import cuda
-from labkit.arrays.addresses import PIECE_BYTES
-from labkit.arrays.element_types import numpy_type
 from labkit.arrays.owners.base import Owner
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 
 
 class NumbaArrays(Owner):
@@ -15,15 +13,11 @@ class NumbaArrays(Owner):
     def owns(self, X) -> bool:
         return hasattr(X, "device_ctypes_pointer")
 
-    def signature(self, X):
-        address = X.device_ctypes_pointer.value or 0
-        return (X.__class__, X.shape, X.strides, X.dtype, address % PIECE_BYTES), address
-
-    def empty(self, like, shape, type_name=None):
-        return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
+    def address(self, X) -> int:
+        return X.device_ctypes_pointer.value or 0
 
     def permuted(self, X, axes):
         if axes == tuple(range(len(axes))):
             return X
-        turned = viewed(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
+        turned = as_strided(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
         return cuda.as_cuda_array(turned)  # numba's transpose accepts only matrices

@@ -1,9 +1,8 @@
 """Arrays of any package with `__cuda_array_interface__`. (CUDA Array Interface, version 3.)"""
 
 from labkit import cuda
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.driver import LEGACY
-from labkit.arrays.element_types import numpy_type
 from labkit.arrays.owners.base import NotPlain, Owner
 
 
@@ -21,7 +20,10 @@ class Others(Owner):
         if described is None or described.get("mask") is not None:
             raise NotPlain
         (address, is_read_only), shape, strides = described["data"], tuple(described["shape"]), described.get("strides")
-        return (X.__class__, shape, strides, described["typestr"], address % PIECE_BYTES, is_read_only), address
+        return (X.__class__, shape, strides, described["typestr"], address % VECTOR_BYTES, is_read_only), address
+
+    def address(self, X) -> int:
+        return self.signature(X)[1]
 
     def current_stream(self, X) -> int | None:
         """Return the handle of the stream that the array names; None if it names none."""
@@ -37,9 +39,8 @@ class Others(Owner):
         if is_written and X.__cuda_array_interface__["data"][1]:
             raise ValueError(f"{name} is read-only: pass an array that can be written to")
 
-    def adopted(self, X):
+    def adopt(self, X):
         return cuda.as_cuda_array(X, sync=False)
 
     def empty(self, like, shape, type_name=None):
-        dtype = cuda.as_cuda_array(like, sync=False).dtype if type_name is None else numpy_type(type_name)
-        return cuda.device_array(shape, dtype)
+        return super().empty(self.adopt(like), shape, type_name)

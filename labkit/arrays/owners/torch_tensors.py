@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.owners.base import NotPlain, Owner
 
 
@@ -18,7 +18,7 @@ class TorchTensors(Owner):
     """Owner of torch's tensors. See `Owner`."""
 
     name = "torch"
-    gives_memory = has_streams = True
+    allocates_workspace = has_streams = True
 
     def owns(self, X) -> bool:
         return _is_tensor(X)
@@ -43,7 +43,7 @@ class TorchTensors(Owner):
         if is_written and (X.is_neg() or X.is_conj()):
             raise ValueError(f"{name} is a negated or conjugated view, and calls write to none: pass the tensor itself")
 
-    def resolved(self, X):
+    def resolve(self, X):
         return X.resolve_conj().resolve_neg()
 
     def signature(self, X):
@@ -55,7 +55,7 @@ class TorchTensors(Owner):
         try:
             address = X.data_ptr()
             if address or not X.numel():
-                return (X.__class__, X.shape, X.stride(), dtype, address % PIECE_BYTES, device), address
+                return (X.__class__, X.shape, X.stride(), dtype, address % VECTOR_BYTES, device), address
         except RuntimeError:  # X has no memory of its own, or no shape
             pass
         raise NotPlain
@@ -99,7 +99,7 @@ class TorchTensors(Owner):
 
     def on_stream(self, like, stream):
         torch = _torch()
-        if stream == 0:  # which torch does not take for a stream of somebody else
+        if stream == 0:  # torch accepts 0 only as its own default stream
             return torch.cuda.stream(torch.cuda.default_stream(like.device))
         return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device))
 
@@ -131,7 +131,7 @@ class TorchBlock:
     def __init__(self, tensor):
         self.tensor, self.address = tensor, tensor.data_ptr()
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Return the memory to torch, for later work on the stream."""
         self.tensor = None
 

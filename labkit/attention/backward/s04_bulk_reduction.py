@@ -26,7 +26,7 @@ from functools import cache, partial
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.attention.blocks import block_index, fit_grid
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import box_index, box_map
@@ -355,7 +355,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     sizes = np.int32(heads), np.int32(problem.queries), *size_arguments(problem)
     scales = np.float32(problem.factor * LOG2_OF_E), np.float32(problem.factor)
     boxes = partial(box_map, layout=problem.layout)
-    lse_map = ptx.TensorMap(reshaped(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
+    lse_map = ptx.TensorMap(reshape(stats, planes * tiles * bn // 16, 32), (bn // 16, 32))
     maps = boxes(Q, bn), boxes(K, BM), boxes(V, BM), boxes(dO, bn), lse_map, dQ_sums, boxes(dK, WM), boxes(dV, WM)
     blocks, parts = -(-problem.keys // BM) * problem.batch * problem.kv_heads, WARPGROUPS * 64 // width
     rings = STAGES * (2 * bn * width * 2 + 1024)

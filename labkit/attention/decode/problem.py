@@ -42,7 +42,7 @@ class AttentionDecode(Attention):
     pool: int | None = None
 
     ARRAYS = "Q", "K", "V", "lengths", "table", "O", "lse"
-    in_int32 = "lengths", "table"
+    int32_arrays = "lengths", "table"
 
     def __post_init__(self):
         super().__post_init__()
@@ -102,7 +102,7 @@ class AttentionDecode(Attention):
     def flops(self) -> int:
         return sum(self.of_sequence(length).flops for length in self.lengths if length)
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Bytes of all keys and values that sequences have, and of the other arrays, each read or written once."""
         rows = self.batch * self.heads * self.queries
         of_cache = 2 * int(self.lengths.sum()) * self.kv_heads * self.head_dim * format.itemsize
@@ -155,7 +155,7 @@ class AttentionDecode(Attention):
         O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
         return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
 
-    telling = AttentionForward.telling
+    compared_outputs = AttentionForward.compared_outputs
 
     def part(self, operands: tuple) -> tuple:
         """Last head of K of a large problem, and the heads of Q that share it, of two of the batch."""

@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.attention.blocks import divmod_u32
 from labkit.attention.decode.operands import BN, MASKED, THREADS, WARPS
 
@@ -40,8 +40,8 @@ def copy_tile(tiles, slot, X, row, stride, num_rows, lane):
         for panel in range(0, WORDS, PANEL):
             word = np.uint32(panel + vec * 4)
             index = slot, y_row, np.uint32(panel + (vec ^ y_row % 8) * 4)
-            valid_bytes = PIECE_BYTES if y_row < num_rows and word < X.shape[1] else 0
-            ptx.cp_async(tiles, index, X, (first + np.uint64(i) * step, word), PIECE_BYTES, valid_bytes)
+            valid_bytes = VECTOR_BYTES if y_row < num_rows and word < X.shape[1] else 0
+            ptx.cp_async(tiles, index, X, (first + np.uint64(i) * step, word), VECTOR_BYTES, valid_bytes)
 
 
 @cuda.jit(device=True)

@@ -6,7 +6,7 @@ A row of a box is 128 bytes: 128 elements of Q or K, or 128 keys of V. Elements 
 from functools import cache
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.attention.fp8.problem import BLOCK, AttentionFP8
 from labkit.attention.operands import check_rows, exp2_scale, size_arguments
 from labkit.formats import Format
@@ -50,7 +50,7 @@ _specialised = cache(specialise)
 
 def _merge_heads(X):
     """View an array with its batch and heads as one axis."""
-    return reshaped(X, X.shape[0] * X.shape[1], *X.shape[2:])
+    return reshape(X, X.shape[0] * X.shape[1], *X.shape[2:])
 
 
 def make_arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, width: int) -> tuple:

@@ -12,12 +12,12 @@ from jaxtyping import Float, Float32, Int, UInt8
 
 from labkit import ladder
 from labkit.attention.problem import AttentionForward, expected_attention
-from labkit.formats import E4M3, E4M3_LOSS, E4M3_MOST, FP32, Format
+from labkit.formats import E4M3, E4M3_LOSS, E4M3_MAX, FP32, Format
 
 BLOCK = 128  # positions that share a scale
 GROUP = 16  # keys within which V has an order of its own
 ORDER = np.arange(GROUP).reshape(2, 4, 2).swapaxes(0, 1).ravel()  # keys in memory order: 0 1 8 9 2 3 10 11 ...
-LEAST = np.float32(E4M3_MOST * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
+LEAST = np.float32(E4M3_MAX * 2.0**-126)  # a block of less has no scale that is a normal number: it counts as zeros
 # Sums of e4m3 products keep 13 bits below the largest summand (`labkit.ptx.warpgroups.sums_of_e4m3`).
 SUM_ERROR = 2.0**-8  # of a tile of keys: 128 products lose half of the last bit in the mean, while the sum grows
 
@@ -56,8 +56,8 @@ class AttentionFP8(AttentionForward):
     """
 
     ARRAYS = "Q", "K", "V", "q_scale", "k_scale", "v_scale", "O", "lse"
-    in_float32, in_bf16 = ("q_scale", "k_scale", "v_scale", "lse"), ("O",)
-    in_order = True
+    float32_arrays, bf16_arrays = ("q_scale", "k_scale", "v_scale", "lse"), ("O",)
+    needs_c_order = True
     weights: ClassVar[Weights] = Weights()
 
     @property
@@ -77,16 +77,16 @@ class AttentionFP8(AttentionForward):
 
     @property
     def axes(self) -> dict[str, str]:
-        return {"Q": "BHSD", "K": "BHSD", "V": "BHDS", "O": "BHSD"} | dict.fromkeys(self.in_float32, "BHS")
+        return {"Q": "BHSD", "K": "BHSD", "V": "BHDS", "O": "BHSD"} | dict.fromkeys(self.float32_arrays, "BHS")
 
     @property
     def unquantised(self) -> AttentionForward:
         """The problem of these sizes without scales."""
         return AttentionForward(**asdict(self))
 
-    def least_bytes(self, format: Format = E4M3) -> int:
+    def min_bytes(self, format: Format = E4M3) -> int:
         """Bytes of all arrays, each read or written once."""
-        sizes = dict.fromkeys(self.in_float32, FP32.itemsize) | {"O": format.result.itemsize}
+        sizes = dict.fromkeys(self.float32_arrays, FP32.itemsize) | {"O": format.result.itemsize}
         return sum(int(np.prod(shape)) * sizes.get(name, 1) for name, shape in self.shapes.items())
 
     def operands(self, format: Format = E4M3, seed: int = 0) -> tuple:
@@ -135,7 +135,7 @@ def encode_blocks(X: Float[np.ndarray, "B H S D"], block: int = BLOCK) -> tuple[
     X = np.asarray(X, np.float32)
     starts = np.arange(0, X.shape[2], block)
     max_abs = np.fmax.reduceat(np.fmax.reduce(np.abs(X), axis=-1), starts, axis=2)
-    scales = np.where(max_abs >= LEAST, max_abs / np.float32(E4M3_MOST), np.float32(1))
+    scales = np.where(max_abs >= LEAST, max_abs / np.float32(E4M3_MAX), np.float32(1))
     with np.errstate(invalid="ignore"):
         return E4M3.encode(X / _by_position(scales, np.arange(X.shape[2]), block)), scales
 

@@ -8,16 +8,16 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.attention.fp8.problem import BLOCK, GROUP, LEAST
-from labkit.formats import E4M3_MOST, FP32, Format
+from labkit.formats import E4M3_MAX, FP32, Format
 from labkit.ladder import Launch
 
 IS_FLOAT32, FORMAT = False, ptx.BF16  # whether X holds float32; else the format of pairs in words
 E4M3 = ptx.E4M3
 THREADS = 256
 WARPS = THREADS // 32
-MAX_CODE_VALUE = np.float32(E4M3_MOST)
+MAX_CODE_VALUE = np.float32(E4M3_MAX)
 ALL = 0xFFFFFFFF
 
 
@@ -101,9 +101,9 @@ def launch(X, codes, scales, format: Format, transposed: bool = False) -> Launch
     """Launch for one of Q, K and V in a format, BHSD and in C order; `transposed` for V."""
     batch, heads, length, width = X.shape
     blocks = scales.shape[2]
-    rows = reshaped(X, batch * heads * length, width)
-    words = as_words(reshaped(codes, batch * heads * codes.shape[2], codes.shape[3]))
+    rows = reshape(X, batch * heads * length, width)
+    words = as_words(reshape(codes, batch * heads * codes.shape[2], codes.shape[3]))
     sizes = (length, blocks, width) if transposed else (length, blocks)
     kernel = _in_format(quantise_columns if transposed else quantise_rows, format)
-    arrays = rows if format == FP32 else as_words(rows), words, reshaped(scales, batch * heads, blocks)
+    arrays = rows if format == FP32 else as_words(rows), words, reshape(scales, batch * heads, blocks)
     return Launch(kernel, batch * heads * blocks, THREADS, (*arrays, *map(np.uint32, sizes)))

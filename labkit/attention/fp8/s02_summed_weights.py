@@ -24,7 +24,7 @@ from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile_unsumm
 from labkit.ladder import Launch
 from labkit.parts.ring import place_in_ring, prepare
 
-ALLOWING = SummedWeights
+LOOSER_PROBLEM = SummedWeights
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
 D = 128  # elements of a row: head_dim, padded with zeros

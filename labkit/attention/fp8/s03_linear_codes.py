@@ -32,7 +32,7 @@ from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, encode_tile, pa
 from labkit.ladder import Launch
 from labkit.parts.ring import place_in_ring, prepare
 
-ALLOWING = LinearCodes
+LOOSER_PROBLEM = LinearCodes
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
 D = 128  # elements of a row: head_dim, padded with zeros

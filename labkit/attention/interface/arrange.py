@@ -1,6 +1,6 @@
 """Copies of arrays whose strides the steps of attention do not take: to C order, and results back."""
 
-from labkit.arrays.addresses import PIECE_BYTES, address_of
+from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.problem import Layout, as_heads
 from labkit.ladder import Launch
@@ -12,7 +12,7 @@ def has_rows(X, layout: Layout) -> bool:
     *sides, width = as_heads(X, layout).shape
     *strides, step = as_heads(X, layout).strides
     size = X.dtype.itemsize
-    if (width > 1 and step != size) or (size == 2 and address_of(X) % PIECE_BYTES):
+    if (width > 1 and step != size) or (size == 2 and address_of(X) % VECTOR_BYTES):
         return False
     return all(length == 1 or (stride >= 0 and stride % (width * size) == 0) for length, stride in zip(sides, strides))
 

@@ -15,7 +15,7 @@ class AttentionOperation(HeadsOperation):
     """See `attend`."""
 
     problem = AttentionForward
-    arrays, outputs, written, needed = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
+    arrays, outputs, written, required = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
 
 
 @calls(AttentionOperation)

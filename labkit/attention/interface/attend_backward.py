@@ -21,7 +21,7 @@ class AttentionGradients(HeadsOperation):
 
     problem = AttentionBackward
     arrays, outputs = AttentionBackward.ARRAYS, ("dQ", "dK", "dV")
-    needed = arrays[:6]
+    required = arrays[:6]
 
     def __post_init__(self):
         super().__post_init__()

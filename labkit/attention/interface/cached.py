@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Int32, Shaped
 
-from labkit.arrays.numbers import numbers
-from labkit.arrays.operands import format_held, order_of_axes, sides
+from labkit.arrays.numbers import index_array
+from labkit.arrays.operands import operand_format, order_of_axes, shape_text
 from labkit.arrays.owners import owner_of
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.arrays.workspace import Workspace
 from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.interface.choice import choose_for_cache
@@ -34,7 +34,7 @@ class CachedAttention(Operation):
     layout: Layout = "BHSD"
     format: str | Format | None = None
 
-    arrays, outputs, written, needed = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
+    arrays, outputs, written, required = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
 
     def __post_init__(self):
         check_options(self.causal, None, self.scale, self.layout)
@@ -46,7 +46,7 @@ class CachedAttention(Operation):
         for name, axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
             if name in given and len(given[name].shape) != axes:
                 wanted = "batch and pages" if name == "table" else self.layout
-                raise ValueError(f"{name} is {sides(given[name].shape)}: give it {axes} axes, {wanted}")
+                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it {axes} axes, {wanted}")
         problem = self._problem(given)
         check_fit(given, problem, self._format(given), "the other arrays")
         _check_values(problem, given.get("lengths"), given.get("table"))
@@ -59,8 +59,8 @@ class CachedAttention(Operation):
         problem = self._problem(given)
         keys, batch = problem.keys, problem.batch
         defaults = {
-            "lengths": lambda: viewed(numbers(keys + 1), (batch,), (0,), begin_byte=4 * keys),
-            "table": lambda: viewed(numbers(batch), (batch, 1), (4, 4)),
+            "lengths": lambda: as_strided(index_array(keys + 1), (batch,), (0,), begin_byte=4 * keys),
+            "table": lambda: as_strided(index_array(batch), (batch, 1), (4, 4)),
             "lse": lambda: workspace.array("instead of lse", problem.shapes["lse"], np.float32),
         }
         arrays = tuple(given[name] if name in given else defaults[name]() for name in ARRAYS)
@@ -76,7 +76,7 @@ class CachedAttention(Operation):
         return AttentionDecode(*sizes, page=page, pool=q["B"] if page is None else k["B"])
 
     def _format(self, given) -> Format:
-        return format_held("Q", given["Q"], self.format, FORMATS)
+        return operand_format("Q", given["Q"], self.format, FORMATS)
 
 
 @calls(CachedAttention)

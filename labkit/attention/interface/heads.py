@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import format_held, holds, order_of_axes, sides, strides_of
+from labkit.arrays.operands import can_hold, operand_format, order_of_axes, shape_text, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.arrange import arrange_rows
@@ -23,12 +23,12 @@ def check_fit(arrays: Mapping[str, Any], problem: Attention, format: Format, oth
     """Raise TypeError or ValueError, with one sentence, if an array has another shape or type than in the problem."""
     for name, X in arrays.items():
         if tuple(X.shape) != problem.shapes[name]:
-            wanted = sides(problem.shapes[name])
-            raise ValueError(f"{name} is {sides(X.shape)}, but {wanted} beside {others}: change it")
-        types = dict.fromkeys(problem.in_float32, np.float32) | dict.fromkeys(problem.in_int32, np.int32)
+            wanted = shape_text(problem.shapes[name])
+            raise ValueError(f"{name} is {shape_text(X.shape)}, but {wanted} beside {others}: change it")
+        types = dict.fromkeys(problem.float32_arrays, np.float32) | dict.fromkeys(problem.int32_arrays, np.int32)
         if name in types and dtype_of(X) != types[name]:
             raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {np.dtype(types[name])}: convert it")
-        if name not in types and not holds(X, format):
+        if name not in types and not can_hold(X, format):
             raise TypeError(f"Q holds {type_name(arrays['Q'])} and {name} {type_name(X)}: make them alike")
 
 
@@ -54,7 +54,7 @@ class HeadsOperation(Operation):
     def check(self, given: Mapping[str, object]) -> None:
         for name in ("Q", "K", "V"):
             if len(given[name].shape) != 4:
-                raise ValueError(f"{name} is {sides(given[name].shape)}: give it four axes, {self.layout}")
+                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it four axes, {self.layout}")
         check_fit(given, self._problem(given), self._format(given), "these Q and K")
         lse = given.get("lse")
         if lse is None or owner_of(lse).is_on_host(lse):
@@ -85,4 +85,4 @@ class HeadsOperation(Operation):
         return self.problem(q["B"], q["H"], q["S"], q["D"], k["S"], k["H"], **self._options)
 
     def _format(self, given) -> Format:
-        return format_held("Q", given["Q"], self.format, FORMATS)
+        return operand_format("Q", given["Q"], self.format, FORMATS)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from labkit.arrays.element_types import dtype_of, type_name
-from labkit.arrays.operands import DECLARING, format_of, sides, strides_of
+from labkit.arrays.operands import TYPE_NAMES, common_format, shape_text, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
@@ -30,26 +30,28 @@ class Quantise(Operation):
 
     format: str | Format | None = None
 
-    needed = "Q", "K", "V"
+    required = "Q", "K", "V"
     outputs = *CODES.values(), *SCALES.values()
-    arrays = *needed, *outputs
+    arrays = *required, *outputs
 
     def declared(self, given: Mapping[str, object]) -> "Quantise":
         return replace(self, format=self._format(given))
 
     def check(self, given: Mapping[str, object]) -> None:
-        for name in self.needed:
+        for name in self.required:
             if len(given[name].shape) != 4:
                 raise ValueError(
-                    f"{name} is {sides(given[name].shape)}: give it 4 axes, batch, heads, positions and head_dim"
+                    f"{name} is {shape_text(given[name].shape)}: give it 4 axes, batch, heads, positions and head_dim"
                 )
         self._format(given)
-        Q, K, V = (tuple(given[name].shape) for name in self.needed)
+        Q, K, V = (tuple(given[name].shape) for name in self.required)
         if K != V or (Q[0], Q[3]) != (K[0], K[3]):
-            raise ValueError(f"Q is {sides(Q)}, K is {sides(K)} and V is {sides(V)}: they do not fit together")
+            raise ValueError(
+                f"Q is {shape_text(Q)}, K is {shape_text(K)} and V is {shape_text(V)}: they do not fit together"
+            )
         check_rows(Q[3], E4M3.itemsize)
         self._check_outputs(given)
-        for name in (*self.needed, *(name for name in CODES.values() if name in given)):
+        for name in (*self.required, *(name for name in CODES.values() if name in given)):
             if not owner_of(given[name]).is_on_host(given[name]):
                 check_alignment(name, given[name])
 
@@ -57,20 +59,22 @@ class Quantise(Operation):
         shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
         if name in SCALES.values():
             return Result("Q", shape, "float32")
-        is_bits = type_name(given["Q"]) not in DECLARING.values()  # whose type names no format
-        return Result("Q", shape, str(E4M3.dtype) if is_bits else DECLARING[E4M3])
+        is_bits = type_name(given["Q"]) not in TYPE_NAMES.values()  # whose type names no format
+        return Result("Q", shape, str(E4M3.dtype) if is_bits else TYPE_NAMES[E4M3])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         return [
             kernels.launch(given[X], given[CODES[X]], given[SCALES[X]], self.format, transposed=X == "V")
-            for X in self.needed
+            for X in self.required
         ]
 
     def _check_outputs(self, given):
         for name in filter(given.__contains__, self.outputs):
             X, shape = given[name], self.result(name, given).shape
             if tuple(X.shape) != shape:
-                raise ValueError(f"{name} is {sides(X.shape)}, but {sides(shape)} for these arrays: change it")
+                raise ValueError(
+                    f"{name} is {shape_text(X.shape)}, but {shape_text(shape)} for these arrays: change it"
+                )
             wanted = E4M3.dtype if name in CODES.values() else FP32.dtype
             if dtype_of(X) != wanted:
                 raise TypeError(f"{name} holds {type_name(X)}, but {wanted} is written: convert it")
@@ -83,7 +87,7 @@ class Quantise(Operation):
 
     def _format(self, given) -> Format:
         for name in "KV":
-            format = format_of(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
+            format = common_format(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
         return format
 
 

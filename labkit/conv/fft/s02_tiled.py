@@ -25,8 +25,8 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.views import viewed
+from labkit.arrays.addresses import has_c_order
+from labkit.arrays.views import as_strided
 from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
 from labkit.conv.fft.product import product
 from labkit.ladder import Launch, TooLarge
@@ -260,13 +260,13 @@ def spectra(workspace, role: str, side: int, rows: int, columns: int):
 
 def planes(X):
     """X[n, c] as one row of pixels."""
-    if not lies_in_order(X):
+    if not has_c_order(X):
         raise ValueError("an operand is not in C order: pass np.ascontiguousarray of it, which is a copy")
     N, C, H, W = X.shape
     if isinstance(X, np.ndarray):
         return X.reshape(N, C, H * W)
     size = X.dtype.itemsize
-    return viewed(X, (N, C, H * W), (C * H * W * size, H * W * size, size))
+    return as_strided(X, (N, C, H * W), (C * H * W * size, H * W * size, size))
 
 
 def transformed(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:

@@ -18,7 +18,7 @@ paper, and it crosses the bus twice.
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped, viewed
+from labkit.arrays.views import as_strided, reshape
 from labkit.conv.sizes import sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
@@ -57,10 +57,10 @@ def launches(x, w, y, problem, workspace):
     N, K, CRS, PQ, NPQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value), int(of.NPQ)
     matrix = workspace.array("matrix", (CRS, NPQ), np.float32)
     product = workspace.array("product", (K, NPQ), np.float32)
-    by_images = viewed(product, (N, K, PQ), (4 * PQ, 4 * NPQ, 4))
+    by_images = as_strided(product, (N, K, PQ), (4 * PQ, 4 * NPQ, 4))
     grid = -(-NPQ // THREADS), -(-CRS // ROWS)
     return [
-        Launch(batch, grid, THREADS, (reshaped(x, N, problem.C * problem.H * problem.W), matrix, of)),
-        *step("fp32", "tuned").launches(reshaped(w, K, CRS), matrix, product),
-        rearrange(by_images, reshaped(y, N, K, PQ)),
+        Launch(batch, grid, THREADS, (reshape(x, N, problem.C * problem.H * problem.W), matrix, of)),
+        *step("fp32", "tuned").launches(reshape(w, K, CRS), matrix, product),
+        rearrange(by_images, reshape(y, N, K, PQ)),
     ]

@@ -16,7 +16,7 @@ most of a GPU rests, and then waits for the next launch.
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import matrix_of, reshaped, rows_of
+from labkit.arrays.views import reshape, select_matrix, slice_rows
 from labkit.conv.sizes import sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
@@ -51,11 +51,11 @@ def launches(x, w, y, problem, workspace):
     of = sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
     matrix = workspace.array("matrix", (CRS, PQ), np.float32)
-    images = reshaped(x, N, problem.C * problem.H * problem.W)
-    filters, outputs = reshaped(w, K, CRS), reshaped(y, N, K, PQ)
+    images = reshape(x, N, problem.C * problem.H * problem.W)
+    filters, outputs = reshape(w, K, CRS), reshape(y, N, K, PQ)
     grid = -(-PQ // THREADS), -(-CRS // ROWS)
     made = []
     for n in range(N):
-        made.append(Launch(image, grid, THREADS, (rows_of(images, n, 1), matrix, of)))
-        made += step("fp32", "tuned").launches(filters, matrix, matrix_of(outputs, n))
+        made.append(Launch(image, grid, THREADS, (slice_rows(images, n, 1), matrix, of)))
+        made += step("fp32", "tuned").launches(filters, matrix, select_matrix(outputs, n))
     return made

@@ -15,8 +15,8 @@ Limited by memory still: writing and reading the matrix takes as long as R * S c
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.addresses import in_pieces
-from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
+from labkit.arrays.addresses import round_up_to_vectors
+from labkit.arrays.views import reshape, select_matrix, slice_rows, transpose
 from labkit.conv.sizes import sizes
 from labkit.formats import FP32
 from labkit.gemm.interface.arrange import arranged
@@ -56,22 +56,22 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
-    rows, cols = in_pieces(CRS, FP32.dtype), in_pieces(PQ, FP32.dtype)
+    rows, cols = round_up_to_vectors(CRS, FP32.dtype), round_up_to_vectors(PQ, FP32.dtype)
     most_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
     chunk = min(N, max(1, most_bytes // (4 * cols * (rows + K * (cols > PQ)))))
     matrices = workspace.array("matrices", (chunk, rows, cols), np.float32)
-    images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, K, PQ)
+    images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, K, PQ)
     made = []
-    filters = arranged(reshaped(w, K, CRS), (K, rows), "filters", workspace, made, gaps=False)
+    filters = arranged(reshape(w, K, CRS), (K, rows), "filters", workspace, made, gaps=False)
     for first in range(0, N, chunk):
-        result = rows_of(outputs, first, chunk)
-        of_chunk = rows_of(matrices, 0, result.shape[0])
+        result = slice_rows(outputs, first, chunk)
+        of_chunk = slice_rows(matrices, 0, result.shape[0])
         product = result if cols == PQ else workspace.array("outputs", (*result.shape[:2], cols), np.float32)
         grid = -(-cols // THREADS), -(-rows // ROWS), result.shape[0]
-        made.append(Launch(library, grid, THREADS, (rows_of(images, first, chunk), of_chunk, of)))
-        right, goal = turned(of_chunk), product
+        made.append(Launch(library, grid, THREADS, (slice_rows(images, first, chunk), of_chunk, of)))
+        right, goal = transpose(of_chunk), product
         if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
-            right, goal = matrix_of(right, 0), matrix_of(product, 0)
+            right, goal = select_matrix(right, 0), select_matrix(product, 0)
         made += multiplied(choice(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace)
         if product is not result:
             made.append(rearrange(product, result))

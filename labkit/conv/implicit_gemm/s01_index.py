@@ -19,7 +19,7 @@ beside TILE multiply-adds.
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
@@ -65,4 +65,4 @@ def launches(x, w, y, problem):
     problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
     grid = -(-int(of.NPQ) // TILE), -(-problem.K // TILE)
-    return [Launch(index, grid, (TILE, TILE), (x, reshaped(w, problem.K, int(of.CRS)), y, of))]
+    return [Launch(index, grid, (TILE, TILE), (x, reshape(w, problem.K, int(of.CRS)), y, of))]

@@ -18,7 +18,7 @@ Limited by shared memory, as the tiled product is: two loads for a multiply-add.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
@@ -79,8 +79,8 @@ def launches(x, w, y, problem, workspace):
     of = sizes(problem)
     CRS, PQ = int(of.CRS), int(of.PQ.value)
     table = workspace.array("table", (CRS, 4), np.uint32)
-    images = reshaped(x, problem.N, problem.C * problem.H * problem.W)
-    filters, outputs = reshaped(w, problem.K, CRS), reshaped(y, problem.N, problem.K, PQ)
+    images = reshape(x, problem.N, problem.C * problem.H * problem.W)
+    filters, outputs = reshape(w, problem.K, CRS), reshape(y, problem.N, problem.K, PQ)
     grid = -(-int(of.NPQ) // TILE), -(-int(of.K) // TILE), problem.groups
     return [
         Launch(tabulate, -(-CRS // THREADS), THREADS, (table, of)),

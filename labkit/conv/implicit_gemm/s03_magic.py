@@ -17,7 +17,7 @@ Limited by shared memory, as the tiled product is: two loads for a multiply-add.
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
@@ -68,7 +68,7 @@ def launches(x, w, y, problem):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     of = sizes(problem)
-    images = reshaped(x, problem.N, problem.C * problem.H * problem.W)
-    filters, outputs = reshaped(w, problem.K, int(of.CRS)), reshaped(y, problem.N, problem.K, int(of.PQ.value))
+    images = reshape(x, problem.N, problem.C * problem.H * problem.W)
+    filters, outputs = reshape(w, problem.K, int(of.CRS)), reshape(y, problem.N, problem.K, int(of.PQ.value))
     grid = -(-int(of.NPQ) // TILE), -(-int(of.K) // TILE), problem.groups
     return [Launch(magic, grid, (TILE, TILE), (images, filters, outputs, of))]

@@ -31,7 +31,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import flat, reshaped, rows_of
+from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
@@ -233,14 +233,14 @@ def launches(x, w, y, problem, tiling=None):
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
     tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
     kernel, shared_bytes = with_tiling(tiling, border(problem))
-    images, outputs = reshaped(x, problem.N, pixels), reshaped(y, problem.N, problem.K, problem.P * problem.Q)
+    images, outputs = reshape(x, problem.N, pixels), reshape(y, problem.N, problem.K, problem.P * problem.Q)
     rows, cols = tiling.tile
     made = []
     most = max(1, MOST // pixels)  # images, of which pixels are counted in 32 bits
     for first in range(0, problem.N, most):
         some = replace(problem, N=min(most, problem.N - first))
         grid = -(-some.N * problem.P * problem.Q // cols), -(-filters // rows), problem.groups
-        parts = flat(rows_of(images, first, most)), flat(w), rows_of(outputs, first, most), sizes(some)
+        parts = flatten(slice_rows(images, first, most)), flatten(w), slice_rows(outputs, first, most), sizes(some)
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), parts, shared_bytes))
     return made
 

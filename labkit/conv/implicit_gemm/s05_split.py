@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import flat, reshaped, rows_of
+from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
@@ -235,7 +235,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     problem.check(x, w, y, takes=TAKES)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
-    images, outputs = reshaped(x, N, pixels), reshaped(y, N, K, PQ)
+    images, outputs = reshape(x, N, pixels), reshape(y, N, K, PQ)
     if tiling is None:
         tiling, parts = best_parts(filters, N * PQ, CRS, groups, limit_bytes)
     most = max(1, MOST // pixels)  # images, of which pixels are counted in 32 bits
@@ -248,12 +248,19 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     for first in range(0, N, most):
         some = replace(problem, N=min(most, N - first))
         grid = -(-some.N * PQ // cols), -(-filters // rows), parts * groups
-        to = sums if parts > 1 else reshaped(rows_of(outputs, first, most), 1, some.N, K, PQ)
-        arguments = flat(rows_of(images, first, most)), flat(w), to, np.uint32(length), divisor(groups), sizes(some)
+        to = sums if parts > 1 else reshape(slice_rows(outputs, first, most), 1, some.N, K, PQ)
+        arguments = (
+            flatten(slice_rows(images, first, most)),
+            flatten(w),
+            to,
+            np.uint32(length),
+            divisor(groups),
+            sizes(some),
+        )
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
         size = N * K * PQ
-        made.append(Launch(add_up, -(-size // 256), 256, (reshaped(sums, parts, size), flat(y))))
+        made.append(Launch(add_up, -(-size // 256), 256, (reshape(sums, parts, size), flatten(y))))
     return made
 
 

@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import in_pieces
-from labkit.arrays.views import flat, reshaped, rows_of
+from labkit.arrays.addresses import round_up_to_vectors
+from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardData
@@ -38,7 +38,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import Divisor, divided, divisor
 
 PROBLEM = BackwardData
-STANDING = 2, 16, 10, 10, 32, 3, 3
+ROOFLINE_POINT = 2, 16, 10, 10, 32, 3, 3
 BENCHED = batched(128, TABLE_2)
 TAKES = {"result": ("x",), "layout": ("NCHW",)}
 BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image
@@ -266,8 +266,8 @@ MOST = 2**32  # elements of the outputs' gradient that a launch counts
 def launches(x, w, y, problem, workspace, tiling=None):
     """x = the gradient of the images, of the outputs' gradient y and the filters w, by the tiling that is given."""
     problem.check(x, w, y, takes=TAKES)
-    outputs = reshaped(y, problem.N, problem.K * problem.P * problem.Q)
-    images = reshaped(x, problem.N, problem.C, problem.H * problem.W)
+    outputs = reshape(y, problem.N, problem.K * problem.P * problem.Q)
+    images = reshape(x, problem.N, problem.C, problem.H * problem.W)
     made = []
     for rows in remainders(problem.H, problem.R, problem.stride_h, problem.top, problem.dilation_h):
         for cols in remainders(problem.W, problem.S, problem.stride_w, problem.left, problem.dilation_w):
@@ -307,7 +307,7 @@ def of_remainders(problem, rows: Remainder, cols: Remainder, outputs, w, images,
     C, K, taps = problem.C // problem.groups, problem.K // problem.groups, rows.taps * cols.taps
     PQ, Q, RS, S = (divisor(max(1, n)) for n in (rows.pixels * cols.pixels, cols.pixels, taps, cols.taps))
     brought = workspace.array(
-        f"filters {rows.first} {cols.first}", (problem.C, in_pieces(K * taps, FP32.dtype)), np.float32
+        f"filters {rows.first} {cols.first}", (problem.C, round_up_to_vectors(K * taps, FP32.dtype)), np.float32
     )
     r, r_step, s, s_step = rows.last_tap, -rows.tap_step, cols.last_tap, -cols.tap_step
     if problem.flipped:
@@ -330,7 +330,7 @@ def of_remainders(problem, rows: Remainder, cols: Remainder, outputs, w, images,
         numbers |= {"dilation_h": rows.dilation, "dilation_w": cols.dilation, "CRS": K * taps, "NPQ": N * int(PQ.value)}
         of = Sizes(**{name: np.uint32(n % 2**32) for name, n in numbers.items()}, RS=RS, S=S, PQ=PQ, Q=Q)
         grid = -(-N * int(PQ.value) // width), -(-C // height), problem.groups
-        arrays = flat(rows_of(outputs, first, most)), brought, rows_of(images, first, most)
+        arrays = flatten(slice_rows(outputs, first, most)), brought, slice_rows(images, first, most)
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), (*arrays, of, goal), shared_bytes))
     return made
 

@@ -27,7 +27,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import flat, reshaped, rows_of
+from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
@@ -210,7 +210,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     problem.check(x, w, y, takes=TAKES)
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
-    images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, problem.K * PQ)
+    images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, problem.K * PQ)
     if tiling is None:
         tiling, parts = best_parts(K, CRS, N * PQ, groups, limit_bytes)
     rows, cols = tiling.tile
@@ -218,21 +218,21 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     length = -(-N * PQ // (BK * parts)) * BK
     most = max(1, MOST // max(images.shape[1], outputs.shape[1]))  # images, whose elements are counted in 32 bits
     counts = [-(-min(most, N - first) * PQ // length) for first in range(0, N, most)]
-    filters = reshaped(w, 1, problem.K, CRS)
+    filters = reshape(w, 1, problem.K, CRS)
     sums = workspace.array("parts", (sum(counts), problem.K, CRS), np.float32) if sum(counts) > 1 else filters
     kernel, shared_bytes = with_tiling(tiling, any((problem.top, problem.bottom, problem.left, problem.right)))
     made = []
     for number, count in enumerate(counts):
         first = number * most
         some = replace(problem, N=min(most, N - first))
-        arrays = flat(rows_of(images, first, most)), flat(rows_of(outputs, first, most))
-        of_some = rows_of(sums, sum(counts[:number]), count)
+        arrays = flatten(slice_rows(images, first, most)), flatten(slice_rows(outputs, first, most))
+        of_some = slice_rows(sums, sum(counts[:number]), count)
         arguments = *arrays, of_some, np.uint32(length), divisor(groups), sizes(some)
         grid = tiles[1], tiles[0], count * groups
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if sums is not filters:
         size = problem.K * CRS
-        made.append(Launch(add_up, -(-size // THREADS), THREADS, (reshaped(sums, sum(counts), size), flat(w))))
+        made.append(Launch(add_up, -(-size // THREADS), THREADS, (reshape(sums, sum(counts), size), flatten(w))))
     return made
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from labkit import cuda
-from labkit.arrays.views import Place, View
-from labkit.arrays.workspace import ALIGNMENT_BYTES, NOWHERE, Counted
+from labkit.arrays.views import OperandSlot, View
+from labkit.arrays.workspace import ALIGNMENT_BYTES, DUMMY_ADDRESS, CountingWorkspace
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import Launch, Step, TooLarge, ladders
@@ -54,7 +54,7 @@ class Algorithm:
             return Planned(f"this step takes {taken}, and the arrays hold {format}")
         if why := problem.misfit(getattr(self.step.module, "TAKES", {})):
             return Planned(why)
-        workspace = Counted()
+        workspace = CountingWorkspace()
         try:
             launches = self.launches(*described(problem, format), problem, format, workspace, limit_bytes)
         except TooLarge as error:
@@ -71,7 +71,7 @@ class Algorithm:
     @property
     def kernels(self) -> list:
         """From what `labkit.calls.tuning` finds all sources of it: what makes its launches, and the kernels of some."""
-        some = self.step.standing, self.step.compared  # a small problem and a large one
+        some = self.step.roofline_point, self.step.compared  # a small problem and a large one
         launches = [launch for problem in some for launch in self.planned(problem, self.step.formats[0]).launches]
         return [self.step.module.launches, self.step.kernel, *(launch.kernel for launch in launches)]
 
@@ -132,5 +132,5 @@ def described(problem: Convolution, format: Format) -> tuple[View, View, View]:
     for number, (name, shape) in enumerate(problem.shapes.items()):
         dtype = (format.result if name == problem.result else format).dtype
         strides = tuple(stride * dtype.itemsize for stride in c_strides(shape))
-        views.append(View(Place(number), shape, strides, dtype, NOWHERE * (number + 1)))
+        views.append(View(OperandSlot(number), shape, strides, dtype, DUMMY_ADDRESS * (number + 1)))
     return tuple(views)

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from labkit import cuda
-from labkit.calls.choice import by_estimates, fastest_first, is_quick, recorded_ms
+from labkit.calls.choice import fastest_first, is_quick, recorded_ms, sort_by_estimates
 from labkit.conv.interface.algorithms import Algorithm, algorithms
 from labkit.conv.interface.arrange import lies_well
 from labkit.conv.interface.costs import predicted_ms
@@ -149,7 +149,7 @@ def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | No
     def recorded(algorithm):
         return recorded_ms(algorithm.step, problem, format) if workspace_limit_bytes is None else None
 
-    ranked = by_estimates(ranking.candidates, recorded, predicted.get)
+    ranked = sort_by_estimates(ranking.candidates, recorded, predicted.get)
     ranked.sort(key=lambda algorithm: not is_quick(algorithm.step))
     return fastest_first("conv", question(problem, format, workspace_limit_bytes), ranked)[0]
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit.arrays.element_types import type_name
-from labkit.arrays.operands import DECLARING, check_plain, format_of, holds, sides
+from labkit.arrays.operands import TYPE_NAMES, as_device_array, can_hold, common_format, shape_text
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -37,7 +37,7 @@ class Convolving(Operation):
         raise NotImplementedError
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def required(self) -> tuple[str, ...]:
         return tuple(name for name in self.arrays if name not in self.outputs)
 
     def declared(self, given: Mapping[str, object]) -> "Convolving":
@@ -47,10 +47,10 @@ class Convolving(Operation):
         _check_arrays(self.problem_of(given), given, self._format(given))
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        format, like = self._format(given), self.needed[0]
-        is_bits = type_name(given[like]) not in DECLARING.values()  # which say nothing of what they stand for
+        format, like = self._format(given), self.required[0]
+        is_bits = type_name(given[like]) not in TYPE_NAMES.values()  # which say nothing of what they stand for
         shape = self.problem_of(given).shapes[name]
-        return Result(like, shape, str(format.result.dtype) if is_bits else DECLARING[format.result])
+        return Result(like, shape, str(format.result.dtype) if is_bits else TYPE_NAMES[format.result])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         problem, limit_bytes = self.problem_of(given), self.workspace_limit_bytes
@@ -58,7 +58,7 @@ class Convolving(Operation):
         return launches_of(algorithm, problem, self.format, given, workspace, limit_bytes)
 
     def _format(self, given) -> Format:
-        return format_of(*(given[name] for name in self.needed), self.format, self.needed, FORMATS)
+        return common_format(*(given[name] for name in self.required), self.format, self.required, FORMATS)
 
 
 class OfSizes(Convolving):
@@ -338,7 +338,7 @@ def plan(
     check_asked(problem, "float32" if format is None else format, workspace_limit_bytes)
     if algorithm is not None:
         algorithm = algorithm_named(algorithm, problem.result)
-        arrays = {name: check_plain(name, X) for name, X in (("x", x), ("w", w), ("y", y))}
+        arrays = {name: as_device_array(name, X) for name, X in (("x", x), ("w", w), ("y", y))}
         made = algorithm.planned(problem, OfProblem(problem, format)._format(arrays), workspace_limit_bytes)
         if why := made.misfit or over(made.workspace_bytes, workspace_limit_bytes):
             raise ValueError(f"{algorithm} cannot be taken, since {why}: choose another of heuristic(problem)")
@@ -425,13 +425,13 @@ def _check_arrays(problem, given, format):
     for name, X in given.items():
         shape, wanted = tuple(X.shape), problem.shapes[name]
         if shape != wanted:
-            found, needed = map(sides, (shape, wanted))
+            found, needed = map(shape_text, (shape, wanted))
             raise ValueError(
                 f"{name}, the {OPERANDS[name]}, is {found}, but {needed}, {problem.axes[name]}, in this convolution: "
                 "change it"
             )
     result = given.get(problem.result)
-    if result is not None and not holds(result, format.result):
+    if result is not None and not can_hold(result, format.result):
         raise TypeError(
             f"{problem.result} holds {type_name(result)}, but a convolution of {format} gives {format.result}: "
             "make it one of that"

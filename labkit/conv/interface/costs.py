@@ -22,7 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 from labkit import cuda, results
-from labkit.arrays.workspace import Counted
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls import tuning
 from labkit.conv.interface.algorithms import described
 from labkit.conv.problem import Convolution
@@ -99,7 +99,7 @@ def predicted_ms(step: Step, problem: Convolution, format: Format, launches: Seq
 
 def fixed_us(problem: Convolution, format: Format, launches: int, workspace_bytes: int) -> float:
     """Of launches, and of what crosses memory."""
-    return launches * LAUNCH_US + (problem.least_bytes(format) + 2 * workspace_bytes) / BYTES_US
+    return launches * LAUNCH_US + (problem.min_bytes(format) + 2 * workspace_bytes) / BYTES_US
 
 
 def _rate(step, format):
@@ -124,7 +124,7 @@ def _recorded_rate(step, format, gpu, capability):
 
 def _reached(step, problem, format, time_us):
     """Multiply-adds in a microsecond of a time that was recorded."""
-    workspace = Counted()
+    workspace = CountingWorkspace()
     launches = step.launches(*described(problem, format), problem, format=format, workspace=workspace)
     left_us = time_us - fixed_us(problem, format, len(launches), workspace.size_bytes)
     return products(step, problem, launches).multiply_adds / max(left_us, LEAST_LEFT * time_us)

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.calls.call import forget
-from labkit.calls.tuner import sets_beyond_l2, tune_sets
+from labkit.calls.tuner import make_operand_sets, tune_sets
 from labkit.conv.interface.choices import Ranking, Row, heuristic
 from labkit.conv.interface.convolution import Convolving, OfProblem
 from labkit.conv.problem import Convolution
@@ -49,7 +49,7 @@ def _operands(problem, format) -> list[dict]:
     """Sets of x, w and y, the operands that are read of all sets together larger than L2."""
     values = format.encode(np.random.default_rng(0).standard_normal(RANDOM_VALUES))
     read = {name: np.resize(values, shape) for name, shape in problem.shapes.items() if name != problem.result}
-    return sets_beyond_l2(
+    return make_operand_sets(
         sum(X.nbytes for X in read.values()),
         lambda: {
             name: cuda.to_device(read[name]) if name in read else cuda.device_array(shape, format.result.dtype)

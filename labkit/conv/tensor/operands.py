@@ -5,8 +5,8 @@ from functools import cache
 from math import ceil, prod
 
 from labkit import specialise
-from labkit.arrays.addresses import PIECE_BYTES, in_pieces
-from labkit.arrays.views import as_bits, as_words, reshaped, viewed
+from labkit.arrays.addresses import VECTOR_BYTES, round_up_to_vectors
+from labkit.arrays.views import as_bits, as_strided, as_words, reshape
 from labkit.conv.problem import Convolution
 from labkit.conv.tensor.padding import padded
 from labkit.formats import Format
@@ -30,10 +30,10 @@ def prepared(
     TooLarge
         The images are too large.
     """
-    C = in_pieces(problem.C, format.dtype)
-    pieces = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
+    C = round_up_to_vectors(problem.C, format.dtype)
+    pieces = problem.N * problem.H * problem.W * C * format.itemsize // VECTOR_BYTES
     if pieces > MOST_PIECES:
-        why = f"the images are {pieces} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}"
+        why = f"the images are {pieces} pieces of {VECTOR_BYTES} bytes, and this step counts to {MOST_PIECES}"
         raise TooLarge(why, "take fewer images at a time")
     if C == problem.C:
         return [], x, w, problem
@@ -55,20 +55,20 @@ def folded(x, w, problem: Convolution, C: int, workspace, made: list[Launch]) ->
     H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     x = padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, made)
     size = x.dtype.itemsize
-    x = viewed(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
+    x = as_strided(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
     sides = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
-    return x, reshaped(w, problem.K, R, 1, S * C), replace(problem, **sides, top=0, bottom=0, left=0, right=0)
+    return x, reshape(w, problem.K, R, 1, S * C), replace(problem, **sides, top=0, bottom=0, left=0, right=0)
 
 
 def as_pieces(X):
     """An array of 16 bits as pieces of 16 bytes, four words each."""
-    each = PIECE_BYTES // X.dtype.itemsize
-    return as_words(reshaped(X, prod(X.shape) // each, each))
+    each = VECTOR_BYTES // X.dtype.itemsize
+    return as_words(reshape(X, prod(X.shape) // each, each))
 
 
 def as_outputs(y, problem: Convolution):
     """The outputs as a matrix of NPQ rows: of words, two filters each, or if K is odd of single elements."""
-    rows = reshaped(y, problem.N * problem.P * problem.Q, problem.K)
+    rows = reshape(y, problem.N * problem.P * problem.Q, problem.K)
     return as_bits(rows) if problem.K % 2 else as_words(rows)
 
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.conv.problem import Convolution
 from labkit.conv.tensor import operands
 from labkit.conv.tensor.edges import store_pair
@@ -177,7 +177,7 @@ def launches(x, w, y, problem, format, workspace):
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace)
     box = box_of(problem)
-    filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
+    filters = as_words(reshape(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = ptx.TensorMap(as_words(x), (*box, BK)), ptx.TensorMap(filters, (BN, 1, BK))
     arguments = *maps, as_outputs(y, problem), windows(problem, format), Boxes(box, counts(problem, box))
     grid = _tiles(problem, box) * ceil(problem.K / BN)

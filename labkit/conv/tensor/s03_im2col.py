@@ -22,7 +22,7 @@ from math import ceil
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_outputs
@@ -120,7 +120,7 @@ def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
     made, x, w, problem = prepared(x, w, problem, format, workspace)
-    filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
+    filters = as_words(reshape(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))
     rows, cols = ceil(problem.N * problem.P * problem.Q / BM), ceil(problem.K / BN)
     arguments = *maps, as_outputs(y, problem), windows(problem, format), rows, cols

@@ -31,7 +31,7 @@ from math import ceil
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_words, reshaped
+from labkit.arrays.views import as_words, reshape
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared
@@ -191,8 +191,8 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     made, x, w, problem = prepared(x, w, problem, format, workspace, folds=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     tiling = tiling or best_tiling(problem, sms)
-    outputs, taps = as_outputs(y, problem), as_words(reshaped(w, problem.K * problem.R * problem.S, problem.C))
-    filters = as_words(reshaped(w, problem.K, problem.R * problem.S, problem.C))
+    outputs, taps = as_outputs(y, problem), as_words(reshape(w, problem.K * problem.R * problem.S, problem.C))
+    filters = as_words(reshape(w, problem.K, problem.R * problem.S, problem.C))
     in_boxes = problem.K % 8 == 0
     maps = (
         pixel_map(as_words(x), problem, tiling.pixels, BK),

@@ -79,5 +79,5 @@ def estimate(tiling: Tiling, problem: Convolution, sms: int) -> float:
     steps = problem.R * problem.S * ceil(problem.C / CHANNELS)
     arriving = rows * PIXEL_CYCLES + cols * FILTER_CYCLES + -problem.K % cols * OUTSIDE_CYCLES
     step = tiling.groups * GROUP_CYCLES + max(rows * cols / MULTIPLIED, arriving)
-    memory = problem.least_bytes() / 2 / DRAM_BYTES  # of elements half as long as float32
+    memory = problem.min_bytes() / 2 / DRAM_BYTES  # of elements half as long as float32
     return START_CYCLES + max(waves * (steps * step + rows * cols / STORED), memory)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import check_counts
 from labkit.formats import Format
@@ -48,7 +48,7 @@ def windows(problem: Convolution, format: Format) -> Windows:
         An index that kernels compute in 32 bits would not fit.
     """
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
-    pieces = -(-problem.C * format.itemsize // PIECE_BYTES)
+    pieces = -(-problem.C * format.itemsize // VECTOR_BYTES)
     check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * pieces})
     names = "H W K R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.operands import check_alike, format_of
+from labkit.arrays.operands import check_same_type, common_format
 from labkit.arrays.views import as_matrix
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
@@ -23,7 +23,7 @@ class Geglu(Operation):
 
     format: str | Format | None = None
 
-    arrays, needed, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
+    arrays, required, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
     in_place = {"y": "gate"}  # noqa: RUF012 - of the class
 
     def declared(self, given: Mapping[str, object]) -> "Geglu":
@@ -33,7 +33,7 @@ class Geglu(Operation):
         self._format(given)
         if not given["gate"].shape:
             raise ValueError("gate is a number: give an array of rows")
-        check_alike(given, "gate")
+        check_same_type(given, "gate")
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         return Result("gate", tuple(given["gate"].shape))
@@ -49,7 +49,7 @@ class Geglu(Operation):
         raise ValueError(f"gate has {problem.rows * problem.columns} elements: pass fewer at a time")
 
     def _format(self, given) -> Format:
-        return format_of(given["gate"], given["up"], self.format, ("gate", "up"), (FP32, BF16, FP16))
+        return common_format(given["gate"], given["up"], self.format, ("gate", "up"), (FP32, BF16, FP16))
 
 
 @calls(Geglu)

@@ -26,7 +26,7 @@ class GEGLU(ladder.Problem):
     """
 
     called = "GEGLU"
-    in_order = False
+    needs_c_order = False
 
     rows: int
     columns: int
@@ -49,7 +49,7 @@ class GEGLU(ladder.Problem):
         """Four FLOP per element; an erf counts as one."""
         return 4 * self.rows * self.columns
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of two matrices read and one written."""
         return 3 * self.rows * self.columns * format.itemsize
 

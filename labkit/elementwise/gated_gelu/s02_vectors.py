@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import extent, lies_in_pieces
-from labkit.arrays.views import viewed
+from labkit.arrays.addresses import extent, has_vector_rows
+from labkit.arrays.views import as_strided
 from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.ladder.sizes import COUNT_LIMIT
@@ -71,7 +71,7 @@ def launches(gate, up, y, problem, format=FP32):
     """Return the launch that computes y."""
     problem.check(gate, up, y, dtype=format.dtype)
     shape = problem.rows, problem.columns
-    if not all(lies_in_pieces(X, shape) for X in (gate, up, y)):
+    if not all(has_vector_rows(X, shape) for X in (gate, up, y)):
         raise TooLarge(f"rows of {problem.columns} elements of {format} are not whole vectors of 16 bytes")
     vectors_per_row = problem.columns * format.itemsize // 16
     count = problem.rows * vectors_per_row
@@ -87,4 +87,4 @@ def launches(gate, up, y, problem, format=FP32):
 def _view_as_words(X, dtype):
     """View the memory from the first element of a matrix to the last as 32-bit words."""
     _, end = extent(X.shape, X.strides, X.dtype.itemsize)
-    return viewed(X, (end // 4,), (4,), dtype)
+    return as_strided(X, (end // 4,), (4,), dtype)

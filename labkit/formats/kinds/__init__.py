@@ -1,1 +1,1 @@
-"""What formats have in common: the base class, and a class for each way to encode numbers."""
+"""The base class of formats, and a class for each way to encode numbers."""

@@ -1,4 +1,4 @@
-"""Scales of blocks: neighbours along the last axis share one, by which their codes are multiplied."""
+"""Scales of blocks: neighbours along the last axis share a scale, which multiplies their codes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from jaxtyping import Float, Float64, Shaped
 from labkit.formats.kinds.format import Format
 
 
-def to_the_largest(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
-    """Return scales by which the largest number of each block becomes the format's largest."""
+def scales_to_largest(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
+    """Return scales that map the largest number of each block to the format's largest."""
     return amax / format.largest
 
 
-def of_exponents(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
-    """Return powers of two by which the largest number of each block gets the exponent of the format's largest.
+def power_of_two_scales(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np.ndarray, "..."]:
+    """Return powers of two that give the largest number of each block the exponent of the format's largest.
 
     (Open Compute Project, Microscaling Formats Specification, 2023, section 6.3.)
     """
@@ -25,7 +25,7 @@ def of_exponents(amax: Float64[np.ndarray, "..."], format: Format) -> Float64[np
 
 @dataclass(frozen=True)
 class BlockScales:
-    """A scale for each block of numbers.
+    """Rule that gives each block of numbers a scale.
 
     Attributes
     ----------
@@ -34,12 +34,12 @@ class BlockScales:
     format
         Format of the scales.
     rule
-        Function `(amax, format)` that returns the scales of blocks of numbers of a format, from their largest sizes.
+        Function `(amax, format)` that returns the scales of blocks in a format, from their largest absolute values.
     """
 
     block: int
     format: Format
-    rule: Callable[[np.ndarray, Format], np.ndarray] = to_the_largest
+    rule: Callable[[np.ndarray, Format], np.ndarray] = scales_to_largest
 
     def encode(
         self, values: Float[np.ndarray, "*rows columns"], format: Format
@@ -62,12 +62,12 @@ class BlockScales:
         scales = self.format.encode(np.where(amax == 0, 1.0, self.rule(amax, format)))
         factors = self.format.decode(scales)[..., None]
         with np.errstate(divide="ignore", invalid="ignore"):  # a scale may be too small for its format
-            shares = np.where(factors == 0, 0.0, blocks / factors)
-        return format.encode(shares.reshape(values.shape)), scales
+            scaled = np.where(factors == 0, 0.0, blocks / factors)
+        return format.encode(scaled.reshape(values.shape)), scales
 
     def decode(
         self, codes: Shaped[np.ndarray, "..."], scales: Shaped[np.ndarray, "..."], format: Format
     ) -> Float64[np.ndarray, "*rows columns"]:
-        """Return what codes stand for with their scales; the reverse of `encode`."""
+        """Return the values of codes with their scales; the reverse of `encode`."""
         values = format.decode(codes)
         return values * np.repeat(self.format.decode(scales), self.block, axis=-1)

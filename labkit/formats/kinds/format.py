@@ -19,33 +19,32 @@ class Format(ABC):
     Attributes
     ----------
     name
-        As torch says it: "bfloat16". The format's file has this name.
+        Name as in torch: "bfloat16". The format's file has this name.
     dtype
-        Type of the arrays that hold it.
+        Element type of NumPy arrays that hold it.
     fraction_bits
-        Bits of a number that is multiplied, behind the leading one.
+        Bits of a multiplied number after the leading 1.
     bits
-        Bits of a number in memory; 0 means those of an element of an array. A format of 4 bits has two numbers in a
-        byte, the first in the low half.
+        Bits of a number in memory; 0 means those of an array's element. A format of 4 bits has two numbers per byte,
+        the first in the low half.
     number
-        What kernels call it, as in `FORMAT = ptx.BF16`; no two formats have the same. None for a format that no kernel
-        reads.
+        Number that stands for it in kernels, as in `FORMAT = ptx.BF16`; unique. None for a format that no kernel reads.
     ptx_name
-        Its name in instructions of the tensor cores: "bf16". None for a format that they do not multiply.
+        Name in instructions of the tensor cores: "bf16". None for a format that they do not multiply.
     arithmetic
-        What multiplies it, as `labkit.machine.gpus` calls that: "float32", "bfloat16 tensor". None if nothing here
-        does.
+        Arithmetic that multiplies it, by its name in `labkit.machine.gpus`: "float32", "bfloat16 tensor". None if there
+        is none.
     type_name
-        Element type of torch's tensors (and of NumPy arrays, by ml_dtypes) that holds it: "bfloat16". None if a type
-        does not tell the format.
+        Element type of torch's tensors (and of NumPy arrays, with ml_dtypes) that holds it: "bfloat16". None if no type
+        identifies the format.
     result
         Format in which sums of its products are stored; None means the format itself.
     operand_loss
-        Share of a number that tensor cores cut off at most before they multiply it.
+        Largest relative truncation of a number by tensor cores before they multiply it.
     sum_loss
-        Share of each product's size that tensor cores cut off at most when they add it to a sum.
+        Largest relative truncation of a product by tensor cores when they accumulate it.
     block_scales
-        Ways to give blocks of its numbers a scale each, by their names: `BlockScales`.
+        Rules that scale blocks of its numbers (`BlockScales`), by their names.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Format(ABC):
     sum_loss: float = 0.0
     block_scales: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-    sums: ClassVar[np.dtype] = np.dtype(np.float32)  # type in which tensor cores add up products
+    sums: ClassVar[np.dtype] = np.dtype(np.float32)  # type of tensor-core accumulators
 
     def __post_init__(self):
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
@@ -79,7 +78,7 @@ class Format(ABC):
 
     @property
     def order(self) -> tuple:
-        """Place among the formats: floating point first, then by bits and by bits of fraction, the most first."""
+        """Sort key of formats: floating point first, then by falling bits and fraction bits."""
         return self.sums.kind != "f", -self.bits, -self.fraction_bits, self.name
 
     @property
@@ -93,12 +92,12 @@ class Format(ABC):
 
     @property
     def rounding(self) -> float:
-        """Largest relative change of a number by rounding."""
+        """Largest relative rounding error."""
         return 2.0 ** -(self.fraction_bits + 1)
 
     @property
     def is_bits(self) -> bool:
-        """Whether arrays hold its bits as whole numbers."""
+        """Whether arrays hold its bits as unsigned integers."""
         return self.dtype.kind == "u"
 
     @property
@@ -108,14 +107,14 @@ class Format(ABC):
 
     @abstractmethod
     def encode(self, values: ArrayLike) -> Shaped[np.ndarray, "..."]:
-        """Return the values rounded to the nearest, ties to even, in an array of the format's dtype."""
+        """Round values to nearest, ties to even, and return them in an array of the format's dtype."""
 
     @abstractmethod
     def multiplied(self, array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
-        """Return what the tensor cores multiply for an array of the format's dtype, as float32 or int32."""
+        """Return the values that tensor cores multiply for an array of the format's dtype, as float32 or int32."""
 
     def decode(self, array: Shaped[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
-        """Return what an array of the format's dtype stands for; the reverse of `encode`."""
+        """Return the values of an array of the format's dtype; the reverse of `encode`."""
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
             return self.multiplied(array).astype(np.float64)
 

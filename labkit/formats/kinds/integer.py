@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.formats.kinds.format import Format
-from labkit.formats.kinds.packing import codes_of, packed
+from labkit.formats.kinds.packing import pack, unpack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Integer(Format):
-    """Whole numbers of some bits. What is too large or too small becomes the last of the range, and NaN becomes 0."""
+    """Integers of a number of bits. Values out of range saturate, and NaN becomes 0."""
 
     sums = np.dtype(np.int32)
 
@@ -21,12 +21,12 @@ class Integer(Format):
     def encode(self, values):
         whole = np.nan_to_num(np.rint(np.asarray(values, np.float64)), posinf=np.inf, neginf=-np.inf)
         whole = whole.clip(-self.largest - 1, self.largest).astype(np.int64)
-        return packed((whole & (1 << self.bits) - 1).astype(f"u{self.itemsize}"), self.bits).view(self.dtype)
+        return pack((whole & (1 << self.bits) - 1).astype(f"u{self.itemsize}"), self.bits).view(self.dtype)
 
     def multiplied(self, array):
-        whole = codes_of(array, self.bits).astype(np.int32)
+        whole = unpack(array, self.bits).astype(np.int32)
         half = 1 << self.bits - 1
         return whole if self.numbers_per_element == 1 else (whole ^ half) - half
 
     def is_nan(self, array):
-        return np.zeros(codes_of(array, self.bits).shape, np.bool_)
+        return np.zeros(unpack(array, self.bits).shape, np.bool_)

@@ -1,4 +1,4 @@
-"""Floating-point formats of at most 8 bits, whose codes are looked up in a table."""
+"""Floating-point formats of at most 8 bits, decoded by a table."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,20 +6,20 @@ from functools import cached_property
 import numpy as np
 
 from labkit.formats.kinds.format import Format
-from labkit.formats.kinds.packing import codes_of, packed
+from labkit.formats.kinds.packing import pack, unpack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MiniFloat(Format):
-    """Sign, exponent and fraction in a few bits; an exponent of 0 is that of subnormal numbers.
+    """Sign, exponent and fraction in a few bits; numbers with exponent 0 are subnormal.
 
-    What is too large becomes infinity if the format has one, else its largest number. NaN becomes the code whose bits
+    Values out of range become infinity if the format has one, else its largest number. NaN becomes the code whose bits
     below the sign are all ones, which is the largest number of a format without NaN. (PTX ISA, `cvt`.)
 
     Attributes
     ----------
     exponent_bits
-        Bits of the exponent, whose bias is half of their range.
+        Bits of the exponent; its bias is half of its range.
     infinity
         Code of infinity, without its sign; None if there is none.
     nan
@@ -36,7 +36,7 @@ class MiniFloat(Format):
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """Numbers of the codes without a sign."""
+        """Values of all codes without the sign."""
         codes = np.arange(1 << self.bits - 1)
         exponent, fraction = np.divmod(codes, 1 << self.fraction_bits)
         fraction = fraction / (1 << self.fraction_bits)
@@ -49,7 +49,7 @@ class MiniFloat(Format):
 
     @cached_property
     def _numbers(self) -> np.ndarray:
-        """Numbers of all codes."""
+        """Values of all codes."""
         return np.concatenate([self._sizes, -self._sizes]).astype(np.float32)
 
     @cached_property
@@ -58,18 +58,18 @@ class MiniFloat(Format):
 
     def encode(self, values):
         values = np.asarray(values)
-        nan, sign, least = np.isnan(values), self.bits - 1, 1 - self._bias
+        nan, sign, min_exponent = np.isnan(values), self.bits - 1, 1 - self._bias
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
             size = np.where(nan, 0, np.minimum(np.abs(values).astype(np.float64), 2 * self.largest))
-        exponent = np.frexp(np.maximum(size, 2.0**least))[1] - 1
-        # Codes of one exponent follow one another as fractions do, and those of the next exponent follow them.
-        codes = (exponent - least << self.fraction_bits) + np.rint(np.ldexp(size, self.fraction_bits - exponent))
+        exponent = np.frexp(np.maximum(size, 2.0**min_exponent))[1] - 1
+        # codes grow with the fraction, and then with the exponent
+        codes = (exponent - min_exponent << self.fraction_bits) + np.rint(np.ldexp(size, self.fraction_bits - exponent))
         last = np.count_nonzero(np.isfinite(self._sizes)) - (self.infinity is None)
         codes = np.where(nan, (1 << sign) - 1, np.minimum(codes, last)).astype(self.dtype)
-        return packed(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
+        return pack(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
 
     def multiplied(self, array):
-        return self._numbers.take(codes_of(array, self.bits))
+        return self._numbers.take(unpack(array, self.bits))
 
     def is_nan(self, array):
         return np.isnan(self.multiplied(array))

@@ -8,8 +8,8 @@ from labkit.formats.kinds.format import Format
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OfNumPy(Format):
-    """A format whose arrays are NumPy's own. What is too large becomes infinity."""
+class NumPyFormat(Format):
+    """A format that is a type of NumPy. Values out of range become infinity."""
 
     @property
     def largest(self):

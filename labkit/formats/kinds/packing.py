@@ -1,6 +1,6 @@
-"""Numbers of 4 bits, of which a byte holds two: along the last axis, the first in the low half.
+"""Packing of 4-bit numbers: neighbours along the last axis share a byte, the first in the low half.
 
-That is how torch's `float4_e2m1fn_x2` and PTX's `e2m1x2` lie.
+This is the layout of torch's `float4_e2m1fn_x2` and of PTX's `e2m1x2`.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ HALF_BITS = 4
 LOW = np.uint8(0x0F)
 
 
-def packed(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
-    """Return codes of some bits as memory holds them: codes of 4 bits in pairs.
+def pack(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
+    """Pack codes as in memory: codes of 4 bits in pairs, others unchanged.
 
     Raises
     ------
@@ -29,8 +29,8 @@ def packed(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, ".
     return codes[..., 0::2] & LOW | codes[..., 1::2] << np.uint8(HALF_BITS)
 
 
-def codes_of(array: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
-    """Return the codes that an array holds; the reverse of `packed`."""
+def unpack(array: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
+    """Return the codes in an array; the reverse of `pack`."""
     if bits != HALF_BITS:
         return array
     halves: UInt8[np.ndarray, "... 2"] = np.stack([array & LOW, array >> np.uint8(HALF_BITS)], axis=-1)

@@ -1,6 +1,6 @@
 """Operands that cannot be taken as they lie: copied into rows that are whole 16-byte pieces, with zeros at the end."""
 
-from labkit.arrays.addresses import lies_in_pieces
+from labkit.arrays.addresses import has_vector_rows
 from labkit.arrays.workspace import Workspace
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
@@ -12,7 +12,7 @@ def arranged(X, shape: tuple[int, int], role: str, workspace: Workspace, made: l
     It is X itself if that is so already; where `gaps` is false rows must also follow one another at once. Otherwise it
     is a copy in the workspace's piece of that role, whose launch comes to those that were `made`.
     """
-    if lies_in_pieces(X, shape, gaps):
+    if has_vector_rows(X, shape, gaps):
         return X
     target = workspace.array(role, (*X.shape[:-2], *shape), X.dtype)
     made.append(rearrange(X, target))

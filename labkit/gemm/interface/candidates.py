@@ -5,10 +5,10 @@ from math import prod
 from typing import NamedTuple
 
 from labkit import cuda, results
-from labkit.arrays.addresses import in_pieces, lies_in_pieces
-from labkit.arrays.views import turned
+from labkit.arrays.addresses import has_vector_rows, round_up_to_vectors
+from labkit.arrays.views import transpose
 from labkit.calls import tuning
-from labkit.calls.choice import by_estimates, fastest_first, recorded_ms
+from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
@@ -90,9 +90,9 @@ def question(format: Format, shape: Shape, left, right, C) -> str:
 
 def _lies(X, well="along k") -> str:
     *_, rows, cols = X.shape
-    if lies_in_pieces(X, (rows, cols)):
+    if has_vector_rows(X, (rows, cols)):
         return well
-    return "across k" if well == "along k" and lies_in_pieces(turned(X), (cols, rows)) else "anyhow"
+    return "across k" if well == "along k" and has_vector_rows(transpose(X), (cols, rows)) else "anyhow"
 
 
 @cache
@@ -132,7 +132,7 @@ def _candidates(format, shape, capability, sms, gpu):
     if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
         return [Candidate("gemv")]
     if format != FP32 and not lacks(capability, TILED):
-        row_bytes = in_pieces(shape.K, format.dtype) * format.itemsize
+        row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", tiling) for tiling in tilings(work, sms)]
     taken = [step for step in _steps(format) if runs(step.kernel, format.number, capability)]
@@ -147,7 +147,7 @@ def _candidates(format, shape, capability, sms, gpu):
         modelled |= _in_parts([step for step in taken if _blocks_at_once(step) == 1], shape, sms, modelled)
         if min(shape.M, shape.N) <= FEW:
             modelled[Candidate("gemv")] = _time_us_of_gemv(shape)
-    return by_estimates(list(modelled), recorded.get, modelled.get)
+    return sort_by_estimates(list(modelled), recorded.get, modelled.get)
 
 
 @lru_cache(16)  # formats

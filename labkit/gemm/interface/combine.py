@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.views import as_batch, as_bits, viewed
+from labkit.arrays.views import as_batch, as_bits, as_strided
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
 from labkit.ladder import Launch
@@ -66,7 +66,7 @@ def combined(product, added, C, alpha: float, beta: float, format: Format) -> La
     The product may be larger than C, and what it lacks is zero.
     """
     product = as_batch(product)
-    return add_up(viewed(product, (1, *product.shape), (0, *product.strides)), added, C, alpha, beta, format)
+    return add_up(as_strided(product, (1, *product.shape), (0, *product.strides)), added, C, alpha, beta, format)
 
 
 def add_up(parts, added, C, alpha: float, beta: float, format: Format) -> Launch:
@@ -81,5 +81,5 @@ def add_up(parts, added, C, alpha: float, beta: float, format: Format) -> Launch
 
 def scaled(added, C, beta: float, format: Format, workspace: Workspace) -> Launch:
     """C = beta * added."""
-    nothing = viewed(workspace.array("product", (1,), C.dtype), (1, 1, 0, 0), (C.dtype.itemsize,) * 4)
+    nothing = as_strided(workspace.array("product", (1,), C.dtype), (1, 1, 0, 0), (C.dtype.itemsize,) * 4)
     return add_up(nothing, added, C, 0, beta, format)

@@ -3,8 +3,17 @@
 from math import prod
 
 from labkit import cuda
-from labkit.arrays.addresses import address_of, in_pieces, lies_in_order, lies_in_pieces
-from labkit.arrays.views import WORD_BYTES, matrix_of, parts_of_columns, parts_of_rows, row, rows_of, turned, viewed
+from labkit.arrays.addresses import address_of, has_c_order, has_vector_rows, round_up_to_vectors
+from labkit.arrays.views import (
+    WORD_BYTES,
+    as_strided,
+    row,
+    select_matrix,
+    slice_rows,
+    split_columns,
+    split_rows,
+    transpose,
+)
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
 from labkit.gemm.interface.arrange import arranged
@@ -59,8 +68,8 @@ def by_tiling(tiling: Tiling, format: Format, left, right, added, C, alpha, beta
     left = _for_tiles(left, of_left, "left", workspace, made)
     right = _for_tiles(right, of_right, "right", workspace, made)
     result = C
-    if not lies_in_pieces(C, (M, N)):
-        result = workspace.array("product", (*C.shape[:-1], in_pieces(N, C.dtype)), C.dtype)
+    if not has_vector_rows(C, (M, N)):
+        result = workspace.array("product", (*C.shape[:-1], round_up_to_vectors(N, C.dtype)), C.dtype)
     if beta == 0:  # what is added does not matter
         added = result
     elif added is not result and (result is not C or not _is_taken(added, tiling)):
@@ -68,7 +77,7 @@ def by_tiling(tiling: Tiling, format: Format, left, right, added, C, alpha, beta
         added = result
     alike = len({len(X.shape) for X in (left, right, C)}) == 1
     for z in range(1 if alike else C.shape[0]):
-        *operands, its = (X if alike else matrix_of(X, z) for X in (left, right, result, added))
+        *operands, its = (X if alike else select_matrix(X, z) for X in (left, right, result, added))
         made += library.launches(*operands, tiling, alpha, beta, workspace, its, format)
     if result is not C:
         made.append(rearrange(result, C))
@@ -89,13 +98,13 @@ def _for_tiles(X, rows, role, workspace, made):
     """An operand as it lies, along k or, if so many rows in a tile are whole boxes, along its rows; or else a copy."""
     if _runs_along_rows(X) and rows % MN_ROWS == 0:
         return X
-    return arranged(X, (X.shape[-2], in_pieces(X.shape[-1], X.dtype)), role, workspace, made)
+    return arranged(X, (X.shape[-2], round_up_to_vectors(X.shape[-1], X.dtype)), role, workspace, made)
 
 
 def _runs_along_rows(X) -> bool:
     """Whether an operand has 16-bit elements that lie side by side along its rows, in whole pieces."""
     *_, rows, K = X.shape
-    return X.dtype.itemsize == 2 and lies_in_pieces(turned(X), (K, rows))
+    return X.dtype.itemsize == 2 and has_vector_rows(transpose(X), (K, rows))
 
 
 def _is_taken(added, tiling):
@@ -111,13 +120,16 @@ def by_gemv(left, right, added, C, alpha, beta, workspace):
     """By BLAS level 2, where C has few rows or columns: a matrix times a vector for each, which only has to be read."""
     made = [] if added is C else [rearrange(added, C)]
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
-        left_z, right_z, C_z = (matrix_of(X, z) for X in (left, right, C))
+        left_z, right_z, C_z = (select_matrix(X, z) for X in (left, right, C))
         if C_z.shape[0] < C_z.shape[1]:
-            left_z, right_z, C_z = right_z, left_z, turned(C_z)
+            left_z, right_z, C_z = right_z, left_z, transpose(C_z)
         along = left_z.strides[0] >= left_z.strides[1]  # the kernel that reads the matrix along its memory
-        step, matrix = ladder("blas", "level2").step("gemv" if along else "gemv_t"), left_z if along else turned(left_z)
+        step, matrix = (
+            ladder("blas", "level2").step("gemv" if along else "gemv_t"),
+            left_z if along else transpose(left_z),
+        )
         for column in range(C_z.shape[1]):
-            x, y = row(right_z, column), row(turned(C_z), column)
+            x, y = row(right_z, column), row(transpose(C_z), column)
             made += step.launches(alpha, matrix, x, beta, y, workspace=workspace)
     return made
 
@@ -131,12 +143,12 @@ def by_step(step: Step, format: Format, left, right, added, C, alpha, beta, work
     in_place, width, made = (alpha, beta) == (1, 0), N, []
     along_k = step.ladder.name == "tensor"  # in both operands
     if not along_k and _takes_any_strides(step):
-        A, B = left, turned(right)
+        A, B = left, transpose(right)
     else:
-        K, width = in_pieces(K, left.dtype), in_pieces(N, C.dtype)
-        in_place = in_place and lies_in_pieces(C, (M, N), gaps=along_k)
+        K, width = round_up_to_vectors(K, left.dtype), round_up_to_vectors(N, C.dtype)
+        in_place = in_place and has_vector_rows(C, (M, N), gaps=along_k)
         A = arranged(left, (M, K), "left", workspace, made, gaps=along_k)
-        B, rows = (right, (N, K)) if along_k else (turned(right), (K, width))
+        B, rows = (right, (N, K)) if along_k else (transpose(right), (K, width))
         B = arranged(B, rows, "right", workspace, made, gaps=along_k)
     product = C if in_place else workspace.array("product", (*C.shape[:-1], width), C.dtype)
     made += _multiplied(step, format, A, B, product, workspace)
@@ -148,15 +160,15 @@ def by_step(step: Step, format: Format, left, right, added, C, alpha, beta, work
 def by_parts(step: Step, splits: int, left, right, added, C, alpha, beta, workspace):
     """One product of float32 by a step that multiplies so many parts of k, each as a matrix of a batch."""
     (M, N), made = C.shape, []
-    K, width = splits * in_pieces(-(-left.shape[1] // splits), left.dtype), in_pieces(N, C.dtype)
+    K, width = splits * round_up_to_vectors(-(-left.shape[1] // splits), left.dtype), round_up_to_vectors(N, C.dtype)
     if left.shape[1] < K:
         left = arranged(left, (M, K), "left", workspace, made, gaps=False)
     A = workspace.array("parts of left", (splits, M, K // splits), left.dtype)
-    made.append(rearrange(parts_of_rows(left, splits), A))
-    B = parts_of_columns(arranged(turned(right), (K, width), "right", workspace, made, gaps=False), splits)
+    made.append(rearrange(split_columns(left, splits), A))
+    B = split_rows(arranged(transpose(right), (K, width), "right", workspace, made, gaps=False), splits)
     product = workspace.array("product", (splits, M, width), C.dtype)
     made += _multiplied(step, FP32, A, B, product, workspace)
-    of_parts = viewed(product, (splits, 1, M, width), (product.strides[0], *product.strides))
+    of_parts = as_strided(product, (splits, 1, M, width), (product.strides[0], *product.strides))
     return [*made, add_up(of_parts, added, C, alpha, beta, FP32)]
 
 
@@ -176,14 +188,14 @@ def _multiplied(step: Step, format, A, B, C, workspace):
         beside = len(A.shape) == 2
         for first in range(0, batches, MOST_PLANES):
             planes = (*grid, min(MOST_PLANES, batches - first))
-            left = A if beside else rows_of(A, first, MOST_PLANES)
-            matrices = left, rows_of(B, first, MOST_PLANES), rows_of(C, first, MOST_PLANES)
+            left = A if beside else slice_rows(A, first, MOST_PLANES)
+            matrices = left, slice_rows(B, first, MOST_PLANES), slice_rows(C, first, MOST_PLANES)
             made.append(Launch(in_planes(step.kernel, beside), planes, block, matrices, step.shared_bytes))
         return made
     for z in range(batches):
-        A_z, B_z, C_z = (matrix_of(X, z) for X in (A, B, C))
+        A_z, B_z, C_z = (select_matrix(X, z) for X in (A, B, C))
         for first in range(0, M, MOST_ROWS):
-            matrices = rows_of(A_z, first, MOST_ROWS), B_z, rows_of(C_z, first, MOST_ROWS)
+            matrices = slice_rows(A_z, first, MOST_ROWS), B_z, slice_rows(C_z, first, MOST_ROWS)
             made += step.launches(*matrices, format=format, workspace=workspace)
     return made
 
@@ -192,4 +204,4 @@ def _fits_planes(step, A, B, C):
     """Whether these are batches of as many matrices each, or A is one matrix, and lie as the step takes them."""
     if B.shape[:-2] != C.shape[:-2] or A.shape[:-2] not in ((), C.shape[:-2]):
         return False
-    return _takes_any_strides(step) or all(map(lies_in_order, (A, B, C)))
+    return _takes_any_strides(step) or all(map(has_c_order, (A, B, C)))

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Shaped
 
 from labkit.arrays.element_types import type_name
-from labkit.arrays.operands import DECLARING, format_of, holds, sides
-from labkit.arrays.views import stacked, tidied, turned, viewed
+from labkit.arrays.operands import TYPE_NAMES, can_hold, common_format, shape_text
+from labkit.arrays.views import as_strided, merge_batches, transpose, with_plain_strides
 from labkit.arrays.workspace import Workspace
 from labkit.blas.problem import check_factor
 from labkit.calls.call import call
@@ -38,7 +38,7 @@ class Product(Operation):
     format: str | Format | None = None
     candidate: Candidate | None = None
 
-    arrays, outputs, needed = ("A", "B", "bias", "C"), ("C",), ("A", "B")
+    arrays, outputs, required = ("A", "B", "bias", "C"), ("C",), ("A", "B")
 
     def __post_init__(self):
         for name in ("alpha", "beta"):
@@ -73,15 +73,15 @@ class Product(Operation):
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         format = self._format(given)
-        is_bits = type_name(given["A"]) not in DECLARING.values()  # which say nothing of what they stand for
-        held = str(format.result.dtype) if is_bits else DECLARING[format.result]
+        is_bits = type_name(given["A"]) not in TYPE_NAMES.values()  # which say nothing of what they stand for
+        held = str(format.result.dtype) if is_bits else TYPE_NAMES[format.result]
         return Result("A", self._shape(given), held)
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         C = given["C"]
         if 0 in C.shape:
             return []
-        across = _runs_down(tidied(C))  # columns of C are rows of what the kernels are given
+        across = _runs_down(with_plain_strides(C))  # columns of C are rows of what the kernels are given
         left, right, C = arrangement(given["A"], given["B"], C, self.transpose_a, self.transpose_b)
         alpha, beta, added = check_factor("alpha", self.alpha), check_factor("beta", self.beta), C
         if "bias" in given:
@@ -93,7 +93,7 @@ class Product(Operation):
 
     def _format(self, given) -> Format:
         format = None if self.format is None else multiplied_format(self.format)
-        return format_of(given["A"], given["B"], format, formats=multiplied())
+        return common_format(given["A"], given["B"], format, formats=multiplied())
 
     def _shape(self, given) -> tuple[int, ...]:
         """Of C; raises where A and B do not fit."""
@@ -112,8 +112,8 @@ class Product(Operation):
 
     def _check_bias(self, bias, columns, format):
         if tuple(bias.shape) != (columns,):
-            raise ValueError(f"bias is {sides(bias.shape)}, but C has {columns} columns: give a number for each")
-        if not holds(bias, format.result):
+            raise ValueError(f"bias is {shape_text(bias.shape)}, but C has {columns} columns: give a number for each")
+        if not can_hold(bias, format.result):
             raise TypeError(
                 f"bias holds {type_name(bias)}, but results are stored as {format.result.dtype}: convert it"
             )
@@ -208,20 +208,20 @@ def plan(A, B, *, C, bias=None, stream=None, **options) -> Plan:
 
 def arrangement(A, B, C, transpose_a: bool, transpose_b: bool) -> tuple:
     """Left, right and result, of which C = op(A) @ op(B) is left @ right.T, as the kernels are given them."""
-    left = tidied(turned(A) if transpose_a else A)
-    right = tidied(B if transpose_b else turned(B))
-    C = tidied(C)
+    left = with_plain_strides(transpose(A) if transpose_a else A)
+    right = with_plain_strides(B if transpose_b else transpose(B))
+    C = with_plain_strides(C)
     if _runs_down(C):  # in column-major order C is the transpose of what its memory is by rows
-        C, left, right = turned(C), right, left
+        C, left, right = transpose(C), right, left
     if len(right.shape) == 2:  # all matrices of a batch times one: one taller matrix, if they follow one another
-        left, C = stacked(left, C)
+        left, C = merge_batches(left, C)
     return left, right, C
 
 
 def _of_all_rows(bias, C, across):
     """A vector as an array of C's shape, each of whose rows it is, or each of whose columns."""
     (step,) = bias.strides
-    return viewed(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((step, 0) if across else (0, step))))
+    return as_strided(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((step, 0) if across else (0, step))))
 
 
 def _runs_down(C) -> bool:
@@ -231,7 +231,7 @@ def _runs_down(C) -> bool:
 
 def _check_result(C, shape, format):
     if tuple(C.shape) != shape:
-        found, needed = map(sides, (C.shape, shape))
+        found, needed = map(shape_text, (C.shape, shape))
         raise ValueError(f"C is {found}, but op(A) @ op(B) is {needed}: make C of that shape")
-    if not holds(C, format.result):
+    if not can_hold(C, format.result):
         raise TypeError(f"C holds {type_name(C)}, but products of {format} are stored as {format.result.dtype}")

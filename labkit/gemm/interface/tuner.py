@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.calls.tuner import MOST_SETS, check_gpu, sets_beyond_l2, tune_sets
+from labkit.calls.tuner import MAX_SETS, check_gpu, make_operand_sets, tune_sets
 from labkit.gemm.interface.candidates import Candidate, multiplied_format
 from labkit.gemm.interface.product import Product
 
@@ -66,8 +66,8 @@ def _operands(format, shapes) -> list[dict]:
     values = format.encode(rng.standard_normal(RANDOM_VALUES))
     A, B = (np.resize(values, shape) for shape in shapes[:2])
     C = shapes[2], format.result.dtype
-    return sets_beyond_l2(
+    return make_operand_sets(
         A.nbytes + B.nbytes,
         lambda: {"A": cuda.to_device(A), "B": cuda.to_device(B), "C": cuda.device_array(*C)},
-        MOST_SETS,
+        MAX_SETS,
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda, formats, ptx
-from labkit.arrays.views import as_batch, as_bits, as_words, matrix_of, turned
+from labkit.arrays.views import as_batch, as_bits, as_words, select_matrix, transpose
 from labkit.arrays.workspace import Workspace
 from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
 from labkit.gemm.library.epilogue import Output
@@ -59,7 +59,7 @@ def launches(
     if format is None:
         held = ", ".join(dict.fromkeys(str(one.dtype) for one in FORMATS))
         raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {held}")
-    check_operands(*(matrix_of(X, 0) for X in (A, B, C)), format, any_major=True)
+    check_operands(*(select_matrix(X, 0) for X in (A, B, C)), format, any_major=True)
     form = Form.of(A, B, format, tiling)
     added = C if added is None else added
     A, B, C, added = map(as_batch, (A, B, C, added))
@@ -92,7 +92,7 @@ def launches(
 def _parts(tiling, tiles, workspace):
     """Memory for the sums of so many tiles, if each has several parts."""
     if tiling.splits == 1:
-        return Parts(workspace.nothing((1, 1, 1, 1), np.float32), workspace.nothing((1,), np.uint32))
+        return Parts(workspace.unused_array((1, 1, 1, 1), np.float32), workspace.unused_array((1,), np.uint32))
     sums = tiles, tiling.splits, WM * tiling.cols // 128, 2 * tiling.rows
     return Parts(workspace.array("parts", sums, np.float32), workspace.counters(tiles))
 
@@ -100,5 +100,5 @@ def _parts(tiling, tiles, workspace):
 def _map(X, rows, major):
     """The tensor map of an operand, whose tile has so many of its rows."""
     if major == MN_MAJOR:
-        return ptx.TensorMap(as_words(turned(X)), (1, MN_DEPTH, BK))
+        return ptx.TensorMap(as_words(transpose(X)), (1, MN_DEPTH, BK))
     return ptx.TensorMap(as_words(X), (1, rows, BK), to_tf32=X.dtype == np.float32)

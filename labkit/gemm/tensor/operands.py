@@ -3,7 +3,7 @@
 from functools import cache
 
 from labkit import specialise
-from labkit.arrays.addresses import PIECE_BYTES
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.formats import Format
 from labkit.gemm.problem import check_matrices
 
@@ -30,10 +30,10 @@ def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
     if C.dtype != format.result.dtype:
         raise TypeError(f"C holds {C.dtype}, but products of {format} are stored as {format.result.dtype}")
     (M, K), N = A.shape, B.shape[0]
-    each = PIECE_BYTES // A.dtype.itemsize
+    each = VECTOR_BYTES // A.dtype.itemsize
     if B.shape[1] != K and not (any_major and -(-K // each) == -(-B.shape[1] // each)):
         raise ValueError(f"A has {K} columns and B has {B.shape[1]}: for A @ B.T both run along k")
-    if C.shape[0] != M or not N <= C.shape[1] < N + PIECE_BYTES // C.dtype.itemsize:
+    if C.shape[0] != M or not N <= C.shape[1] < N + VECTOR_BYTES // C.dtype.itemsize:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
     for name, X in (("A", A), ("B", B), ("C", C)):
         _check_lines(name, X, any_major and X is not C and X.dtype.itemsize == 2)
@@ -47,18 +47,18 @@ def _check_lines(name, X, may_be_columns):
         line, length, apart = "columns", X.shape[0], X.strides[1]
     elif X.strides[1] != size:
         raise ValueError(
-            f"{name} has rows whose elements lie apart in memory, but copies take {PIECE_BYTES} bytes at a "
+            f"{name} has rows whose elements lie apart in memory, but copies take {VECTOR_BYTES} bytes at a "
             f"time: pass np.ascontiguousarray({name}), which is a copy"
         )
-    each = PIECE_BYTES // size
+    each = VECTOR_BYTES // size
     if length % each:
         raise ValueError(
-            f"{name} has {line} of {length} elements, but copies take {PIECE_BYTES} bytes at a time: "
+            f"{name} has {line} of {length} elements, but copies take {VECTOR_BYTES} bytes at a time: "
             f"make {line} a multiple of {each} elements long, with zeros at the end"
         )
-    if apart < 0 or apart % PIECE_BYTES:
+    if apart < 0 or apart % VECTOR_BYTES:
         raise ValueError(
-            f"{name} has {line} {apart} bytes apart, but copies take {PIECE_BYTES} bytes at a time: "
+            f"{name} has {line} {apart} bytes apart, but copies take {VECTOR_BYTES} bytes at a time: "
             f"let {line} begin at multiples of that"
         )
 

@@ -7,9 +7,9 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Shaped
 
-from labkit.arrays.element_types import are_alike, dtype_of, type_name
-from labkit.arrays.operands import sides
-from labkit.arrays.views import viewed
+from labkit.arrays.element_types import dtype_of, have_same_type, type_name
+from labkit.arrays.operands import shape_text
+from labkit.arrays.views import as_strided
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -29,7 +29,7 @@ class Convert(Operation):
     vector: int = 4
     channels: int | None = None
 
-    arrays, outputs, needed = ("x", "y"), ("y",), ("x",)
+    arrays, outputs, required = ("x", "y"), ("y",), ("x",)
 
     def __post_init__(self):
         check_layout(self.source)
@@ -51,9 +51,9 @@ class Convert(Operation):
         y, needed = given["y"], problem.shape(problem.target)
         if tuple(y.shape) != needed:
             raise ValueError(
-                f"y is {sides(y.shape)}, but {problem.target} of these images is {sides(needed)}: change it"
+                f"y is {shape_text(y.shape)}, but {problem.target} of these images is {shape_text(needed)}: change it"
             )
-        if not are_alike(x, y):
+        if not have_same_type(x, y):
             raise TypeError(
                 f"x holds {type_name(x)} and y {type_name(y)}, but elements are moved as they are: make them alike"
             )
@@ -205,7 +205,7 @@ def _launches(x, y, problem) -> list[Launch]:
 
 def _in_nchw(X, layout: Layout):
     axes = (0, 1, 2, 3) if layout == "NCHW" else (0, 3, 1, 2)
-    return viewed(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
+    return as_strided(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
 
 
 def _in_vectors(X, layout: Layout, vector: int, which: slice, channels: int):
@@ -216,4 +216,4 @@ def _in_vectors(X, layout: Layout, vector: int, which: slice, channels: int):
         X = _in_nchw(X, layout)
         (N, _, H, W), (image, channel, row, col) = X.shape, X.strides
         strides = image, vector * channel, row, col, channel
-    return viewed(X, (N, which.stop - which.start, H, W, channels), strides, begin_byte=which.start * strides[1])
+    return as_strided(X, (N, which.stop - which.start, H, W, channels), strides, begin_byte=which.start * strides[1])

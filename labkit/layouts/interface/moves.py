@@ -10,8 +10,8 @@ from contextlib import suppress
 from itertools import product
 from typing import NamedTuple
 
-from labkit.arrays.addresses import lies_in_order
-from labkit.arrays.views import as_bits, reshaped, viewed
+from labkit.arrays.addresses import has_c_order
+from labkit.arrays.views import as_bits, as_strided, reshape
 from labkit.ladder import Launch, Step, TooLarge, ladder
 from labkit.layouts.interface.runs import copy_runs
 from labkit.layouts.interface.strided import rearrange
@@ -45,7 +45,7 @@ def moves(source, target) -> list[Launch]:
         for X, name, shape in ((source, "source", held), (target, "target", lengths)):
             begin = sum(n * getattr(axis, name) for n, axis in zip(place, outer))
             strides = [getattr(axis, name) for axis in (first, second, rows, cols)]
-            parts.append(viewed(as_bits(X), tuple(shape), tuple(strides), begin_byte=begin))
+            parts.append(as_strided(as_bits(X), tuple(shape), tuple(strides), begin_byte=begin))
         launches.append(move(*parts))
     return launches
 
@@ -89,8 +89,8 @@ def move(source, target) -> Launch:
     if source.shape == target.shape and (launch := copy_runs(source, target)) is not None:
         return launch
     if outer == 1 and target.dtype.itemsize in WORDS and abs(source.strides[2]) < abs(source.strides[3]):
-        x = viewed(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
-        y = viewed(target, (batch, rows, cols), target.strides[1:])
+        x = as_strided(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
+        y = as_strided(target, (batch, rows, cols), target.strides[1:])
         with suppress(TooLarge):
             if (step := suited(x, y)) is not None:
                 return step.transpose(x, y)
@@ -105,7 +105,7 @@ def suited(x, y) -> Step | None:
         (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (all_there or short is y)
     ]
     for short, long in as_runs:
-        if lies_in_order(short) and in_vectors(long) and in_vectors(reshaped(short, batch, rows * cols)):
+        if has_c_order(short) and in_vectors(long) and in_vectors(reshape(short, batch, rows * cols)):
             return pieces
     whole = in_vectors(x) + in_vectors(y) if all_there else 0
     return {2: swizzled, 1: one_sided}.get(whole)

@@ -12,7 +12,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, extent
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.ladder import Launch
 from labkit.ptx import load4, store4
 
@@ -77,4 +77,4 @@ def _steps(X, dtype):
 def _all_of(X, dtype):
     """The memory from the first element of an array to the last, as a vector."""
     _, end = extent(X.shape, X.strides, X.dtype.itemsize)
-    return viewed(X, (end // dtype.itemsize,), (dtype.itemsize,), dtype)
+    return as_strided(X, (end // dtype.itemsize,), (dtype.itemsize,), dtype)

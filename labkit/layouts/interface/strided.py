@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import as_batch, as_bits, viewed
+from labkit.arrays.views import as_batch, as_bits, as_strided
 from labkit.ladder import Launch
 from labkit.layouts.elements import for_elements
 
@@ -113,4 +113,6 @@ def as_planes(X):
     """A batch of matrices as one of two axes; what has these as it is."""
     if len(X.shape) == 4:
         return X
-    return X[None] if isinstance(X, np.ndarray) else viewed(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
+    return (
+        X[None] if isinstance(X, np.ndarray) else as_strided(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
+    )

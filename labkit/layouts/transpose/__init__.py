@@ -27,5 +27,5 @@ NARROW, ODD, LARGE = (
     )
 )
 BENCHED = (*NARROW, *ODD, *LARGE)
-STANDING = 1, 64, 8, 16, *TO
+ROOFLINE_POINT = 1, 64, 8, 16, *TO
 RECORD = "layouts"

@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.ladder import Launch, TooLarge
 from labkit.layouts.elements import BITS, as_words
 from labkit.layouts.transpose import BACK, NARROW, TO
@@ -153,9 +153,9 @@ def transpose(x, y) -> Launch:
     if shared_bytes > MOST_BYTES or short >= MOST_SHORT:
         raise TooLarge(f"rows of {short} elements on one side, and of {long} on the other, are none of them short")
     if kernel is pieces:
-        x = reshaped(x, batch, rows * cols)
+        x = reshape(x, batch, rows * cols)
     else:
-        y = reshaped(y, batch, rows * cols)
+        y = reshape(y, batch, rows * cols)
     arguments = as_words(x), as_words(y), np.uint32(short), np.uint32(vectors)
     return Launch(kernel_for(kernel, size, short % 2 == 0), grid, block, arguments, shared_bytes)
 

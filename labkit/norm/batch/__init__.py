@@ -14,6 +14,6 @@ ORDINARY = (
 EXAMPLES = (*ORDINARY, (6, 3, 20, 10, True, "NCHW", 0.1, 0, 1e-5, True))
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
 COMPARED = 64, 256, 56, 56
-STANDING = 8, 8, 28, 28
+ROOFLINE_POINT = 8, 8, 28, 28
 RECORD = "norm_batch"
 TAKES = {"layout": ("NCHW",)}

@@ -42,7 +42,7 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)
 LARGEST = (251, 1, 8, 8), (223, 1, 8, 8), (191, 1, 8, 8)
-STANDING = 8, 8, 32, 32
+ROOFLINE_POINT = 8, 8, 32, 32
 LANES = 32  # per warp, and words per row of a TMA copy
 ROW_BYTES = 4 * LANES
 CLUSTER = 8  # blocks per channel

@@ -23,7 +23,7 @@ from math import prod, sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.views import reshaped
+from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
@@ -39,7 +39,7 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
 COMPARED = BENCHED[0]
-STANDING = 8, 8, 28, 28
+ROOFLINE_POINT = 8, 8, 28, 28
 TAKES = {"layout": ("NCHW",)}
 THREADS = 256
 WIDTH = 4  # neighbours per load
@@ -89,7 +89,7 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     values = prod(x.shape[1:])
     if values >= VALUE_LIMIT:
         raise TooLarge(f"an image has {values} values, and this step counts them below {VALUE_LIMIT}")
-    x, y = reshaped(x, problem.N, values), reshaped(y, problem.N, values)
+    x, y = reshape(x, problem.N, values), reshape(y, problem.N, values)
     width = vector_width(x, y)
     loads, blocks = geometry(problem, width)
     numbers = np.uint32(values), np.uint32(problem.H * problem.W), np.float32(problem.eps), problem.relu

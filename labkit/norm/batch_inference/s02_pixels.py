@@ -33,7 +33,7 @@ EXAMPLES = (
 )
 BENCHED = tuple((*sizes, True, "NHWC") for sizes in ((64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)))
 COMPARED = BENCHED[0]
-STANDING = 8, 64, 14, 14, True, "NHWC"
+ROOFLINE_POINT = 8, 64, 14, 14, True, "NHWC"
 TAKES = {"layout": ("NHWC",)}
 THREADS = 256
 WIDTH = 4  # channels per thread

@@ -2,9 +2,9 @@
 
 from labkit.formats import BF16, FP32
 from labkit.norm.backward import BatchBackward
-from labkit.norm.channels_last import BENCHED, COMPARED, STANDING, TAKES
+from labkit.norm.channels_last import BENCHED, COMPARED, ROOFLINE_POINT, TAKES
 
-__all__ = ["BENCHED", "COMPARED", "STANDING", "TAKES"]
+__all__ = ["BENCHED", "COMPARED", "ROOFLINE_POINT", "TAKES"]
 
 PROBLEM = BatchBackward
 FORMATS = FP32, BF16

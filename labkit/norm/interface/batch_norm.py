@@ -33,7 +33,7 @@ class BatchNorm(ImageOperation):
     format: str | Format | None = None
 
     arrays, images = problem.ARRAYS, ("x", "y")
-    outputs, needed, in_place = ("y",), ("x",), {"y": "x"}
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
 
     def __post_init__(self):
         super().__post_init__()

@@ -24,7 +24,7 @@ class BatchNormBackward(ImageOperation):
     format: str | Format | None = None
 
     arrays, images = backward.ARRAYS, ("dy", "x", "dx")
-    outputs, needed, in_place = ("dx", "dweight", "dbias"), ("dy", "x", "mean", "variance"), {"dx": "dy"}
+    outputs, required, in_place = ("dx", "dweight", "dbias"), ("dy", "x", "mean", "variance"), {"dx": "dy"}
 
     def make_problem(self, *sizes) -> BatchBackward:
         return BatchBackward(*sizes, self.eps)

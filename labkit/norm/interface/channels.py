@@ -10,7 +10,7 @@ import numpy as np
 
 from labkit.arrays.checks import check_arrays
 from labkit.arrays.element_types import dtype_of
-from labkit.arrays.operands import format_held, order_of_axes, strides_of
+from labkit.arrays.operands import operand_format, order_of_axes, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls.operation import Operation, Result
@@ -79,7 +79,7 @@ class ImageOperation(Operation):
         return self.make_problem(*image_sizes(tuple(x.shape), self.layout), bool(self.relu), order)
 
     def _format(self, x) -> Format:
-        return format_held("x", x, self.format, FORMATS)
+        return operand_format("x", x, self.format, FORMATS)
 
     def _order(self, given) -> Layout | None:
         """Return the layout in whose order the elements of all images are stored; None if there is none."""

@@ -4,7 +4,7 @@ from math import prod
 
 from labkit.arrays.element_types import dtype_of
 from labkit.arrays.operands import strides_of
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.layout import c_strides, is_in_c_order
 from labkit.norm.images import Layout
 
@@ -34,7 +34,7 @@ def as_images(X, layout: Layout, order: Layout):
     """View the memory of images, which is in the order of a layout, with the four axes of that layout."""
     N, C, H, W = image_sizes(tuple(X.shape), layout)
     shape = (N, C, H, W) if order == "NCHW" else (N, H, W, C)
-    return viewed(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
+    return as_strided(X, shape, tuple(stride * X.dtype.itemsize for stride in c_strides(shape)))
 
 
 def _is_in_order(X, axes):

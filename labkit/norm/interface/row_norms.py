@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from labkit.arrays.checks import check_arrays, check_c_order
-from labkit.arrays.operands import format_held, sides
-from labkit.arrays.views import flat, reshaped
+from labkit.arrays.operands import operand_format, shape_text
+from labkit.arrays.views import flatten, reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
@@ -30,7 +30,7 @@ class RowOperation(Operation):
 
     kind: ClassVar[Kind]
     matrices, columns, names = ("x", "y"), COLUMN_ARRAYS, ARRAYS  # names of the problem's arrays, in its order
-    outputs, needed, in_place = ("y",), ("x",), {"y": "x"}
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
     written = ("y", *ROW_ARRAYS)
 
     def __post_init__(self):
@@ -48,7 +48,9 @@ class RowOperation(Operation):
         shapes = dict.fromkeys(given, (*rows, *row))
         shapes |= dict.fromkeys(self.columns, row) | dict.fromkeys(ROW_ARRAYS, rows)
         vectors = [name for name in given if name not in self.matrices]
-        check_arrays(given, shapes, format, first="x", float32_names=vectors, context=f"beside x of {sides(x.shape)}")
+        check_arrays(
+            given, shapes, format, first="x", float32_names=vectors, context=f"beside x of {shape_text(x.shape)}"
+        )
         check_c_order(given)
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
@@ -58,14 +60,14 @@ class RowOperation(Operation):
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         rows, row = _split_shape(given)
         if 0 in rows:  # a sum over no rows is zero
-            return [fill_launch(flat(given[name]), 0.0) for name in self.columns if name in self.written]
+            return [fill_launch(flatten(given[name]), 0.0) for name in self.columns if name in self.written]
         problem, fills, arrays = self._problem(rows, row), [], []
         for name in self.names:
             shape = problem.shapes.get(name)
             if shape is None:  # RMS norm has no such array
                 arrays.append(None)
             elif name in given:
-                arrays.append(reshaped(given[name], *shape))
+                arrays.append(reshape(given[name], *shape))
             else:
                 arrays.append(workspace.array(f"instead of {name}", shape, np.float32))
                 if name in DEFAULTS:
@@ -80,7 +82,7 @@ class RowOperation(Operation):
         return self.make_problem(prod(rows) or 1, prod(row))  # a call on no rows has the checks of one row
 
     def _format(self, x) -> Format:
-        return format_held("x", x, self.format, FORMATS)
+        return operand_format("x", x, self.format, FORMATS)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class LayerNormBackward(RowGradientOperation):
 
     kind, arrays = "layer", ARRAYS
     outputs = written = "dx", "dweight", "dbias"
-    needed = "dy", "x", "weight", "mean", "rstd"
+    required = "dy", "x", "weight", "mean", "rstd"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RMSNormBackward(RowGradientOperation):
 
     kind, arrays = "rms", ("dy", "x", "weight", "rstd", "dx", "dweight")
     outputs = written = "dx", "dweight"
-    needed = "dy", "x", "weight", "rstd"
+    required = "dy", "x", "weight", "rstd"
 
 
 @calls(LayerNormBackward)

@@ -29,9 +29,9 @@ class ResidualForward(BatchForward):
         """One FLOP per value more than `BatchForward`."""
         return super().flops + self.C * self.values
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of `BatchForward`, and of the residual read."""
-        return super().least_bytes(format) + self.C * self.values * format.itemsize
+        return super().min_bytes(format) + self.C * self.values * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Return the operands of `BatchForward`, and a random residual."""
@@ -53,9 +53,9 @@ class ResidualBackward(BatchBackward):
     arrays = "dy", "x", "y", "weight", "mean", "variance", "dx", "dresidual", "dweight", "dbias"
     image_arrays = "dy", "x", "y", "dx", "dresidual"
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of `BatchBackward`, of y read, and of the residual's gradient written."""
-        return super().least_bytes(format) + 2 * self.C * self.values * format.itemsize
+        return super().min_bytes(format) + 2 * self.C * self.values * format.itemsize
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Return the operands of `BatchBackward`, with a random residual in y."""

@@ -134,14 +134,14 @@ class RowForward(RowProblem):
     """
 
     ARRAYS = ARRAYS
-    in_float32 = "weight", "bias", "mean", "rstd"
+    float32_arrays = "weight", "bias", "mean", "rstd"
 
     @property
     def flops(self) -> int:
         """Four FLOP per value: a square and its sum, two products; layer norm has two sums and a difference more."""
         return self.elements * (7 if self.is_centred else 4)
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of the matrix read and written, and of the arrays of columns and of rows."""
         vectors = (self.columns + self.rows) * (2 if self.is_centred else 1)
         return 2 * self.elements * format.itemsize + vectors * FP32.itemsize

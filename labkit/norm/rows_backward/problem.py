@@ -24,14 +24,14 @@ class RowBackward(RowProblem):
     """
 
     ARRAYS = ARRAYS
-    in_float32 = "weight", "mean", "rstd", "dweight", "dbias"
+    float32_arrays = "weight", "mean", "rstd", "dweight", "dbias"
 
     @property
     def flops(self) -> int:
         """Nine FLOP per value: x_hat, g, their product, three sums, dx; layer norm: two sums, two differences more."""
         return self.elements * (13 if self.is_centred else 9)
 
-    def least_bytes(self, format: Format = FP32) -> int:
+    def min_bytes(self, format: Format = FP32) -> int:
         """Return the bytes of two matrices read and one written, and of the arrays of columns and of rows."""
         vectors = self.columns * (3 if self.is_centred else 2) + self.rows * (2 if self.is_centred else 1)
         return 3 * self.elements * format.itemsize + vectors * FP32.itemsize

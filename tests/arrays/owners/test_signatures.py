@@ -9,11 +9,10 @@ import pytest
 
 from labkit.arrays.owners import NotPlain, owner_of
 from labkit.arrays.owners.cupy_arrays import CuPyArrays
+from labkit.arrays.owners.labkit_arrays import SimulatedArrays, Views
 from labkit.arrays.owners.numba_arrays import NumbaArrays
 from labkit.arrays.owners.others import Others
-from labkit.arrays.owners.simulated import SimulatedArrays
 from labkit.arrays.owners.torch_tensors import TorchTensors
-from labkit.arrays.owners.views import Views
 from labkit.arrays.views import View
 from labkit.simulator import host
 

@@ -6,7 +6,7 @@ import pytest
 from described import described
 
 from labkit import attention, cuda
-from labkit.arrays.workspace import Counted
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.attention.interface.choice import choose, choose_for_cache
 from labkit.calls import choice, tuning
 from labkit.formats import BF16, FP16, FP32
@@ -17,9 +17,9 @@ def as_on_a_gpu(monkeypatch, tmp_path):
     """Nothing is tuned, and what is quick to simulate counts no more than anything else."""
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(choice, "is_quick", lambda step: False)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     yield
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
 
 
 def gpu(monkeypatch, capability):
@@ -33,7 +33,7 @@ def gpu(monkeypatch, capability):
 
 
 def slug(problem, format, **options):
-    return choose(described(problem, format), problem, format, Counted(), **options).step.slug
+    return choose(described(problem, format), problem, format, CountingWorkspace(), **options).step.slug
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ CHOSEN = {
 @pytest.mark.parametrize("format", [BF16, FP16], ids=str)
 def test_blocks_that_fill_the_gpu_are_chosen(sizes, alike, name, format):
     problem = attention.AttentionDecode(*sizes)
-    assert choose_for_cache(described(problem, format), problem, format, Counted(), alike).step.slug == name
+    assert choose_for_cache(described(problem, format), problem, format, CountingWorkspace(), alike).step.slug == name
 
 
 def test_steps_say_how_busy_their_blocks_keep_the_gpu():
@@ -116,5 +116,5 @@ def test_in_the_simulator_a_cache_is_read_by_the_step_that_is_quick_to_simulate(
         pytest.skip("there is a GPU")
     monkeypatch.undo()
     problem = attention.AttentionDecode(*sizes)
-    step = choose_for_cache(described(problem, BF16), problem, BF16, Counted(), same_lengths=False).step
+    step = choose_for_cache(described(problem, BF16), problem, BF16, CountingWorkspace(), same_lengths=False).step
     assert step.slug == "split" and step.QUICK

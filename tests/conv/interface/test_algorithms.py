@@ -13,7 +13,7 @@ from sampling import WHOLE
 from labkit import conv, cuda
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
 from labkit.calls.plan import make_plan
-from labkit.calls.tuning import sources_of
+from labkit.calls.tuning import source_files
 from labkit.conv.interface.algorithms import Algorithm, algorithm_named, algorithms, refused
 from labkit.conv.interface.convolution import OfProblem
 from labkit.conv.layers import TABLE_2
@@ -175,7 +175,7 @@ def test_the_gradient_of_filters_needs_no_memory_if_there_is_none():
 def test_an_algorithm_is_made_of_all_kernels_that_it_launches():
     def files(name):
         kernels = algorithm_named(name, "y").kernels
-        return {path.relative_to(PACKAGE).as_posix() for kernel in kernels for path in sources_of(kernel)}
+        return {path.relative_to(PACKAGE).as_posix() for kernel in kernels for path in source_files(kernel)}
 
     assert {"conv/fft/s06_few_taps.py", "conv/fft/s03_three_products.py", "conv/fft/lines.py"} < files("fft/few_taps")
     assert {"gemm/fp32/s10_tuned.py", "conv/winograd/products.py"} < files("winograd/f4x4")

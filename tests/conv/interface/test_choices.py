@@ -35,7 +35,7 @@ def folder(monkeypatch, tmp_path):
 
 def forget():
     """As a new process begins."""
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     calls.forget()
 
 

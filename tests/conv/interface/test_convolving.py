@@ -10,7 +10,7 @@ from random_convolutions import convolutions
 from sampling import WHOLE
 
 from labkit import conv, cuda
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 from labkit.calls import tuning
 from labkit.calls.call import forget
 from labkit.calls.plan import Plan
@@ -30,10 +30,10 @@ X, W = np.ones((2, 4, 9, 8), np.float32), np.ones((6, 4, 3, 3), np.float32)
 @pytest.fixture(autouse=True)
 def as_a_new_process(monkeypatch, tmp_path):
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget()
     yield
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget()
 
 
@@ -127,7 +127,7 @@ def test_arrays_of_the_device_are_written_in_place_and_the_plan_is_found_again(k
         assert call(problem, *on_device, on_device[place], stride=stride) is on_device[place]
         assert np.allclose(on_device[place].copy_to_host(), expected, atol=1e-4)
     assert len(made) == 2  # (1, 1) and [1, 1] are one
-    monkeypatch.setattr(routes, "most", 1)
+    monkeypatch.setattr(routes, "limit", 1)
     call(problem, *on_device, on_device[place], workspace_limit_bytes=2**20)
     assert len(made) == 3 and len(routes) == 1
 
@@ -171,18 +171,18 @@ def laid_out(array, order):
         whole = cuda.to_device(np.ascontiguousarray(array.transpose(0, 2, 3, 1)))
         _, C, H, W = array.shape
         size = array.itemsize
-        return viewed(whole, array.shape, (H * W * C * size, size, W * C * size, C * size)), whole
+        return as_strided(whole, array.shape, (H * W * C * size, size, W * C * size, C * size)), whole
     if order == "shifted":
         host = np.zeros(array.size + 1, array.dtype)
         host[1:] = array.ravel()
         whole = cuda.to_device(host)
         strides = tuple(stride * array.itemsize for stride in c_strides(array.shape))
-        return viewed(whole, array.shape, strides, begin_byte=array.itemsize), whole
+        return as_strided(whole, array.shape, strides, begin_byte=array.itemsize), whole
     host = np.zeros(tuple(2 * side for side in array.shape), array.dtype)
     host[1::2, ::2, 1::2, ::2] = array
     whole = cuda.to_device(host)
     strides = tuple(2 * stride for stride in host.strides)
-    return viewed(whole, array.shape, strides, begin_byte=host.strides[0] + host.strides[2]), whole
+    return as_strided(whole, array.shape, strides, begin_byte=host.strides[0] + host.strides[2]), whole
 
 
 @pytest.mark.parametrize("order", ["channels last", "shifted", "apart"])
@@ -389,7 +389,7 @@ def test_tensors_of_bfloat16_give_tensors_of_bfloat16(device):
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
-    from labkit.calls.timing import _graph
+    from labkit.calls.timing import capture_launches
 
     problem = kind(16, 32, 17, 16, 48, 3, 3)
     *arrays, _ = problem.operands()
@@ -402,7 +402,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
         expected = on_device[place].copy_to_host()
         on_device[place].copy_to_device(arrays[place])
         stream = cuda.stream()
-        replay = _graph(stream, [lambda stream, plan=plan: plan(stream=stream)])
+        replay = capture_launches(stream, [lambda stream, plan=plan: plan(stream=stream)])
         for _ in range(2):
             replay()
         stream.synchronize()
@@ -411,7 +411,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream(kind):
 
 @pytest.mark.needs("gpu")
 def test_a_captured_call_keeps_its_memory_while_later_calls_on_its_stream_take_more():
-    from labkit.calls.timing import _graph
+    from labkit.calls.timing import capture_launches
 
     small, large = conv.Forward(8, 32, 17, 16, 48, 3, 3), conv.Forward(32, 64, 33, 34, 96, 3, 3)
     before, stream = small.operands()[:3], cuda.stream()
@@ -420,7 +420,7 @@ def test_a_captured_call_keeps_its_memory_while_later_calls_on_its_stream_take_m
     stream.synchronize()
     expected = y.copy_to_host()
     assert np.allclose(expected, small.oracle(*before[:2]), atol=1e-3)
-    replay = _graph(stream, [lambda stream: conv.forward(x, w, y=y, stream=stream)])
+    replay = capture_launches(stream, [lambda stream: conv.forward(x, w, y=y, stream=stream)])
     others = dict(zip("xwy", map(cuda.to_device, large.operands()[:3])))
     conv.forward(**others, stream=stream)
     stream.synchronize()

@@ -19,10 +19,10 @@ FORMATS = {format.name: format for format in candidates.multiplied()}
 def folder(monkeypatch, tmp_path):
     """A cache folder of this test's own, and no plans."""
     monkeypatch.setattr(tuning, "user_cache_path", lambda name: tmp_path / name)
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget(product.Product)
     yield
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     forget(product.Product)
 
 
@@ -93,7 +93,7 @@ def test_a_candidate_is_a_choice_in_later_processes_and_is_told_in_words(format)
     estimate, *others = candidates.candidates(format, Shape(64, 4096, 4096))
     question = candidates.question(format, SHAPE, *(np.zeros((2, 8), format.dtype) for _ in range(3)))
     tuning.remember("gemm", question, others[1])
-    tuning._kept.cache_clear()
+    tuning._stored_choices.cache_clear()
     assert tuning.choice("gemm", question, [estimate, *others]) == others[1] != estimate
     cut = others[1].tiling
     assert cut is None or f"rows {cut.rows}, cols {cut.cols}" in str(others[1])

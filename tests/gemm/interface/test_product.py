@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from labkit import cuda, gemm, simulate
 from labkit.arrays import views
-from labkit.arrays.workspace import Counted
+from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls.call import forget
 from labkit.formats import FP32
 from labkit.gemm.interface import candidates, launches, product
@@ -104,7 +104,7 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
 def kernels(A, B, C, **options):
     """The names of the kernels that a product launches for arrays of the device."""
     arrays = {"A": A, "B": B, "C": C}
-    made = product.Product(**options).declared(arrays).launches(arrays, Counted())
+    made = product.Product(**options).declared(arrays).launches(arrays, CountingWorkspace())
     return [launch.kernel.__name__ for launch in made]
 
 
@@ -290,13 +290,13 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, monkeypatch):
 
     A_device, B_device = map(cuda.to_device, (A, B))
     assert copied(A_device, B_device, **options) == []
-    assert copied(views.turned(A_device), B_device, transpose_a=True, **options) == []
+    assert copied(views.transpose(A_device), B_device, transpose_a=True, **options) == []
     turns = [] if name == "bfloat16" else ["turn"]  # tiles of 16 bits may be transposed
     assert copied(cuda.to_device(np.asfortranarray(A)), B_device, **options) == turns
     apart = cuda.to_device(np.pad(A, ((0, 0), (1, 7))))[:, 1:33]
     assert copied(apart, B_device, **options) == ["copy"]
     down = np.pad(A, ((0, 1), (0, 0))).T.copy()  # columns that begin at odd bytes
-    down = views.turned(cuda.to_device(down)[:, :16])
+    down = views.transpose(cuda.to_device(down)[:, :16])
     assert copied(down, B_device, **options) == ["turn"]
 
 
@@ -386,7 +386,7 @@ def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
     monkeypatch.setattr(product, "choice", lambda _, *of: shapes.append(candidates.Shape.of(*of)) or choose(FP32, *of))
     A = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32)
     B = cuda.to_device(np.eye(8, dtype=np.float32))
-    B = views.viewed(B, (3, 8, 8), (0, *B.strides)) if repeated else B
+    B = views.as_strided(B, (3, 8, 8), (0, *B.strides)) if repeated else B
     assert (gemm.multiply(cuda.to_device(A), B).copy_to_host() == A).all()
     assert {*shapes} == {candidates.Shape(15, 8, 8)}
 
@@ -505,7 +505,7 @@ def test_parts_of_one_array_that_share_no_element_may_be_multiplied():
 def test_elements_of_c_that_share_memory_are_refused():
     row = cuda.to_device(np.zeros(6, np.float32))
     with pytest.raises(ValueError, match="elements of C share"):
-        gemm.multiply(A, B, C=views.viewed(row, (4, 6), (0, 4)))
+        gemm.multiply(A, B, C=views.as_strided(row, (4, 6), (0, 4)))
 
 
 @pytest.mark.parametrize("itemsize", BITS)

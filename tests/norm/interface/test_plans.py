@@ -90,7 +90,7 @@ def test_a_plan_writes_over_its_images_where_that_is_asked_for_and_not_beside_th
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("one", [*PROBLEMS, norm.BatchForward(16, 96, 28, 28)], ids=str)
 def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream_and_after_many_runs(one):
-    from labkit.calls.timing import _graph
+    from labkit.calls.timing import capture_launches
 
     before, arrays = arrays_of(one, FP32)
     plan = norm.plan(norm.batch_norm, **arrays, **options_of(one, FP32))
@@ -102,7 +102,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream_and_after_many_
         plan()
     stream = cuda.stream()
     arrays["y"].copy_to_device(before["y"])
-    replay = _graph(stream, [lambda stream: plan(stream=stream)])
+    replay = capture_launches(stream, [lambda stream: plan(stream=stream)])
     for _ in range(2):
         replay()
     stream.synchronize()
@@ -112,7 +112,7 @@ def test_a_plan_gives_the_same_bits_in_a_graph_of_another_stream_and_after_many_
 @pytest.mark.needs("gpu")
 @pytest.mark.parametrize("one", PROBLEMS, ids=str)
 def test_a_call_is_captured_from_a_stream_that_it_never_ran_on(one):
-    from labkit.calls.timing import _graph
+    from labkit.calls.timing import capture_launches
 
     before, arrays = arrays_of(one, FP32)
     given = {name: X for name, X in arrays.items() if name not in ("weight", "bias", "mean", "variance")}
@@ -122,7 +122,7 @@ def test_a_call_is_captured_from_a_stream_that_it_never_ran_on(one):
     for name, X in given.items():
         X.copy_to_device(before[name])
     stream = cuda.stream()
-    replay = _graph(stream, [lambda stream: norm.batch_norm(**given, **options_of(one, FP32), stream=stream)])
+    replay = capture_launches(stream, [lambda stream: norm.batch_norm(**given, **options_of(one, FP32), stream=stream)])
     replay()
     stream.synchronize()
     assert (arrays["y"].copy_to_host() == expected).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from labkit import cuda, norm
-from labkit.arrays.views import viewed
+from labkit.arrays.views import as_strided
 
 X = np.random.default_rng(0).standard_normal((3, 4, 5, 2)).astype(np.float32)
 C = np.ones(4, np.float32)
@@ -65,7 +65,7 @@ def planned(*arrays, **options):
 def lying(strides):
     """A call with images of other strides."""
     whole = device(np.ones(4 * X.size, np.float32))
-    return lambda: norm.batch_norm(viewed(whole, X.shape, tuple(4 * n for n in strides)), y=None)
+    return lambda: norm.batch_norm(as_strided(whole, X.shape, tuple(4 * n for n in strides)), y=None)
 
 
 REFUSED = {
@@ -167,7 +167,7 @@ REFUSED = {
     "gaps between pixels": (lying((80, 20, 4, 2)), "x has gaps in memory"),
     "axes in another order": (lying((1, 3, 12, 60)), "x has gaps in memory, or axes in an order that is neither"),
     "rows backwards": (
-        lambda: norm.batch_norm(viewed(device(X), X.shape, (160, 40, -8, 4), begin_byte=32)),
+        lambda: norm.batch_norm(as_strided(device(X), X.shape, (160, 40, -8, 4), begin_byte=32)),
         "x has gaps",
     ),
     "one image many times": (lying((0, 10, 2, 1)), "x has gaps in memory"),
@@ -176,7 +176,7 @@ REFUSED = {
         "elements of weight lie",
     ),
     "x and y in different orders": (
-        lambda: norm.batch_norm(device(X), y=viewed(device(X), X.shape, (160, 4, 32, 16))),
+        lambda: norm.batch_norm(device(X), y=as_strided(device(X), X.shape, (160, 4, 32, 16))),
         "x and y lie in different orders, some in that of NCHW and some in that of NHWC",
     ),
     # memory that is shared

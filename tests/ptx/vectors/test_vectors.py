@@ -217,7 +217,7 @@ def test_they_compile_to_vector_instructions():
     from numba import cuda as numba_cuda
     from numba import types
 
-    from labkit.cuda.compiling import bound
+    from labkit.cuda.compiling import bind_cuda
 
     vector, matrix = (types.Array(types.float32, n, "C") for n in (1, 2))
     cases = {
@@ -226,7 +226,7 @@ def test_they_compile_to_vector_instructions():
     }
     for kernel, (kinds, instructions) in cases.items():
         ptx_text, _ = numba_cuda.compile(
-            bound(kernel.py_func), kinds, device=False, abi="numba", cc=(7, 5), output="ptx"
+            bind_cuda(kernel.py_func), kinds, device=False, abi="numba", cc=(7, 5), output="ptx"
         )
         assert all(instruction in ptx_text for instruction in instructions)
 

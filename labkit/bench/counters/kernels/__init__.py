@@ -91,7 +91,7 @@ def _steps():
     for (operation, name, slug), left_open in STEPS.items():
         step = ladder(operation, name).step(slug)
         sizes = PROBLEMS.get((operation, name, slug))
-        problem = step.standing if sizes is None else step.problem(*sizes)
+        problem = step.roofline_point if sizes is None else step.problem(*sizes)
         one, names = _own(step, problem), (str(problem), f"{name} {slug}")
         arguments = partial(_arguments, step, problem)
         yield Launch(one.kernel, one.grid, one.block, arguments, *names, left_open, one.shared_bytes)
