@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float64
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
 LOOKS = ("B", "A", "C", "dim")  # of formats, in their order
@@ -90,8 +91,7 @@ def _sentence(spread, weights, errors) -> str:
 
 def still(figure, data, step):
     """The errors by the spread; the step shown is marked. Beside them the weights there."""
-    figure.set_size_inches(9.5, 3.8)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 9.5, 3.8, fontsize=8, wrap=True)
     bars, chart = figure.subplots(1, 2, width_ratios=[1, 1.8])
     weights = unpack(data["weights"])[step]
     bars.bar(range(len(weights)), weights, color=COLOURS["A"])
@@ -106,5 +106,4 @@ def still(figure, data, step):
     chart.set_ylabel("error of O, over O", fontsize=8)
     chart.legend(fontsize=8, frameon=False)
     for axes in (bars, chart):
-        axes.tick_params(labelsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
+        stills.show_two_sides(axes)

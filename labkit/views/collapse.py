@@ -6,7 +6,8 @@ from math import isqrt
 import numpy as np
 
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, table, unpack
 from labkit.views.wording import check_trace
 
 LABELS = [
@@ -152,29 +153,20 @@ def _whole(each, outputs, places, flops):
 
 def still(figure, data, step):
     """The image and its tile, the products of both ways, and the outputs, as they stand at a step."""
-    figure.set_size_inches(9.5, 3.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 9.5, 3.4)
     panels = painted(data, step)
     places = figure.subplots(1, len(panels), width_ratios=[max(cells.shape[:2]) for cells in panels.values()])
     for axes, (title, cells) in zip(places, panels.items(), strict=True):
-        axes.imshow(cells, interpolation="nearest")
-        axes.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=0.6)
-        axes.set_title(title, fontsize=9, color=COLOURS["fg"], loc="left", weight="bold")
-        axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+        stills.show_cells(axes, cells, title, lines=0.6)
 
 
 def painted(data, step):
     """Each panel of the still picture as colours, by its title."""
-    from matplotlib.colors import to_rgb
-
-    colours = {name: np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "C", "hot")}
+    colours = {name: stills.rgb(name) for name in ("cell", "A", "C", "hot")}
     sides, (number, shown, stage) = data["sides"], unpack(data["steps"])[step].tolist()
     (H, W), (P, Q), (R, S), (rows, columns), tile = (sides[name] for name in ("x", "y", "w", "out", "tile"))
     across = -(-Q // columns)
-    pixels = np.tile(0.35 * colours["A"] + 0.65, (H, W, 1))
+    pixels = np.tile(stills.tint("A", 0.35), (H, W, 1))
     row, column = number // across * rows, number % across * columns
     pixels[row : row + tile[0], column : column + tile[1]] = colours["hot"]
     done = np.arange(-(-P // rows) * across).reshape(-1, across) < number + (stage == DONE)

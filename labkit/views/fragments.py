@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.trace import TENSOR, WARP_LANES, Trace
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
@@ -109,8 +110,6 @@ def still(figure, data, step):
     axes.set_axis_off()
     corners = [(0, k + 1), (k + 1, 0), (k + 1, k + 1)]
     shapes = [(M, k), (k, N), (M, N)]
-    from matplotlib.patches import Rectangle
-
     for (x, y), (rows, columns), places, letter in zip(corners, shapes, cells(data, step), "ABC", strict=True):
         for row in range(rows):
             for column in range(columns):

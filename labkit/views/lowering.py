@@ -6,7 +6,8 @@ from math import prod
 import numpy as np
 
 from labkit.trace import WARP_LANES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, element_name, join
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
@@ -193,14 +194,11 @@ def state_at(data, step):
 
 def still(figure, data, step):
     """The images and the matrix with what is marked, and the bytes of either."""
-    from matplotlib.colors import to_rgb
-
-    figure.set_size_inches(9.5, 4.6)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 9.5, 4.6)
     pixels, elements, exists = state_at(data, step)
     place, image, matrix = unpack(data["place"]), data["image"], data["matrix"]
     (down, across), (rows, columns) = image["planes"], image["sides"]
-    cell, full, hot = (np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "hot"))
+    cell, full, hot = map(stills.rgb, ("cell", "A", "hot"))
 
     def shaded(numbers):
         share = (0.25 + 0.55 * (numbers % (rows * columns)) / (rows * columns))[:, None]
@@ -215,14 +213,9 @@ def still(figure, data, step):
     if exists.all():
         of_matrix[elements] = hot
     left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
-    left.imshow(planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3))
-    right.imshow(of_matrix.reshape(matrix["rows"], matrix["columns"], 3))
+    planes = planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3)
+    stills.show_cells(left, planes, image["name"], "A")
     held = ("images", "matrix") if exists.all() else ("images", "tile")
-    told = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
-    for axes, name in (
-        (left, image["name"]),
-        (right, f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {told}"),
-    ):
-        axes.set_title(name, fontsize=9, color=COLOURS["A"], loc="left", weight="bold")
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+    sizes = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
+    title = f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {sizes}"
+    stills.show_cells(right, of_matrix.reshape(matrix["rows"], matrix["columns"], 3), title, "A")

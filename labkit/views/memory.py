@@ -1,6 +1,7 @@
 """One warp's addresses: as sectors of global memory, and as banks of shared memory."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit import layout
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
@@ -228,16 +229,16 @@ def memory_still(figure, data, step):
     width = 32 / max(8, len(sectors))
     for lane in range(32):
         on = index[lane] >= 0
-        axes.add_patch(_box(lane, 3, 0.8, 0.6, COLOURS["A"] if on else COLOURS["cell"]))
+        axes.add_patch(Rectangle((lane, 3), 0.8, 0.6, facecolor=COLOURS["A"] if on else COLOURS["cell"]))
         colour = "white" if on else COLOURS["dim"]
         axes.text(lane + 0.4, 3.3, lane, ha="center", va="center", fontsize=7, color=colour)
     for place in range(len(sectors)):
-        axes.add_patch(_box(place * width, 0, width * 0.9, 0.7, COLOURS["line"]))
+        axes.add_patch(Rectangle((place * width, 0), width * 0.9, 0.7, facecolor=COLOURS["line"]))
     for lane in np.flatnonzero(index >= 0):
         place = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
         byte = width * 0.9 / SECTOR_BYTES
         left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["bytes"] * byte
-        axes.add_patch(_box(left, 0, size, 0.7, COLOURS["hot"]))
+        axes.add_patch(Rectangle((left, 0), size, 0.7, facecolor=COLOURS["hot"]))
         axes.plot([lane + 0.4, left + size / 2], [3, 0.7], color=COLOURS["hot"], lw=0.6, alpha=0.6)
     which = "the first sector" if len(sectors) > 1 else "the sector"
     axes.text(0, -0.5, f"{which} holds {data['firsts'][step]}", fontsize=8, va="center", color=COLOURS["dim"])
@@ -259,9 +260,3 @@ def banks_still(figure, data, step):
         axes.set_title(f"{side['label']}: {passes} wavefront{'s'[: passes != 1]}", fontsize=10, loc="left")
         axes.set(ylim=(0, 32), xlabel="bank", ylabel="words", xticks=[0, 8, 16, 24, 31])
         axes.spines[["top", "right"]].set_visible(False)
-
-
-def _box(x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x, y), width, height, facecolor=colour)

@@ -5,7 +5,8 @@ from math import prod
 import numpy as np
 
 from labkit.trace import WARP_LANES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, join, recorded_block
 
 
@@ -148,29 +149,20 @@ def _ranges(numbers):
 
 def still(figure, data, step):
     """The block's part of the matrix, and the warp's lanes as they stand."""
-    from matplotlib.colors import to_rgb
-
     owner, warp = unpack(data["owner"]).astype(int), data["warp"]
-    cells = np.tile(to_rgb(COLOURS["cell"]), (*owner.shape, 1))
-    strengths = {"others": (owner >= 0, 0.15), "warp": (owner // WARP_LANES == warp, 0.6)}
-    for mask, strength in strengths.values():
-        cells[mask] = strength * np.array(to_rgb(COLOURS["C"])) + (1 - strength)
-    cells[owner == WARP_LANES * warp + step] = to_rgb(COLOURS["hot"])
-    figure.set_size_inches(9.5, 4.2)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    cells = np.tile(stills.rgb("cell"), (*owner.shape, 1))
+    for mask, strength in ((owner >= 0, 0.15), (owner // WARP_LANES == warp, 0.6)):
+        cells[mask] = stills.tint("C", strength)
+    cells[owner == WARP_LANES * warp + step] = stills.rgb("hot")
+    stills.set_up(figure, data, step, 9.5, 4.2)
     left, right = figure.subplots(1, 2)
-    left.imshow(cells, interpolation="nearest")
-    left.set_title(data["array"], fontsize=9, color=COLOURS["C"], loc="left", weight="bold")
-    right.set_title("lanes of the warp", fontsize=9, loc="left")
-    grid = np.tile(to_rgb(COLOURS["cell"]), (max(data["down"]) + 1, max(data["across"]) + 1, 1))
+    stills.show_cells(left, cells, data["array"], "C")
+    grid = np.tile(stills.rgb("cell"), (max(data["down"]) + 1, max(data["across"]) + 1, 1))
     places = list(zip(data["down"], data["across"], strict=True))
     for lane, place in enumerate(places):
         for loaded in data["loaded"]:
             if loaded["alike"][lane] == loaded["alike"][step]:
-                grid[place] = 0.6 * np.array(to_rgb(COLOURS[loaded["role"]])) + 0.4
+                grid[place] = stills.tint(loaded["role"], 0.6)
         right.text(place[1], place[0], lane, ha="center", va="center", fontsize=6)
-    grid[places[step]] = to_rgb(COLOURS["hot"])
-    right.imshow(grid, interpolation="nearest", aspect="auto" if grid.shape[1] > 16 else "equal")
-    for axes in (left, right):
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+    grid[places[step]] = stills.rgb("hot")
+    stills.show_cells(right, grid, "lanes of the warp", aspect="auto" if grid.shape[1] > 16 else "equal")

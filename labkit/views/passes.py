@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, table
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, table
 from labkit.views.wording import check_trace, join
 
 VERBS = {"load": "reads", "store": "writes"}
@@ -148,8 +149,7 @@ def _plural(count):
 
 def still(figure, data, step):
     """The bars as they stand at a step."""
-    figure.set_size_inches(9.5, 1.2 + 0.38 * len(data["runs"]))
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 9.5, 1.2 + 0.38 * len(data["runs"]))
     axes = figure.subplots()
     run, launch = data["steps"][step]
     for row, one in enumerate(data["runs"][: run + 1]):
@@ -168,8 +168,7 @@ def still(figure, data, step):
     axes.set_ylim(len(data["runs"]) - 0.5, -0.5)
     axes.set_xlim(0, max(one["total"] for one in data["runs"]) + 1)
     axes.set_xlabel("passes over memory", fontsize=8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelsize=8)
+    stills.hide_marks(axes, labelsize=8)
 
 
 def colour_of(part, arrays) -> str:

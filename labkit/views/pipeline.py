@@ -1,8 +1,10 @@
 """A ring of tiles in shared memory over time: which stages are being filled, used, or free, and by whom."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.trace import Trace
+from labkit.views import stills
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, join, recorded_block
 
@@ -121,8 +123,6 @@ def _sentence(fills, stage, warps, line, state, tile, under_way, spoilt):
 
 def still(figure, data, step):
     """The stages as rows, time to the right; the step shown is framed."""
-    from matplotlib.patches import Rectangle
-
     states, tiles = unpack(data["states"]), unpack(data["tiles"])
     shown = min(len(states), 40)
     figure.set_size_inches(9.5, 0.4 * data["stages"] + 1.1)
@@ -139,6 +139,5 @@ def still(figure, data, step):
         axes.add_patch(Rectangle((step - 0.03, -0.05), 1, data["stages"], fill=False, edgecolor=COLOURS["ink"]))
     axes.set(xlim=(-0.2, shown + 0.2), ylim=(data["stages"] + 0.1, -0.2), xlabel="steps", xticks=[])
     axes.set_yticks(np.arange(data["stages"]) + 0.45, [f"stage {n}" for n in range(data["stages"])], fontsize=8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+    stills.hide_marks(axes)
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"])

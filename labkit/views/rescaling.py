@@ -6,7 +6,8 @@ from math import exp, isfinite
 import numpy as np
 from jaxtyping import Float32
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 
 
 def rescaling(
@@ -108,8 +109,7 @@ def _number(value):
 
 def still(figure, data, step):
     """The logits that came, with their maximum, and the exponentials relative to it, of the row that is shown first."""
-    figure.set_size_inches(8.4, 4.2)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 8.4, 4.2)
     above, below = figure.subplots(2, 1)
     row, x, heights = data["first"], unpack(data["x"]), unpack(data["heights"])
     places = np.arange(x.shape[1])
@@ -126,5 +126,4 @@ def still(figure, data, step):
     below.set_ylim(0, 1.05)
     for axes in (above, below):
         axes.set_xlim(-0.7, x.shape[1] - 0.3)
-        axes.tick_params(labelsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
+        stills.show_two_sides(axes)

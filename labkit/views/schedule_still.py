@@ -4,7 +4,8 @@ from itertools import groupby
 
 import numpy as np
 
-from labkit.views.base import COLOURS, heading, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, unpack
 
 TONES = ("A", "C", "B", "ink")
 LETTERS = "rwa"
@@ -16,8 +17,7 @@ def still(figure, data, step):
     common, lines, kinds, rows = data["common"], *(unpack(data[name]) for name in ("line", "kind", "row"))
     tall = max(len(common["source"]), 12) * 0.17
     count = len(common["rows"])
-    figure.set_size_inches(9.5, 1.1 + 0.24 * count + tall)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 9.5, 1.1 + 0.24 * count + tall, fontsize=8, wrap=True)
     grid = figure.add_gridspec(2, 2, height_ratios=[0.24 * count + 0.2, tall])
     _turns(figure.add_subplot(grid[0, :]), data, step, lines, kinds, rows)
     stands = unpack(data["stands"])[step] if len(lines) else []
@@ -39,8 +39,7 @@ def _turns(axes, data, step, lines, kinds, rows):
             axes.text(k, rows[k], text, size=5, ha="center", va="center", color="white" if k <= step else COLOURS["fg"])
     axes.set(xlim=(first - 0.6, first + WINDOW - 0.4), ylim=(len(names) - 0.4, -0.6))
     axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.tick_params(length=0, labelbottom=False)
-    axes.spines[:].set_visible(False)
+    stills.hide_marks(axes, labelbottom=False)
 
 
 def _source(axes, common, line, stands):
@@ -58,8 +57,6 @@ def _source(axes, common, line, stands):
 
 
 def _array(axes, data, step, kinds, rows):
-    from matplotlib.colors import to_rgb
-
     array = data["common"]["array"]
     held, now, racing = contents(data, step, kinds, rows)
     columns = array["columns"]
@@ -69,17 +66,11 @@ def _array(axes, data, step, kinds, rows):
         if element in now:
             tone = "hot" if element in racing else TONES[kinds[step]]
         y, x = divmod(element, columns)
-        cells[y, x] = to_rgb(COLOURS[tone])
+        cells[y, x] = stills.rgb(tone)
         if value is not None:
             ink = "white" if element in now else COLOURS["fg"]
             axes.text(x, y, value, size=4.5 if len(value) < 4 else 3.2, ha="center", va="center", color=ink)
-    axes.imshow(cells, interpolation="nearest", aspect="auto")
-    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(cells) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", linewidth=1)
-    axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-    axes.spines[:].set_visible(False)
-    axes.set_title(f"{array['name']} after the step", size=8, loc="left", color=COLOURS["fg"], weight="bold")
+    stills.show_cells(axes, cells, f"{array['name']} after the step", lines=1, aspect="auto")
 
 
 def contents(data, step, kinds, rows):

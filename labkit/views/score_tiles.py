@@ -6,7 +6,8 @@ import numpy as np
 
 from labkit.attention import AttentionForward
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import check_trace
 
 METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("maxima", "totals", "lse")}  # arrays, by what is shown
@@ -141,19 +142,13 @@ def _sentence(runs, step):
 def still(figure, data, step):
     """The tiles and the meters of each run, as they stand at a step."""
     runs = data["runs"]
-    figure.set_size_inches(4.6 * len(runs) + 0.6, 4.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 4.6 * len(runs) + 0.6, 4.4, wrap=True)
     places = figure.subplots(2, len(runs), height_ratios=[3, 1], squeeze=False)
     for (grid, meter), run in zip(places.T, runs, strict=True):
         cells, moved = painted(run, step)
-        grid.imshow(cells, aspect="auto", interpolation="nearest")
-        grid.set_title(run["name"], fontsize=9, loc="left", weight="bold", color=COLOURS["fg"])
+        stills.show_cells(grid, cells, run["name"], lines=1, aspect="auto")
         grid.set_xlabel("keys", fontsize=8)
         grid.set_ylabel("queries", fontsize=8)
-        grid.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
-        grid.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
-        grid.grid(which="minor", color="white", linewidth=1)
-        grid.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
         left = 0
         for name, amount, colour in zip(data["labels"], moved, ("A", "B", "C", "dim"), strict=True):
             meter.barh(0, amount, left=left, color=COLOURS[colour], label=name)
@@ -168,16 +163,11 @@ def still(figure, data, step):
 
 def painted(run, step):
     """The tiles of a run as colours, and its meters."""
-    from matplotlib.colors import to_rgb
-
-    from labkit.views.base import unpack
-
-    colours = {name: np.array(to_rgb(COLOURS[name])) for name in ("cell", "line", "A", "hot")}
     visits = unpack(run["visits"])
     now = min(step, len(visits) - 1)
-    cells = np.tile(colours["line"], (run["down"], run["across"], 1))
-    cells[np.array(run["seen"])] = colours["cell"]
-    for i, j in visits[:now, :2]:
-        cells[i, j] = 0.35 * colours["A"] + 0.65
-    cells[tuple(visits[now, :2])] = colours["hot"] if step < len(visits) else 0.35 * colours["A"] + 0.65
+    cells = np.tile(stills.rgb("line"), (run["down"], run["across"], 1))
+    cells[np.array(run["seen"])] = stills.rgb("cell")
+    done = stills.tint("A", 0.35)
+    cells[tuple(visits[:now, :2].T)] = done
+    cells[tuple(visits[now, :2])] = stills.rgb("hot") if step < len(visits) else done
     return cells, visits[now, 2:].tolist()

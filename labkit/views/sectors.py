@@ -5,6 +5,7 @@ from numbers import Integral
 
 import numpy as np
 from jaxtyping import Int
+from matplotlib.patches import Rectangle
 
 import labkit
 from labkit import cuda
@@ -162,8 +163,6 @@ def used(counts) -> str:
 
 def still(figure, data, step):
     """The layouts side by side: sectors that a load touches, and the bytes of it that are used."""
-    from matplotlib.patches import Rectangle
-
     at_channels, at_size, way, first = data["first"]
     size, vectors = data["itemsizes"][at_size], data["vectors"][at_channels]
     channels = data["channels"][at_channels]

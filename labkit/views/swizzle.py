@@ -1,9 +1,11 @@
 """A tile in shared memory and what an `ldmatrix` asks of it: rows of 128 bytes, eight lanes at a time."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, recorded_block
 
 PIECE_BYTES, PIECES = 16, 8  # of a row
@@ -136,10 +138,8 @@ def _sentence(sides, step):
 
 def still(figure, data, step):
     """The tiles side by side; the places that eight lanes ask for are filled."""
-    from matplotlib.patches import Rectangle
-
     sides = data["sides"]
-    figure.set_size_inches(4.6 * len(sides), 0.2 * MOST_ROWS + 1.4)
+    stills.set_up(figure, data, step, 4.6 * len(sides), 0.2 * MOST_ROWS + 1.4, fontsize=8, x=0.01)
     for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):
         contents, wanted = unpack(side["contents"]), unpack(side["places"])[step].tolist()
         passes = side["passes"][step]
@@ -165,6 +165,4 @@ def still(figure, data, step):
         axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
         axes.set_xlabel("first of four banks", fontsize=8)
         axes.set_title(f"{side['label']}: {passes} pass{'es' * (passes > 1)}", fontsize=9, loc="left")
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.01, ha="left", color=COLOURS["fg"])
+        stills.hide_marks(axes)

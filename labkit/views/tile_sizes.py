@@ -6,6 +6,7 @@ from itertools import product
 from numbers import Integral
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit import attention, formats
 from labkit.attention import AttentionForward
@@ -13,7 +14,8 @@ from labkit.forecast.roofline import ridge_point
 from labkit.formats import Format
 from labkit.machine.gpus import KIB, Gpu
 from labkit.machine.gpus import gpu as named_gpu
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import named
 
 STAGES = 2  # of K and of V
@@ -153,12 +155,9 @@ def _kb(count) -> str:
 
 def still(figure, data, step):
     """The tiles to scale, the bars of memory, and FLOP a byte beside the ridges; of what is shown first."""
-    from matplotlib.patches import Rectangle
-
     rows, keys, width = (values[at] for values, at in zip(data["sides"].values(), data["first"]))
     place = _place(data["first"], data["sides"], data["formats"])
-    figure.set_size_inches(9.5, 4.2)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 9.5, 4.2, fontsize=8, wrap=True)
     picture, bars = figure.subplots(1, 2, width_ratios=[1, 1])
     gap = 16
     top = max(width, keys)
@@ -185,5 +184,4 @@ def still(figure, data, step):
     bars.set_yticks([0, 1], ["shared memory", "registers"], fontsize=8)
     bars.invert_yaxis()
     bars.set_xlabel("KB, and how many there are", fontsize=8)
-    bars.tick_params(labelsize=8)
-    bars.spines[["top", "right"]].set_visible(False)
+    stills.show_two_sides(bars)

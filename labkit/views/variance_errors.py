@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float32
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
 LOOKS = (("hot", "●"), ("A", "■"), ("C", "▲"), ("B", "◆"))
@@ -90,8 +91,7 @@ def right_digits(error):
 
 def still(figure, data, step):
     """The errors by the mean, at the spread that is shown first."""
-    figure.set_size_inches(8.4, 4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 8.4, 4)
     axes, spread = figure.subplots(), data["first"][1]
     least, most = data["limits"]
     for name, (colour, _), errors, marker in zip(data["names"], data["looks"], unpack(data["errors"]), "os^D"):

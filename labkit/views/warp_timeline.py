@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.forecast.timeline import Timeline, timeline
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import check_trace, join, named
 
 INSTANTS = 60
@@ -209,11 +211,8 @@ def _together(states) -> str:
 
 def still(figure, data, step):
     """All runs one below the other; a line at the instant shown."""
-    from matplotlib.patches import Rectangle
-
     runs, longest = data["runs"], data["common"]["cycles"]
-    figure.set_size_inches(9.5, 0.5 + 1.15 * len(runs))
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 9.5, 0.5 + 1.15 * len(runs), fontsize=8, wrap=True)
     for axes, run in zip(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0], runs, strict=True):
         lanes = len(run["lanes"])
         for lane, kind, start, end in unpack(run["spans"]).tolist():
@@ -232,8 +231,7 @@ def still(figure, data, step):
         axes.set_title(
             f"{run['name']}: tensor cores rest {run['rest']:.0%}", fontsize=8, loc="left", color=COLOURS["fg"]
         )
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, labelsize=6)
+        stills.hide_marks(axes, labelsize=6)
     axes.set_xlabel(f"cycles of one SM, modelled for an {data['common']['gpu']}", fontsize=7)
 
 

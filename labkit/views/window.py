@@ -6,11 +6,13 @@ from math import prod
 import numpy as np
 
 from labkit.trace import WARP_LANES, ThreadId, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, table, unpack
 from labkit.views.wording import check_trace, element_name, join
 
 MOST_THREADS = 2000
 MOST_TAPS = 64  # that the first window is shown with, one by one
+ROLES = {"x": "A", "w": "B", "y": "C"}  # the colour of each
 
 
 def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y") -> View:
@@ -165,17 +167,12 @@ def _window_size(trace, filters):
 
 def still(figure, data, step):
     """The image by its loads, the filters and the outputs, as they stand at a step."""
-    figure.set_size_inches(9.5, 4.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 9.5, 4.4)
     parts = figure.subplots(1, len(data["panels"]), width_ratios=[2, *[1] * (len(data["panels"]) - 1)], squeeze=False)
     for axes, (role, panel) in zip(parts[0], data["panels"].items(), strict=True):
         counts, now = counts_at(data, role, step)
         colours = _still_colours(role, counts, now, data["most"])
-        axes.imshow(_on_screen(colours, panel), interpolation="nearest")
-        colour = {"x": "A", "w": "B", "y": "C"}[role]
-        axes.set_title(panel["name"], fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+        stills.show_cells(axes, _on_screen(colours, panel), panel["name"], ROLES[role])
 
 
 def counts_at(data, role, step):
@@ -187,13 +184,10 @@ def counts_at(data, role, step):
 
 
 def _still_colours(role, counts, now, most):
-    from matplotlib.colors import to_rgb
-
-    cell, full = np.array(to_rgb(COLOURS["cell"])), np.array(to_rgb(COLOURS[{"x": "A", "w": "B", "y": "C"}[role]]))
     share = {"x": np.where(counts, 0.15 + 0.85 * counts / most, 0), "w": np.full(len(counts), 0.4), "y": counts > 0}
     strength = np.minimum(share[role], 1)[:, None]
-    colours = strength * full + (1 - strength) * cell
-    colours[now] = to_rgb(COLOURS["hot"])
+    colours = strength * stills.rgb(ROLES[role]) + (1 - strength) * stills.rgb("cell")
+    colours[now] = stills.rgb("hot")
     return colours
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit import conv
 from labkit.conv import records
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 
 SHOWN = 5  # of a ranking
 MB = 10**6
@@ -155,8 +157,7 @@ def still(figure, data, step):
     """The map at the first position of the sliders."""
     batch, limit = data["first"]
     order, names = unpack(data["order"])[batch, limit], data["names"]
-    figure.set_size_inches(8.4, 4.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 8.4, 4.4)
     axes = figure.subplots()
     marked = {}  # whether all were as predicted
     for record in data["records"]:
@@ -167,7 +168,8 @@ def still(figure, data, step):
         number = order[c, t, 0]
         name = names[number] if number >= 0 else "none"
         colour, letter = look(name.partition("/")[0])
-        axes.add_patch(_square(t, c, COLOURS[colour]))
+        square = {"facecolor": COLOURS[colour], "alpha": 0.35, "linewidth": 0}
+        axes.add_patch(Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, **square))
         text = f"{letter}\n{name.partition('/')[2]}" + {True: " ●", False: " ○", None: ""}[marked.get((c, t))]
         axes.text(t, c, text, ha="center", va="center", fontsize=8, color=COLOURS["fg"])
     axes.set_xlim(-0.5, order.shape[1] - 0.5)
@@ -176,11 +178,4 @@ def still(figure, data, step):
     axes.set_yticks(range(order.shape[0]), data["channels"], fontsize=8)
     axes.set_xlabel("taps", fontsize=8)
     axes.set_ylabel("channels", fontsize=8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-
-
-def _square(t, c, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, facecolor=colour, alpha=0.35, linewidth=0)
+    stills.hide_marks(axes)

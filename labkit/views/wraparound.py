@@ -3,10 +3,12 @@
 from math import prod
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.conv.fft.circular import Circular
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import check_trace
 
 
@@ -105,10 +107,7 @@ def _share(values):
 
 def still(figure, data, step):
     """The image with the tile's frame, the filter, the tile's plane with its stains, and what is kept of all tiles."""
-    from matplotlib.patches import Rectangle
-
-    figure.set_size_inches(9.5, 3.6)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 9.5, 3.6)
     shown = data["steps"][step]
     top, left, T = shown["frame"]
     image, w, plane, y = (unpack(packed) for packed in (data["images"][shown["image"]], *map(shown.get, _PARTS)))
@@ -129,10 +128,7 @@ def still(figure, data, step):
     )
     parts = figure.subplots(1, 4, width_ratios=[3, 1, 2, 3])
     for axes, (name, colour, picture) in zip(parts, pictures, strict=True):
-        axes.imshow(picture, interpolation="nearest")
-        axes.set_title(name, fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+        stills.show_cells(axes, picture, name, colour)
     rows, columns = (min(T, side - first) for side, first in zip(image.shape, (top, left), strict=True))
     parts[0].add_patch(Rectangle((left - 0.5, top - 0.5), columns, rows, fill=False, color=COLOURS["ink"], lw=1.5))
 
@@ -141,7 +137,4 @@ _PARTS = ("filter", "plane", "y")
 
 
 def _blend(colour, shares):
-    from matplotlib.colors import to_rgb
-
-    strength = 0.15 + 0.75 * shares[..., None]
-    return strength * np.array(to_rgb(COLOURS[colour])) + (1 - strength)
+    return stills.tint(colour, 0.15 + 0.75 * shares)
