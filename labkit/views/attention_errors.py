@@ -1,4 +1,4 @@
-"""How far attention's results are from those in float64, with scores stored and with scores on the chip."""
+"""Errors of attention against float64, with scores stored in memory and with scores kept on the chip."""
 
 from collections.abc import Mapping, Sequence
 
@@ -80,12 +80,12 @@ def _limits(errors):
 
 def _sentence(spread, weights, errors) -> str:
     says = [f"Logits spread by **{spread:g}**: the largest of {len(weights)} weights is {weights[0]:.2f}."]
-    known = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
-    if known:
-        times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in known.items()]
+    finite = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
+    if finite:
+        times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in finite.items()]
         says.append(f"Storing the scores multiplies the error of O {join(times)}.")
-    if lost := [name for name, (stored, _) in errors.items() if stored == np.inf]:
-        says.append(f"With scores stored in {join(lost)}, O is no number any more.")
+    if overflowed := [name for name, (stored, _) in errors.items() if stored == np.inf]:
+        says.append(f"With scores stored in {join(overflowed)}, O is no number any more.")
     return " ".join(says)
 
 

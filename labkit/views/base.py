@@ -1,4 +1,4 @@
-"""What every view shares: one module of JavaScript, one piece of data, three ways to show them.
+"""The base of every view: one module of JavaScript, one piece of data, three ways to show them.
 
 How a view is made. Python computes everything, once, into JSON-ready `data`; JavaScript only draws.
 
@@ -63,7 +63,7 @@ class View:
 
     @property
     def sentence(self) -> str:
-        """What the view shows first, in a sentence."""
+        """The sentence of the step that the view shows first."""
         say = self.data["say"]
         return plain(say if isinstance(say, str) else say[self.data.get("start", 0)])
 
@@ -96,7 +96,7 @@ class View:
         )
 
     def page_data(self) -> dict:
-        """What the page holds; a view that needs its kernel when live adds here what stands in for it."""
+        """Data that the page holds; a view that runs its kernel when live adds the results of runs made beforehand."""
         return self.data
 
     def module(self) -> str:
@@ -183,7 +183,7 @@ def pack_lanes(index) -> dict:
 
 
 def unpack(packed) -> np.ndarray:
-    """What `pack` or `pack_lanes` packed, for still pictures."""
+    """Return the array that `pack` or `pack_lanes` packed, for still pictures."""
     if "patterns" in packed:
         rows = unpack(packed["patterns"])[unpack(packed["which"])].astype(int)
         return np.where(rows >= 0, rows + unpack(packed["lowest"])[:, None], -1)

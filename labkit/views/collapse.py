@@ -1,4 +1,4 @@
-"""A tile's products as a convolution defines them, beside the fewer ones of its transformed pixels (Winograd)."""
+"""A tile's products as a convolution defines them, compared with those of its transformed pixels (Winograd)."""
 
 from collections.abc import Mapping, Sequence
 from math import isqrt
@@ -37,15 +37,15 @@ def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: 
         Whether to tell how far off the outputs are.
     """
     check_trace("collapse", direct)
-    kept = [{"name": name, **_way(direct, traces, errors)} for name, traces in transformed.items()]
+    kept = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]
     if not kept:
         raise ValueError("collapse compares a convolution with those by transforms: give the launches of one.")
     data = {**kept[0], "kept": kept, "chosen": 0}
     return View("collapse", "Products: as defined, and of transformed pixels", data, still)
 
 
-def _way(direct, traces, errors) -> dict:
-    """All that is drawn of one way to cut up the image, as JSON-ready data."""
+def _choice_data(direct, traces, errors) -> dict:
+    """Return what is drawn of one choice of tile, as JSON-ready data."""
     x, y = (_plane(_array(traces, name)) for name in "xy")
     w = _plane(_array([direct], "w"))
     U, V, M = (_array(traces, name) for name in "UVM")
@@ -58,23 +58,25 @@ def _way(direct, traces, errors) -> dict:
     count = -(-y.shape[0] // out[0]) * across
     flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
-    each = sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
-    kept = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
+    per_output = (
+        sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
+    )
+    columns = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
     for number in range(count):
         first = number // across * out[0], number % across * out[1]
         inside = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
         of_tile = error[inside]
-        parts = _whole if number else _parts
-        for stage, shown, counted, sentence in parts(each, of_tile.size, len(U), flops):
+        parts = _later_tile_steps if number else _first_tile_steps
+        for stage, shown, counted, sentence in parts(per_output, of_tile.size, len(U), flops):
             worst = max(worst, of_tile.max()) if stage == DONE else worst
             steps.append([number, shown, stage])
             numbers = [*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"]
-            stats.append([numbers[column] for column in kept])
+            stats.append([numbers[column] for column in columns])
             says.append(f"Tile {number + 1} of {count}: {sentence}")
         before = before + counted
-    labels = [LABELS[column] for column in kept]
+    labels = [LABELS[column] for column in columns]
     return {
         "say": says,
         "steps": pack(np.array(steps)),
@@ -90,7 +92,7 @@ def _way(direct, traces, errors) -> dict:
 
 
 def _array(traces, name):
-    """An array as the launches left it."""
+    """Return an array as the launches left it."""
     for trace in reversed(traces):
         values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
         for info, value in zip(_global(trace), values, strict=True):
@@ -104,7 +106,7 @@ def _global(trace):
 
 
 def _flops(traces, *names):
-    """Of the launch that has these arrays."""
+    """Return the FLOPs of the launch that has these global arrays."""
     return sum(trace.counters.flops for trace in traces if sorted(_global(trace)) == sorted(names))
 
 
@@ -122,33 +124,33 @@ def _sides(places, taps):
     return tuple(side - size + 1 for side, size in zip(tile, taps, strict=True)), tile
 
 
-def _parts(each, outputs, places, flops):
-    """The steps of the first tile: its stage, the outputs that are shown, what it took by now, and the sentence."""
+def _first_tile_steps(per_output, outputs, places, flops):
+    """Yield the steps of the first tile: stage, outputs shown, products and FLOPs so far, sentence."""
     yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
     for shown in range(1, outputs + 1) if outputs <= MOST_SINGLE else [outputs]:
-        who = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
-        sentence = f"As defined, {who} **{each}**, a pixel times a tap; that makes **{shown * each}**."
-        yield PIXELS, shown, [shown * each, 0, 0], sentence
-    effort = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
+        subject = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
+        sentence = f"As defined, {subject} **{per_output}**, a pixel times a tap; that makes **{shown * per_output}**."
+        yield PIXELS, shown, [shown * per_output, 0, 0], sentence
+    cost = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
     yield (
-        *(TRANSFORMED, outputs, [outputs * each, 0, flops[0]]),
-        f"By transforms, its pixels become {places} sums of pixels, V{effort}.",
+        *(TRANSFORMED, outputs, [outputs * per_output, 0, flops[0]]),
+        f"By transforms, its pixels become {places} sums of pixels, V{cost}.",
     )
     yield (
-        *(MULTIPLIED, outputs, [outputs * each, places, flops[0]]),
+        *(MULTIPLIED, outputs, [outputs * per_output, places, flops[0]]),
         f"Each sum times the number of U, the transformed filter, in the same place: **{places} products**, M.",
     )
-    ((*_, counted, _),) = _whole(each, outputs, places, flops)
+    ((*_, counted, _),) = _later_tile_steps(per_output, outputs, places, flops)
     yield (
         *(DONE, outputs, counted),
-        f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * each}**.",
+        f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * per_output}**.",
     )
 
 
-def _whole(each, outputs, places, flops):
-    """The only step of a tile after the first."""
-    counted = [outputs * each, places, sum(flops)]
-    yield DONE, outputs, counted, f"{outputs * each} products as defined, **{places}** of transformed pixels."
+def _later_tile_steps(per_output, outputs, places, flops):
+    """Yield the only step of a later tile."""
+    counted = [outputs * per_output, places, sum(flops)]
+    yield DONE, outputs, counted, f"{outputs * per_output} products as defined, **{places}** of transformed pixels."
 
 
 def still(figure, data, step):
@@ -171,10 +173,10 @@ def painted(data, step):
     pixels[row : row + tile[0], column : column + tile[1]] = colours["hot"]
     done = np.arange(-(-P // rows) * across).reshape(-1, across) < number + (stage == DONE)
     outputs = np.where(np.kron(done, np.ones((rows, columns)))[:P, :Q, None], colours["C"], colours["cell"])
-    there = np.indices((rows, columns)) + np.array([row, column])[:, None, None]
-    there = (there[0] < P) & (there[1] < Q)
-    there &= np.cumsum(there).reshape(there.shape) <= shown
-    direct = np.where(np.kron(there, np.ones((R, S)))[..., None], colours["hot"], colours["cell"])
+    shown_outputs = np.indices((rows, columns)) + np.array([row, column])[:, None, None]
+    shown_outputs = (shown_outputs[0] < P) & (shown_outputs[1] < Q)
+    shown_outputs &= np.cumsum(shown_outputs).reshape(shown_outputs.shape) <= shown
+    direct = np.where(np.kron(shown_outputs, np.ones((R, S)))[..., None], colours["hot"], colours["cell"])
     of_stage = {PIXELS: "cell", TRANSFORMED: "A", MULTIPLIED: "hot", DONE: "hot"}
-    fewer = np.tile(colours[of_stage[stage]], (*tile, 1))
-    return {"x": pixels, "as defined": direct, "transformed": fewer, "y": outputs}
+    transformed = np.tile(colours[of_stage[stage]], (*tile, 1))
+    return {"x": pixels, "as defined": direct, "transformed": transformed, "y": outputs}

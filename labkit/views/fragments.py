@@ -1,4 +1,4 @@
-"""Who holds what: the fragments of one `mma`, as the lanes of a warp loaded and stored them."""
+"""Fragments of one `mma`: the elements that each lane of a warp loaded and stored."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from labkit.trace import TENSOR, WARP_LANES, Trace
+from labkit.views import stills
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
 from labkit.views.wording import check_traces, join
 
@@ -13,7 +14,7 @@ M, N = 16, 8  # of an `mma`
 
 
 def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = "C") -> View:
-    """Which elements of A, of B and of the sums each lane holds, for one `mma` in one or several formats.
+    """Show which elements of A, B and the accumulators each lane holds, for one `mma` in one or several formats.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = 
 
 
 def _choice(name, trace, arrays):
-    """What the view shows of one format."""
+    """Return what is drawn of one format, as JSON-ready data."""
     flops = sum(count for kind, count in trace.counters.flops_by_dtype.items() if kind.endswith(TENSOR))
     k = flops // (2 * M * N)
     held = [_accesses(trace, array, kind) for array, kind in zip(arrays, ("load", "load", "store"), strict=True)]
@@ -116,6 +117,6 @@ def still(figure, data, step):
                 axes.add_patch(Rectangle((x + column, y + row), 0.9, 0.9, facecolor=COLOURS["cell"]))
         for row, column, register in places:
             axes.add_patch(Rectangle((x + column, y + row), 0.9, 0.9, facecolor=COLOURS[letter]))
-            axes.text(x + column + 0.45, y + row + 0.45, register, ha="center", va="center", fontsize=6, color="white")
+            stills.write(axes, x + column + 0.45, y + row + 0.45, register, fontsize=6, color="white")
     axes.set(xlim=(-0.5, k + 10), ylim=(k + 18, -0.5), aspect="equal")
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"], wrap=True)

@@ -13,7 +13,7 @@ from labkit.views.roofline_figure import Place
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of a kernel.
+    """A kernel's place under a roofline, and the speeds that were measured.
 
     Attributes
     ----------
@@ -112,6 +112,6 @@ def _time_ms(trace, gpu):
 
 
 def _place(shown, gpu):
-    """The same for the picture that stands still."""
+    """Return the place that the still picture draws."""
     at = shown["intensity"]
     return Place(shown["name"], at, shown["best"].get(gpu), shown["measured"].get(gpu), at)

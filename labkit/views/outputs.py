@@ -1,4 +1,4 @@
-"""Who computes what: the outputs of one lane, its warp and its block, and which lanes load the same values."""
+"""The outputs of one lane, its warp and its block, and the lanes that load the same values."""
 
 from math import prod
 
@@ -23,58 +23,55 @@ def outputs(trace: Trace, block=None, warp: int = 0) -> View:
         The warp within the block.
     """
     check_trace("outputs", trace)
-    data = outputs_data(trace, block, warp)
-    return View("outputs", data.pop("title"), data, still)
-
-
-def outputs_data(trace: Trace, block, warp) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     block, rows = recorded_block(trace, block)
     name, owner, corner = _owners(trace, rows)
     lanes = range(min(WARP_LANES, prod(trace.block) - WARP_LANES * warp))
-    own = [np.argwhere(owner == WARP_LANES * warp + lane) for lane in lanes]
-    if not any(map(len, own)):
+    places_of = [np.argwhere(owner == WARP_LANES * warp + lane) for lane in lanes]
+    if not any(map(len, places_of)):
         raise ValueError(f"Warp {warp} of block {block_name(block)} stores nothing into {name}: choose another warp.")
-    rows_of = [np.unique(places[:, 0]) for places in own]
-    columns_of = [np.unique(places[:, 1]) for places in own]
+    rows_of = [np.unique(places[:, 0]) for places in places_of]
+    columns_of = [np.unique(places[:, 1]) for places in places_of]
     loaded = _loaded(trace, rows, warp, lanes)
     down, across = _ranks(rows_of), _ranks(columns_of)
-    alike = {array: _ranks(elements) for array, elements in loaded.items()}
-    roles = {array: "B" if classes == across and classes != down else "A" for array, classes in alike.items()}
-    alike = {array: alike[array] for array in sorted(alike, key=roles.__getitem__)}
-    says = [_sentence(lane, warp, len(own[lane]), len(rows_of[lane]), len(columns_of[lane]), alike) for lane in lanes]
+    classes_of = {array: _ranks(elements) for array, elements in loaded.items()}
+    roles = {array: "B" if classes == across and classes != down else "A" for array, classes in classes_of.items()}
+    classes_of = {array: classes_of[array] for array in sorted(classes_of, key=roles.__getitem__)}
+    sentences = [
+        _sentence(lane, warp, len(places_of[lane]), len(rows_of[lane]), len(columns_of[lane]), classes_of)
+        for lane in lanes
+    ]
     multiply_adds = trace.counters.flops / 2
     loads = trace.counters.shared_loads or trace.counters.global_loads
     space = "shared" if trace.counters.shared_loads else "global"
     top, left = corner
-    return {
-        "title": f"Outputs: warp {warp} of block {block_name(block)} of `{trace.kernel}`",
-        "say": says,
+    data = {
+        "say": sentences,
         "array": name,
         "owner": pack(owner),
         "warp": warp,
         "down": down,
         "across": across,
-        "loaded": [{"array": array, "role": roles[array], "alike": classes} for array, classes in alike.items()],
+        "loaded": [{"array": array, "role": roles[array], "alike": classes} for array, classes in classes_of.items()],
         "stats": {
-            "outputs of this lane": [len(places) for places in own],
+            "outputs of this lane": [len(places) for places in places_of],
             "rows and columns of the warp": f"{len(_union(rows_of))} + {len(_union(columns_of))}",
             f"{space} loads for each multiply-add": f"{loads / multiply_adds:.4g}" if multiply_adds else "",
         },
         "table": table(
-            ["lane", f"rows of {name}", f"columns of {name}", *(f"same of {array} as lanes" for array in alike)],
+            ["lane", f"rows of {name}", f"columns of {name}", *(f"same of {array} as lanes" for array in classes_of)],
             [
                 [
                     lane,
                     _ranges(rows_of[lane] + top),
                     _ranges(columns_of[lane] + left),
-                    *(_ranges(np.flatnonzero(np.array(classes) == classes[lane])) for classes in alike.values()),
+                    *(_ranges(np.flatnonzero(np.array(classes) == classes[lane])) for classes in classes_of.values()),
                 ]
                 for lane in lanes
             ],
             by_step=True,
         ),
     }
+    return View("outputs", f"Outputs: warp {warp} of block {block_name(block)} of `{trace.kernel}`", data, still)
 
 
 def _owners(trace, rows):
@@ -106,7 +103,7 @@ def _owners(trace, rows):
 
 
 def _loaded(trace, rows, warp, lanes):
-    """For each array that the warp loads its operands from, the elements that each lane loads."""
+    """Return the elements that each lane loads, by array: of shared memory if the kernel reads it, else of global."""
     samples = trace.samples
     loads = [(n, c.site) for n, c in enumerate(trace.sites) if c.site.kind == "load"]
     space = "shared" if any(site.space == "shared" for _, site in loads) else "global"
@@ -130,11 +127,15 @@ def _union(sets):
     return np.unique(np.concatenate(sets))
 
 
-def _sentence(lane, warp, count, rows, columns, alike):
-    what = "1 output" if count == 1 else f"{count} outputs"
+def _sentence(lane, warp, count, rows, columns, classes_of):
+    outputs = "1 output" if count == 1 else f"{count} outputs"
     shape = f", in {rows} row{'s'[: rows != 1]} and {columns} column{'s'[: columns != 1]}" if count > 1 else ""
-    told = join([f"of `{array}` as {_others(classes.count(classes[lane]) - 1)}" for array, classes in alike.items()])
-    return f"Lane {lane} of warp {warp} computes **{what}**{shape}." + (f" It loads the same {told}." if told else "")
+    shared = join(
+        [f"of `{array}` as {_others(classes.count(classes[lane]) - 1)}" for array, classes in classes_of.items()]
+    )
+    return f"Lane {lane} of warp {warp} computes **{outputs}**{shape}." + (
+        f" It loads the same {shared}." if shared else ""
+    )
 
 
 def _others(count):
@@ -163,6 +164,6 @@ def still(figure, data, step):
         for loaded in data["loaded"]:
             if loaded["alike"][lane] == loaded["alike"][step]:
                 grid[place] = stills.tint(loaded["role"], 0.6)
-        right.text(place[1], place[0], lane, ha="center", va="center", fontsize=6)
+        stills.write(right, place[1], place[0], lane, fontsize=6)
     grid[places[step]] = stills.rgb("hot")
     stills.show_cells(right, grid, "lanes of the warp", aspect="auto" if grid.shape[1] > 16 else "equal")

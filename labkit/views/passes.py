@@ -32,15 +32,7 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
     for traces in runs.values():
         for trace in traces:
             check_trace("passes", trace)
-    return View("passes", "Passes over memory, launch by launch", passes_data(runs, names or {}), still)
-
-
-def _is_list(traces):
-    return isinstance(traces, Sequence) and len(traces) > 0
-
-
-def passes_data(runs, names) -> dict:
-    """Everything the view draws, as JSON-ready data."""
+    names = names or {}
     sizes = (_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
     size_bytes = max(sizes, default=1)
     kept = [
@@ -61,7 +53,7 @@ def passes_data(runs, names) -> dict:
     labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
     if len(kept) == 1:
         labels, stats = labels[:2], [row[:2] for row in stats]
-    return {
+    data = {
         "say": says,
         "runs": kept,
         "arrays": list(dict.fromkeys(one["array"] for run in kept for la in run["launches"] for one in la["passes"])),
@@ -76,6 +68,11 @@ def passes_data(runs, names) -> dict:
             by_step=True,
         ),
     }
+    return View("passes", "Passes over memory, launch by launch", data, still)
+
+
+def _is_list(traces):
+    return isinstance(traces, Sequence) and len(traces) > 0
 
 
 def _global(trace):
@@ -125,12 +122,13 @@ def _number(value):
 def _sentence(runs, number, at, so_far):
     run = runs[number]
     launch = run["launches"][at]
-    told = {}
+    counts = {}
     for one in launch["passes"]:
         what = f"{VERBS[one['kind']]} `{one['array']}`"
-        told[what] = told.get(what, 0) + one["passes"]
+        counts[what] = counts.get(what, 0) + one["passes"]
     words = [
-        what + {"1": "", "2": " twice"}.get(_number(share), f" {_number(share)} times") for what, share in told.items()
+        what + {"1": "", "2": " twice"}.get(_number(share), f" {_number(share)} times")
+        for what, share in counts.items()
     ]
     says = f"`{run['name']}`, launch {at + 1} of {len(run['launches'])}: `{launch['kernel']}` "
     says += join(words) or "touches no large array"
@@ -161,7 +159,7 @@ def still(figure, data, step):
                 axes.barh(row, part["passes"], 0.7, x, color=colour, edgecolor=COLOURS["hot" if now else "bg"])
                 label = f"{VERBS[part['kind']][0]} {part['array']}"
                 ink = COLOURS["fg" if colour == COLOURS["B"] else "bg"]
-                axes.text(x + part["passes"] / 2, row, label, ha="center", va="center", fontsize=7, color=ink)
+                stills.write(axes, x + part["passes"] / 2, row, label, fontsize=7, color=ink)
                 x += part["passes"]
         axes.text(x + 0.1, row, _number(x), va="center", fontsize=8, color=COLOURS["fg"])
     axes.set_yticks(range(len(data["runs"])), [one["name"] for one in data["runs"]], fontsize=8)

@@ -15,7 +15,7 @@ from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, static_text
 from labkit.views.tiling import tiling
-from labkit.views.wording import named
+from labkit.views.wording import count, type_name
 
 _KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
 _INNER = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
@@ -57,9 +57,9 @@ def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str 
     >>> playground(tiled, setup, TILE=[4, 8, 16], N=(16, 64, 16))
     """
     if not callable(kernel):
-        raise TypeError(f"playground takes a kernel or a loop, not {named(kernel)}.")
+        raise TypeError(f"playground takes a kernel or a loop, not {type_name(kernel)}.")
     if not callable(setup):
-        raise TypeError(f"setup is a function that returns what the kernel is launched with, not {named(setup)}.")
+        raise TypeError(f"setup is a function that returns what the kernel is launched with, not {type_name(setup)}.")
     choices = {name: _choices(name, slider) for name, slider in sliders.items()}
     return Playground(kernel, setup, view, counters or _counters, record, cpu, choices)
 
@@ -76,7 +76,7 @@ class Playground(View):
         self.trace: Trace | loops.LoopTrace | None = None
         self._shown = None
         self._before = {}
-        data = self._state(_start(kernel, choices))
+        data = self._state(_start_positions(kernel, choices))
         super().__init__("playground", f"Playground: `{self.name}`", data, self._still)
 
     def move(self, **values):
@@ -99,19 +99,19 @@ class Playground(View):
 
     def page_data(self):
         """The page holds a few positions of the sliders, run beforehand: each slider's ends and middle."""
-        kept, shown, trace, before = [], self._shown, self.trace, self._before
+        states, shown, trace, counters_before = [], self._shown, self.trace, self._before
         start = self.data["positions"]
         corners = {name: sorted({0, len(v) // 2, len(v) - 1}) for name, v in self.choices.items()}
         wanted = [start, *({**start, name: at} for name in corners for at in corners[name])]
         if math.prod(map(len, corners.values())) <= _KEPT_STATES:
             wanted = [start, *(dict(zip(corners, at, strict=True)) for at in product(*corners.values()))]
         for positions in wanted:
-            if positions not in [state["positions"] for state in kept] and len(kept) < _KEPT_STATES:
+            if positions not in [state["positions"] for state in states] and len(states) < _KEPT_STATES:
                 self._before = {}
-                kept.append(self._state(positions))
-        self._shown, self.trace, self._before = shown, trace, before
-        kept.sort(key=lambda state: list(state["positions"].values()))
-        return {**self.data, "kept": kept}
+                states.append(self._state(positions))
+        self._shown, self.trace, self._before = shown, trace, counters_before
+        states.sort(key=lambda state: list(state["positions"].values()))
+        return {**self.data, "kept": states}
 
     def _state(self, positions):
         values = {name: self.choices[name][at] for name, at in positions.items()}
@@ -129,7 +129,7 @@ class Playground(View):
         found = self.trace.findings if self.trace and not error else ()
         setting = ", ".join(f"{name} = {value}" for name, value in values.items())
         return {
-            "say": f"{setting}: **{error}**" if error else f"{setting}: {_outcome(found)}",
+            "say": f"{setting}: **{error}**" if error else f"{setting}: {_findings_sentence(found)}",
             "sliders": [{"name": n, "values": [str(v) for v in vs]} for n, vs in self.choices.items()],
             "positions": positions,
             "setting": setting,
@@ -140,7 +140,7 @@ class Playground(View):
         }
 
     def _run(self, values):
-        kernel: Any = _newest(self.kernel, self.name)
+        kernel: Any = _newest_kernel(self.kernel, self.name)
         parameters = inspect.signature(self.setup).parameters
         for name, value in values.items():
             try:
@@ -152,12 +152,12 @@ class Playground(View):
         prepared = self.setup(**{name: v for name, v in values.items() if name in parameters})
         expected = "grid, block, *arguments" if self.cpu is None else "argument, ..."
         if not isinstance(prepared, tuple | list) or len(prepared) < (2 if self.cpu is None else 1):
-            given = f"{len(prepared)} of them" if isinstance(prepared, tuple | list) else named(prepared)
-            raise ValueError(f"setup returns `{expected}`, not {given}.")
+            description = f"{len(prepared)} of them" if isinstance(prepared, tuple | list) else type_name(prepared)
+            raise ValueError(f"setup returns `{expected}`, not {description}.")
         if self.cpu is not None:
             return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED)
         grid, block, *arguments = prepared
-        record = _second(grid) if self.record is None else self.record
+        record = _inner_block(grid) if self.record is None else self.record
         return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
 
     def _offered(self):
@@ -168,7 +168,7 @@ class Playground(View):
             self._shown.still(figure, self._shown.data, step)
 
 
-def _second(grid):
+def _inner_block(grid):
     """A block one step from the corner in each direction that the grid has room in."""
     sizes = grid if isinstance(grid, tuple | list) else (grid,)
     return tuple(int(isinstance(size, Integral) and int(size) > 1) for size in sizes[:3])
@@ -187,7 +187,7 @@ def _choices(name, slider):
     raise ValueError(f"A slider takes a range (low, high) or (low, high, step), or a list of values, not {slider!r}.")
 
 
-def _start(kernel, choices):
+def _start_positions(kernel, choices):
     """The positions of the values that the kernel's own constants have; the middle ones of all others."""
     function = getattr(kernel, "py_func", kernel)
     own = names_of(function) if inspect.isfunction(function) else {}
@@ -199,7 +199,7 @@ def _start(kernel, choices):
     return positions
 
 
-def _newest(kernel, name):
+def _newest_kernel(kernel, name):
     """The kernel of that name in the notebook, if there is one."""
     try:
         from IPython import get_ipython
@@ -235,10 +235,10 @@ def _counters(trace):
     }
 
 
-def _outcome(findings):
+def _findings_sentence(findings):
     errors = sum(f.severity == "error" for f in findings)
     if errors:
-        return f"**{errors} error{'s'[: errors != 1]} found.**"
+        return f"**{count(errors, 'error')} found.**"
     if findings:
-        return f"no errors, {len(findings)} piece{'s'[: len(findings) != 1]} of advice."
+        return f"no errors, {count(len(findings), 'piece')} of advice."
     return "no errors, no advice."

@@ -1,4 +1,4 @@
-"""One chart with one message from recorded measurements: a figure of steps beside their baselines."""
+"""One chart with one message from recorded measurements: steps compared with their baselines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -187,7 +187,7 @@ def _values(rows, name, is_step, x, y, places) -> dict:
 
 
 def _of_baseline(row) -> dict:
-    """What a row says of its baseline, under the names that a step's figures have."""
+    """Return a row's figures of its baseline, under the names that a step's figures have."""
     same_problem = {name: row[name] for name in ("flops", "min_bytes") if name in row}
     own = {name.removeprefix("baseline_"): value for name, value in row.items() if name.startswith("baseline_")}
     return add_computed(same_problem | own)
@@ -206,7 +206,7 @@ def _check_alike(rows, name, x, place, is_step):
 
 
 def _is_setting(key, value) -> bool:
-    """Whether a field says what was measured, and not what came of it."""
+    """Say if a field describes the measured problem, not the result."""
     return not isinstance(value, float) and not key.startswith("baseline") and key not in FIGURES
 
 
@@ -221,7 +221,7 @@ def _check_count(drawn, places):
 
 
 def _is_over_numbers(places) -> bool:
-    """Whether a chart has lines: over several numbers."""
+    """Say if a chart has lines, which need several numbers on the x axis."""
     return len(places) > 1 and all(map(_is_number, places))
 
 
@@ -263,7 +263,7 @@ def _at(x, place, name) -> str:
 
 
 def _sentence(drawn, place, at, y, baseline, label) -> str:
-    """The best step at the last place, beside the baseline."""
+    """Compare the best step at the last place with the baseline."""
     here = [one for one in drawn if place in one.values]
     steps = [one for one in here if one.is_step] or here
     low, high = (choose(steps, key=lambda one: one.values[place]) for choose in (min, max))

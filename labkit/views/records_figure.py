@@ -1,4 +1,4 @@
-"""What a chart of recorded figures shows: groups of bars, or lines with their names at the right end."""
+"""The content of a chart of recorded figures: groups of bars, or lines with their names at the right end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sampled accesses of a run, sent through its first cache: what came in and what was pushed out."""
+"""Sampled accesses of a run, sent through its first cache: the pieces loaded and evicted."""
 
 from dataclasses import dataclass
 from math import prod

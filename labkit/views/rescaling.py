@@ -1,4 +1,4 @@
-"""The online softmax: a row comes value by value, and each new maximum rescales what was summed before it."""
+"""Online softmax: the values of a row arrive one by one, and each new maximum rescales the sum before it."""
 
 from collections.abc import Sequence
 from math import exp, isfinite
@@ -35,12 +35,6 @@ def rescaling(
         raise ValueError("rescaling takes rows of logits, and maxima, totals and plain sums of the same shape.")
     if not np.isfinite(x).all():
         raise ValueError("rescaling draws logits that are finite: leave out rows with others.")
-    data = rescaling_data(list(map(float, added)), x, maxima, totals, plain)
-    return View("rescaling", "Online softmax: maximum and sum in one pass", data, still)
-
-
-def rescaling_data(added, x, maxima, totals, plain) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     largest = maxima.astype(float)
     relative = np.minimum(x.astype(float)[:, None, :] - largest[:, :, None], 0)
     came = np.tri(x.shape[1], dtype=bool)
@@ -55,21 +49,22 @@ def rescaling_data(added, x, maxima, totals, plain) -> dict:
         for r, more in enumerate(added)
         for k in range(x.shape[1])
     ]
-    return {
+    data = {
         "say": rows[first]["say"],
         "rows": rows,
         "first": first,
-        "added": added,
+        "added": list(map(float, added)),
         "x": pack(x),
         "maxima": pack(maxima),
         "heights": pack(np.where(came, np.exp(relative), 0)),
         "labels": ["maximum so far", "factor of the old sum", "sum, relative to the maximum", "sum of exp(x) as it is"],
         "table": table(columns, lines),
     }
+    return View("rescaling", "Online softmax: maximum and sum in one pass", data, still)
 
 
 def _factor(k, maxima):
-    """By which the sum before value k is multiplied."""
+    """Return the rescale factor of the sum before value k."""
     return exp(float(maxima[k - 1]) - float(maxima[k])) if k else 0.0
 
 

@@ -56,15 +56,7 @@ def roofline(
         "legend": _legend(places, device, problem),
         "table": table(
             ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
-            (
-                (
-                    p.label,
-                    f"{p.intensity:.3g}",
-                    _giga(p.predicted_tflops),
-                    _giga(p.measured_tflops) if p.measured_tflops else "",
-                )
-                for p in places
-            ),
+            [[p.label, f"{p.intensity:.3g}", _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in places],
         ),
     }
 
@@ -120,4 +112,6 @@ def _speed(tflops):
 
 
 def _giga(tflops):
+    if not tflops:
+        return ""
     return f"{tflops * 1000:,.3g}" if tflops < 1 else f"{tflops * 1000:,.0f}"

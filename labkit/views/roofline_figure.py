@@ -1,4 +1,4 @@
-"""What a roofline chart shows: roofs, and the places of kernels under them."""
+"""The content of a roofline chart: roofs, and the places of kernels under them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ LETTER, HIGH = 6.2, 11  # a letter's width and height, in points
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel stands: its intensity, what its trace allows, and what was measured and where; either may lack."""
+    """A kernel's intensity and predicted speed, and its measured intensity and speed; either speed may be missing."""
 
     label: str
     intensity: float

@@ -36,7 +36,7 @@ def _turns(axes, data, step, lines, kinds, rows):
         axes.bar(k, high[k] - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
         if kinds[k] != 3:
             text = f"{LETTERS[kinds[k]]}{lines[k]}"
-            axes.text(k, rows[k], text, size=5, ha="center", va="center", color="white" if k <= step else COLOURS["fg"])
+            stills.write(axes, k, rows[k], text, size=5, color="white" if k <= step else COLOURS["fg"])
     axes.set(xlim=(first - 0.6, first + WINDOW - 0.4), ylim=(len(names) - 0.4, -0.6))
     axes.set_yticks(range(len(names)), names, fontsize=7)
     stills.hide_marks(axes, labelbottom=False)
@@ -69,12 +69,12 @@ def _array(axes, data, step, kinds, rows):
         cells[y, x] = stills.rgb(tone)
         if value is not None:
             ink = "white" if element in now else COLOURS["fg"]
-            axes.text(x, y, value, size=4.5 if len(value) < 4 else 3.2, ha="center", va="center", color=ink)
+            stills.write(axes, x, y, value, size=4.5 if len(value) < 4 else 3.2, color=ink)
     stills.show_cells(axes, cells, f"{array['name']} after the step", lines=1, aspect="auto")
 
 
 def contents(data, step, kinds, rows):
-    """What the shown array holds after a step, for the step's block; the elements touched now, and those that race."""
+    """Return the shown array's values after a step, for its block; the elements touched now, and those that race."""
     array, per_block = data["common"]["array"], data["common"]["perBlock"]
     held, touched = list(array["filled"]), None
     for k in range(min(step + 1, len(kinds))):

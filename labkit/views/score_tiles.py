@@ -1,4 +1,4 @@
-"""Tiles of scores being born and dying: what a kernel of attention holds on the chip, and what it moved for that."""
+"""Tiles of scores over time: what an attention kernel holds on the chip, and the bytes that it moved for them."""
 
 from collections.abc import Mapping
 
@@ -51,7 +51,7 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
 
 
 def _run(problem, trace) -> dict:
-    """The tiles of a run: each with its place, and the bytes that were moved until it was gone; what a row has then."""
+    """Return the tiles of a run, the bytes that were moved until each was done, and the state of its last row."""
     visits = _visits(trace)
     if not visits:
         raise ValueError("No block of this run is recorded, or it loads no Q and K: simulate with record=all blocks.")
@@ -59,21 +59,28 @@ def _run(problem, trace) -> dict:
     (Q, K), allowed = (_array(trace, name) for name in "QK"), problem.allowed()
     exponents = np.where(allowed, problem.factor * (Q @ K.T), -np.inf)
     down, across = -(-problem.queries // height), -(-problem.keys // width)
-    seen = [
+    visible = [
         [bool(allowed[i * height : (i + 1) * height, j * width : (j + 1) * width].any()) for j in range(across)]
         for i in range(down)
     ]
-    found, told, state = [], [], {}
+    tiles, row_states, state = [], [], {}
     for queries, keys, moved in visits:
         row = queries[-1]
         before = state.get(row, (-np.inf, 0.0))
         scores = exponents[row, keys]
-        most = max(before[0], scores.max())
-        shrunk = np.exp(before[0] - most) if np.isfinite(before[0]) else 0.0
-        state[row] = most, before[1] * shrunk + np.exp(scores - most).sum() if np.isfinite(most) else 0.0
-        found.append([queries[0] // height, keys[0] // width, *moved])
-        told.append((int(row), queries, keys, float(shrunk), *map(float, state[row]), bool(before[1])))
-    return {"visits": found, "told": told, "seen": seen, "down": down, "across": across, "tile": [height, width]}
+        row_max = max(before[0], scores.max())
+        alpha = np.exp(before[0] - row_max) if np.isfinite(before[0]) else 0.0
+        state[row] = row_max, before[1] * alpha + np.exp(scores - row_max).sum() if np.isfinite(row_max) else 0.0
+        tiles.append([queries[0] // height, keys[0] // width, *moved])
+        row_states.append((int(row), queries, keys, float(alpha), *map(float, state[row]), bool(before[1])))
+    return {
+        "visits": tiles,
+        "told": row_states,
+        "seen": visible,
+        "down": down,
+        "across": across,
+        "tile": [height, width],
+    }
 
 
 def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
@@ -127,15 +134,15 @@ def _sentence(runs, step):
         if step >= len(run["told"]):
             words.append(f"`{run['name']}` is done.")
             continue
-        row, queries, keys, shrunk, most, total, had = run["told"][step]
+        row, queries, keys, alpha, row_max, row_sum, had_keys = run["told"][step]
         says = f"`{run['name']}`: queries {queries[0]} to {queries[-1]} meet keys {keys[0]} to {keys[-1]}. "
-        if had and shrunk < 1:
-            says += f"Query {row} finds a larger score: what it had **shrinks to {shrunk:.0%}**; "
-        elif had:
+        if had_keys and alpha < 1:
+            says += f"Query {row} finds a larger score: what it had **shrinks to {alpha:.0%}**; "
+        elif had_keys:
             says += f"Query {row} finds no larger score; "
         else:
             says += f"Query {row} begins; "
-        words.append(says + f"its maximum is {most:.2f}, its sum {total:.1f}.")
+        words.append(says + f"its maximum is {row_max:.2f}, its sum {row_sum:.1f}.")
     return " ".join(words)
 
 

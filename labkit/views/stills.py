@@ -1,4 +1,4 @@
-"""What still pictures share: their heading, mixed colours, grids of cells, and axes without marks."""
+"""Parts of still pictures: their heading, mixed colours, grids of cells, and axes without marks."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,6 +35,11 @@ def show_cells(axes: Axes, cells: np.ndarray, title: str = "", colour: str = "fg
     axes.set_title(title, fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
     axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
     axes.spines[:].set_visible(False)
+
+
+def write(axes: Axes, x: float, y: float, text, **style) -> None:
+    """Write a text whose middle is at a place."""
+    axes.text(x, y, text, ha="center", va="center", **style)
 
 
 def hide_marks(axes: Axes, **labels) -> None:

@@ -1,4 +1,4 @@
-"""Products of sums, written out: which pairs of a pixel and a tap each holds, and how they make an output."""
+"""Products of sums, written out: the pairs of a pixel and a tap that each holds, and how they make an output."""
 
 from fractions import Fraction
 
@@ -50,7 +50,7 @@ def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.nda
 
 
 def _sentence(output, place, times, total, first):
-    """Which product is added, and how far the sum is what the convolution wants."""
+    """Say which product is added, and which terms of the sum are wanted."""
     sign = "begins with" if first and times > 0 else "takes" if times > 0 else "takes away"
     often = "" if abs(times) == 1 else f"{_number(abs(times))} times "
     pixels, taps = np.indices(total.shape)
@@ -93,7 +93,7 @@ def still(figure, data, step):
         for (pixel, tap), value in np.ndenumerate(cells):
             if value:
                 text = f"{_sign(value)}{_number(abs(value))}" if np.isfinite(value) else _number(value)
-                axes.text(tap, pixel, text, ha="center", va="center", fontsize=7)
+                stills.write(axes, tap, pixel, text, fontsize=7)
         axes.set_xticks(range(cells.shape[1]), [f"g{tap}" for tap in range(cells.shape[1])], fontsize=7)
         axes.set_yticks(range(cells.shape[0]), [f"d{pixel}" for pixel in range(cells.shape[0])], fontsize=7)
         axes.tick_params(labelbottom=True, labelleft=True)

@@ -1,4 +1,4 @@
-"""What one block touches, statement by statement: global arrays, and the shared tiles as they fill up."""
+"""The accesses of one block, statement by statement: global arrays, and the shared tiles as they fill up."""
 
 from itertools import pairwise
 
@@ -33,19 +33,13 @@ def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, w
         The warp that is picked out.
     """
     check_trace("tiling", trace)
-    data = tiling_data(trace, (A, B, C), block, warp)
-    return View("tiling", data.pop("title"), data, still)
-
-
-def tiling_data(trace: Trace, names, block, warp) -> dict:
-    """Everything the tiling view draws, as JSON-ready data."""
     block, rows = recorded_block(trace, block)
     samples = trace.samples
     site, warps, lanes = samples.site[rows], samples.warp[rows], samples.index[rows]
     offsets = step_offsets(site, warps, samples.line[rows])
     shown = offsets[: MOST_STEPS + 1]
     sites = [counted.site for counted in trace.sites]
-    panels, product = _panels(trace, sites, site, names)
+    panels, product = _panels(trace, sites, site, (A, B, C))
     reader = Reader(trace, block, warp)
     steps = [reader.step(site[a:b], warps[a:b], lanes[a:b]) for a, b in pairwise(shown)]
     rounds = _rounds([step.phase for step in steps])
@@ -55,8 +49,7 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
     stats = _stats(steps)
     last = shown[-1]
     names_of = [panel["name"] for panel in panels]
-    return {
-        "title": _title(trace, panels, product, _reused(steps), block),
+    data = {
         "say": says or [f"Block {block_name(block)} touched no array in memory."],
         "start": 0,
         "panels": panels,
@@ -86,6 +79,7 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
             by_step=True,
         ),
     }
+    return View("tiling", _title(trace, panels, product, _reused(steps), block), data, still)
 
 
 def _panels(trace, sites, touched, names):
@@ -162,7 +156,7 @@ def _rounds(phases):
 
 
 def _where(rounds, step):
-    """Which round a step is in, as the beginning of its sentence."""
+    """Return the beginning of a step's sentence: its round, or its number."""
     run = max(i for i, r in enumerate(rounds["runs"]) if r["first"] <= step) - rounds["start"]
     if 0 <= run < rounds["period"] * rounds["repeats"]:
         return f"Round {run // rounds['period'] + 1} of {rounds['repeats']}, "
@@ -170,7 +164,7 @@ def _where(rounds, step):
 
 
 def _reused(steps):
-    """Whether values that were copied to shared memory are read more than once: then the copies are tiles."""
+    """Say if values that were copied to shared memory are read more than once: then the copies are tiles."""
     return sum(step.copy_reads for step in steps) > sum(step.copies for step in steps) > 0
 
 

@@ -138,11 +138,7 @@ class Reader:
         parts = []
         for (space, kind), which in by_act.items():
             if any(len(own[i]) for i in which):
-                verbs = {
-                    "load": "loads" if space == "global" else "reads",
-                    "store": "writes",
-                    "atomic": "updates",
-                }
+                verbs = {"load": "loads" if space == "global" else "reads", "store": "writes", "atomic": "updates"}
                 parts.append(f"{verbs[kind]} {self._regions(which, own)}")
         say = f"warp {self.warp} {join(parts)}."
         if loads:

@@ -39,7 +39,7 @@ def still(figure, data, step):
         if panel["space"] == "shared" and panel["columns"] <= 16:
             for element in np.flatnonzero(reads[which]):
                 at = element % panel["columns"], element // panel["columns"]
-                axes.text(*at, f"{reads[which][element]}", ha="center", va="center", fontsize=5)
+                stills.write(axes, *at, f"{reads[which][element]}", fontsize=5)
     if data["stats"]["values"]:
         pairs = zip(data["stats"]["values"][step], data["stats"]["labels"], strict=True)
         figure.supxlabel("   ·   ".join(f"{value:,} {label}" for value, label in pairs), fontsize=9)

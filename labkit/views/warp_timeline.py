@@ -1,4 +1,4 @@
-"""What the warpgroups of kernels do at a time, beside the tensor cores that they keep busy, on one axis."""
+"""The work of a kernel's warpgroups and of the tensor cores that they keep busy, on one axis of time."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from labkit.forecast.timeline import Timeline, timeline
 from labkit.trace import Trace
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
-from labkit.views.wording import check_trace, join, named
+from labkit.views.wording import check_trace, join, type_name
 
 INSTANTS = 60
 ORDERS = {"takes turns between warpgroups": True, "serves who asked first": False}
@@ -43,7 +43,7 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         may share; the arrays' own if left out.
     """
     if not isinstance(runs, Mapping) or not runs:
-        raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {named(runs)}.")
+        raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {type_name(runs)}.")
     for trace in runs.values():
         check_trace("warp_timeline", trace)
     arrays = dict.fromkeys(e.array for trace in runs.values() for e in trace.events if e.kind == "product")
@@ -68,7 +68,7 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
 
 
 def _order(lines: Mapping[str, Timeline], calls, longest) -> dict:
-    """Everything that is drawn of one way to choose between warpgroups."""
+    """Return what is drawn of one order in which tensor cores serve warpgroups, as JSON-ready data."""
     shown = {name: _run(line, calls) for name, line in lines.items()}
     instants = [longest * n / INSTANTS for n in range(INSTANTS + 1)]
     states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
@@ -169,7 +169,7 @@ def _runs_of_products(line: Timeline):
 
 
 def _states(run, at) -> dict[str, str]:
-    """What each lane does at an instant; nothing once the run is done."""
+    """Return what each lane does at an instant; an empty mapping once the run is done."""
     if at >= run["cycles"]:
         return {}
     tensor, found, soon = len(run["lanes"]) - 1, {}, set()
@@ -199,7 +199,7 @@ def _sentence(at, states) -> str:
 
 
 def _together(states) -> str:
-    """What the warpgroups do, said once where all do the same."""
+    """Say what the warpgroups do; once if all do the same."""
     does = {who: what for who, what in states.items() if who != "tensor cores"}
     if len(set(does.values())) == 1 and len(does) > 1:
         return f"each warpgroup {next(iter(does.values()))}"
@@ -210,7 +210,7 @@ def _together(states) -> str:
 
 
 def still(figure, data, step):
-    """All runs one below the other; a line at the instant shown."""
+    """Draw all runs one below the other, and a line at the instant shown."""
     runs, longest = data["runs"], data["common"]["cycles"]
     stills.set_up(figure, data, step, 9.5, 0.5 + 1.15 * len(runs), fontsize=8, wrap=True)
     for axes, run in zip(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0], runs, strict=True):
@@ -236,7 +236,7 @@ def still(figure, data, step):
 
 
 def _place(lane, lanes):
-    """Where a lane of spans is drawn, and how tall: warpgroups have a part each of the last one, a bubble all of it."""
+    """Return a lane's top and height: the last lane has a part per warpgroup, and a bubble covers all of it."""
     consumers, tall = lanes - 2, 0.8
     part = lane - (lanes - 1)
     if part < 0 or part == consumers:

@@ -1,4 +1,4 @@
-"""A convolution's window as it walks over the image: who loads which pixels, and how often each has been loaded."""
+"""A convolution's window as it moves over the image: the pixels that each thread loads, and how often."""
 
 from itertools import accumulate
 from math import prod
@@ -29,12 +29,6 @@ def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y
         stencil has no filters.
     """
     check_trace("window", trace)
-    data = window_data(trace, image, filters, outputs)
-    return View("window", data.pop("title"), data, still)
-
-
-def window_data(trace: Trace, image, filters, outputs) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     names = {"x": image, "w": filters, "y": outputs}
     panels = {role: _panel(trace, name) for role, name in names.items() if role != "w" or _has(trace, name)}
     threads, by_thread = _accesses(trace, names)
@@ -55,8 +49,7 @@ def window_data(trace: Trace, image, filters, outputs) -> dict:
         labels.append("reads of shared memory")
         for numbers, reads in zip(stats, accumulate(step["shared"] for step in steps), strict=True):
             numbers.append(reads)
-    return {
-        "title": f"Window: the loads of `{image}` by `{trace.kernel}`",
+    data = {
         "say": says,
         "panels": panels,
         **{role: pack(elements) for role, elements in touched.items()},
@@ -69,6 +62,7 @@ def window_data(trace: Trace, image, filters, outputs) -> dict:
             by_step=True,
         ),
     }
+    return View("window", f"Window: the loads of `{image}` by `{trace.kernel}`", data, still)
 
 
 def _has(trace, name):
@@ -76,7 +70,7 @@ def _has(trace, name):
 
 
 def _panel(trace, name):
-    """How an array lies on the screen: planes below and beside one another, each of rows and columns."""
+    """Return an array's layout on the screen: planes below and next to one another, each of rows and columns."""
     if not _has(trace, name):
         there = join([info.name for info in trace.arrays if info.space == "global"])
         raise ValueError(f"The kernel has no array {name}, it has {there}: say which is the image, and the outputs.")
@@ -102,9 +96,9 @@ def _accesses(trace, names):
         elements = samples.index[rows][row, lane]
         owners = zip(samples.block[rows][row].tolist(), (samples.warp[rows][row] * WARP_LANES + lane).tolist())
         for owner, when, element in zip(owners, rows[row].tolist(), elements.tolist(), strict=True):
-            did = found.setdefault(owner, ([], [], [], []))
-            did[3 if role is None else role].extend((when, element + k) for k in range(site.elements))
-    threads = sorted(owner for owner, did in found.items() if did[0] or did[2])[:MOST_THREADS]
+            accesses = found.setdefault(owner, ([], [], [], []))
+            accesses[3 if role is None else role].extend((when, element + k) for k in range(site.elements))
+    threads = sorted(owner for owner, accesses in found.items() if accesses[0] or accesses[2])[:MOST_THREADS]
     return threads, [tuple([element for _, element in sorted(one)] for one in found[owner]) for owner in threads]
 
 
@@ -129,20 +123,22 @@ def _thread_name(trace, block, thread):
 
 
 def _sentences(trace, names, steps):
-    """What each step does, and how much of it was loaded before."""
+    """Say what each step does, and how many of its pixels were loaded before."""
     x, w, y = (trace.array(name) if _has(trace, name) else None for name in names.values())
-    seen, says = set(), []
+    loaded, says = set(), []
     for step in steps:
-        who = step["thread"][0].upper() + step["thread"][1:]
+        subject = step["thread"][0].upper() + step["thread"][1:]
         stored = f"`{y.name}` at {len(step['y'])} places" if len(step["y"]) > 1 else ""
         stored = element_name(y, step["y"][0]) if len(step["y"]) == 1 else stored
-        again = len(seen.intersection(step["x"]))
+        again = len(loaded.intersection(step["x"]))
         if step["tap"]:
             at, count = step["tap"]
             pair = f"{element_name(x, step['x'][0])} times {element_name(w, step['w'][0])}"
-            says.append(f"{who}, **product {at} of {count}**: {pair}{f', and it stores {stored}' if stored else ''}.")
+            says.append(
+                f"{subject}, **product {at} of {count}**: {pair}{f', and it stores {stored}' if stored else ''}."
+            )
         elif not step["x"]:
-            says.append(f"{who} stores {stored}, and loads no pixel of `{x.name}` itself.")
+            says.append(f"{subject} stores {stored}, and loads no pixel of `{x.name}` itself.")
         else:
             pixels = f"**{len(step['x'])} pixel{'s'[: len(step['x']) != 1]}**"
             again = "all" if again == len(step["x"]) else again
@@ -152,13 +148,13 @@ def _sentences(trace, names, steps):
                 result = f" into the tile, and stores {stored or 'nothing'}"
             else:
                 result = f" for {stored}" if stored else " and stores nothing"
-            says.append(f"{who} loads {pixels}{result}{known}.")
-        seen.update(step["x"])
+            says.append(f"{subject} loads {pixels}{result}{known}.")
+        loaded.update(step["x"])
     return says
 
 
 def _window_size(trace, filters):
-    """How many loads of a pixel there would be, if every tap of every filter met it in memory."""
+    """Return the number of loads of a pixel if every tap of every filter loaded it from memory."""
     if not _has(trace, filters):
         return 1
     *planes, rows, columns = trace.array(filters).shape
@@ -176,7 +172,7 @@ def still(figure, data, step):
 
 
 def counts_at(data, role, step):
-    """How often each element of an array has been touched up to a step, and which elements it touches now."""
+    """Return how often each element of an array was touched up to a step, and the elements that the step touches."""
     panel, ends, elements = data["panels"][role], unpack(data["ends"][role]), unpack(data[role])
     first = ends[step - 1] if step else 0
     size = prod(panel["planes"]) * prod(panel["sides"])

@@ -1,4 +1,4 @@
-"""Which algorithm is ranked first for a convolution, over its taps and channels, and for which layers one was timed."""
+"""The algorithm that is ranked first for a convolution, by taps and channels, and the layers that were timed."""
 
 from collections.abc import Sequence
 
@@ -61,7 +61,7 @@ def winners(
 
 
 def _rankings(size, filters, taps, channels, batches, limits_mb, format):
-    """What the view draws of predictions: for each position of the sliders and cell, algorithms from the first on."""
+    """Return the predictions as JSON-ready data: algorithms in order, for each position of the sliders and cell."""
     names, shape = [], (len(batches), len(limits_mb), len(channels), len(taps), SHOWN)
     order, times_ms, workspace_mb = np.full(shape, -1), np.full(shape, -1.0), np.full(shape, -1.0)
     rows = []
@@ -69,10 +69,10 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
         place = b, m, c, t
         if m == 0:
             problem = _problem(batches[b], channels[c], taps[t], size, filters)
-            free = conv.heuristic(problem, format)
-            most = max((row.workspace_bytes for row in free if not row.reason), default=0)
+            unlimited = conv.heuristic(problem, format)
+            max_workspace = max((row.workspace_bytes for row in unlimited if not row.reason), default=0)
         limit = None if limits_mb[m] is None else limits_mb[m] * MB
-        ranking = free if limit is None or most <= limit else conv.heuristic(problem, format, limit)
+        ranking = unlimited if limit is None or max_workspace <= limit else conv.heuristic(problem, format, limit)
         found = [row for row in ranking if not row.reason][:SHOWN]
         for rank, row in enumerate(found):
             name = str(row.algorithm)
@@ -80,18 +80,10 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
             order[*place, rank] = names.index(name)
             times_ms[*place, rank], workspace_mb[*place, rank] = row.time_ms, row.workspace_bytes / MB
         first = found[0] if found else None
-        rows.append(
-            [
-                batches[b],
-                limit_name(limits_mb[m]),
-                channels[c],
-                f"{taps[t]} x {taps[t]}",
-                str(first.algorithm) if first else "none",
-                f"{first.time_ms:.3g}" if first else "",
-                f"{first.workspace_bytes / MB:,.1f}" if first else "",
-            ]
-        )
-    families = {name: name.partition("/")[0] for name in names}
+        best = [str(first.algorithm), f"{first.time_ms:.3g}", f"{first.workspace_bytes / MB:,.1f}"] if first else []
+        cell = [batches[b], limit_name(limits_mb[m]), channels[c], f"{taps[t]} x {taps[t]}"]
+        rows.append([*cell, *(best or ["none", "", ""])])
+    families = [name.partition("/")[0] for name in names]
     start = len(batches) - 2 if len(batches) > 2 else 0, len(limits_mb) - 1
     return {
         "say": f"{filters} filters over images of {size} x {size}: each cell names the algorithm that `conv.heuristic` "
@@ -105,8 +97,8 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
         "unlimited": limits_mb.index(None) if None in limits_mb else -1,
         "first": list(start),
         "names": names,
-        "families": [families[name] for name in names],
-        "looks": {family: look(family) for family in dict.fromkeys(families.values())},
+        "families": families,
+        "looks": {family: look(family) for family in dict.fromkeys(families)},
         "order": pack(order.astype(int)),
         "times_ms": pack(times_ms),
         "workspace_mb": pack(workspace_mb),
@@ -171,7 +163,7 @@ def still(figure, data, step):
         square = {"facecolor": COLOURS[colour], "alpha": 0.35, "linewidth": 0}
         axes.add_patch(Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, **square))
         text = f"{letter}\n{name.partition('/')[2]}" + {True: " ●", False: " ○", None: ""}[marked.get((c, t))]
-        axes.text(t, c, text, ha="center", va="center", fontsize=8, color=COLOURS["fg"])
+        stills.write(axes, t, c, text, fontsize=8, color=COLOURS["fg"])
     axes.set_xlim(-0.5, order.shape[1] - 0.5)
     axes.set_ylim(order.shape[0] - 0.5, -0.5)
     axes.set_xticks(range(order.shape[1]), [f"{taps} x {taps}" for taps in data["taps"]], fontsize=8)

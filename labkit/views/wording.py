@@ -8,8 +8,8 @@ import numpy as np
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
 
-EITHER = (Trace, LoopTrace)
-_MADE_BY = {Trace: "`labkit.simulate`", EITHER: "`labkit.simulate` or `labkit.loops.trace`"}
+ANY_TRACE = (Trace, LoopTrace)
+_SOURCES = {Trace: "`labkit.simulate`", ANY_TRACE: "`labkit.simulate` or `labkit.loops.trace`"}
 
 
 def block_name(index) -> str:
@@ -25,8 +25,13 @@ def join(parts) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def named(thing) -> str:
-    """What a thing is, in words: None, a list, an int."""
+def count(number: int, noun: str) -> str:
+    """A number of things: "1 lane", "2 lanes"."""
+    return f"{number:,} {noun}{'s'[: number != 1]}"
+
+
+def type_name(thing) -> str:
+    """Return a value's type in words: None, a list, an int."""
     if thing is None:
         return "None"
     kind = type(thing).__name__
@@ -39,21 +44,29 @@ def element_name(info, element: int) -> str:
 
 
 def elements_in(info, piece: int, piece_bytes: int) -> str:
-    """What lies in a piece of memory, from its first to its last element: `A[0, 0]` to `A[7, 0]`."""
+    """Return the first and the last element in a piece of memory: `A[0, 0]` to `A[7, 0]`."""
     ends = info.elements_in(piece, piece_bytes)[[0, -1]].tolist()
     return " to ".join(element_name(info, element) for element in dict.fromkeys(ends))
+
+
+def layout_data(info, offset_bytes: int = 0) -> dict:
+    """Return an array's shape, strides and base address for JavaScript; strides, address and offset are in bytes."""
+    base = info.base_address + offset_bytes
+    return {"shape": list(info.shape), "strides": list(info.strides_bytes), "base": base}
 
 
 def check_trace(view: str, trace, kind: Any = Trace):
     """Refuse what is no trace that the view can show."""
     if not isinstance(trace, kind):
-        raise TypeError(f"{view} takes a trace, what {_MADE_BY[kind]} returned, not {named(trace)}.")
+        raise TypeError(f"{view} takes a trace, what {_SOURCES[kind]} returned, not {type_name(trace)}.")
 
 
 def check_traces(view: str, traces):
     """Refuse what is no mapping from names to traces."""
-    held = isinstance(traces, Mapping) and traces and all(isinstance(trace, EITHER) for trace in traces.values())
-    if not held:
+    is_mapping = (
+        isinstance(traces, Mapping) and traces and all(isinstance(trace, ANY_TRACE) for trace in traces.values())
+    )
+    if not is_mapping:
         raise TypeError(f"{view} takes traces by their names, at least one: {view}({{'naive': trace}}).")
     for name, trace in traces.items():
         if isinstance(trace, Trace) and trace.counters.sample:

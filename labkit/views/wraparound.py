@@ -1,4 +1,4 @@
-"""Circular correlations of tiles: which outputs are stained by what wraps around, and which are kept."""
+"""Circular correlations of tiles: the outputs that wrap-around makes wrong, and the outputs that are kept."""
 
 from math import prod
 
@@ -38,7 +38,7 @@ def wraparound(*runs: Circular | Trace) -> View:
 
 
 def _of_trace(trace):
-    """The one tile of a kernel of the reader's own."""
+    """Return the one tile of the reader's own kernel."""
     check_trace("wraparound", trace)
     x, w, y = trace.outputs[:3]
     return Circular(x, w[None], y[None, None, None], y.shape, y[None])
@@ -79,7 +79,7 @@ def _steps(number, run):
 
 
 def _of_y(stains, step, shape):
-    """Which of the outputs that are kept are stained, of tiles side by side."""
+    """Return a flag per kept output, of tiles side by side: is it stained?"""
     rows, columns = step if stains.shape[:2] != (1, 1) else shape
     return np.block([list(row) for row in stains[:, :, :rows, :columns]])[: shape[0], : shape[1]]
 
