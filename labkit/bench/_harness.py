@@ -86,6 +86,17 @@ def run(table: Table, record: bool = False, out: Path | None = None) -> None:
     _record.finish(table.name, rows, found.name, record, out)
 
 
+def run_all(tables: Sequence[Table], record: bool = False, out: Path | None = None) -> None:
+    """Run several tables, one after the other."""
+    for table in tables:
+        run(table, record, out)
+
+
+def table_of(ladder: Ladder, title: str, formats: Sequence[Format] = (), **fields) -> Table:
+    """Return the table of one ladder, which times all its steps in each format."""
+    return Table(ladder.record, title, (ladder,), tuple(formats), fastest=len(ladder), **fields)
+
+
 def of_operation(operation: str) -> Table:
     """The table of an operation for which there is no other: all its steps, without baselines."""
     return Table(operation, operation, ladders(operation))
@@ -243,6 +254,17 @@ def _foretold_ms(rows, step, problem, format) -> float:
     """How long a launch may take at the speed of the largest problem before; 0 if there was none."""
     before = [row for row in rows if row["step"] == step.slug and row["dtype"] == format.name and row["tflops"]]
     return problem.flops / before[-1]["tflops"] / 1e9 if before else 0.0
+
+
+def copy_one_and_a_half(target, first, second):
+    """Return a launch of one and a half matrix copies: three halves are read and three are written."""
+    half = -(-target.shape[0] // 2)
+
+    def launch(stream):
+        target.copy_to_device(first, stream=stream)
+        target[:half].copy_to_device(second[:half], stream=stream)
+
+    return launch
 
 
 # --- operands --------------------------------------------------------------------------------------

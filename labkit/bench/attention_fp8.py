@@ -57,9 +57,9 @@ def kinds_of_numbers(shape: tuple[int, ...]) -> dict[str, list]:
 
 
 def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
-    """How far causal attention of quantised numbers is off that of the numbers themselves, as a share of each row.
+    """Return the relative error of each row of causal attention that quantisation causes.
 
-    Both are in float64, so that it is all quantisation's, with a scale a block or a scale a tensor.
+    Both results are computed in float64; quantised numbers have one scale per block, or one per tensor.
     """
     problem = attention.AttentionForward(1, 1, queries, head_dim, causal=True)
     places, shape, rows = np.arange(queries), (1, 1, queries, head_dim), []

@@ -1,7 +1,6 @@
 """`labkit bench conv`: every step of a convolution beside torch and the fastest that cuDNN's own search finds."""
 
 from functools import partial
-from pathlib import Path
 
 from labkit import conv
 from labkit.bench import _cudnn, _harness, _torch
@@ -59,9 +58,4 @@ TABLES = [
     _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), baselines=baselines)
     for ladder in ladders("conv")
 ]
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    """A table and a record for each ladder, one after the other."""
-    for table in TABLES:
-        _harness.run(table, record, out)
+main = partial(_harness.run_all, TABLES)
