@@ -140,12 +140,12 @@ class Lab:
         )
 
     def picture(self, id: str) -> dict:
-        """What a cell's view shows once it has settled.
+        """Return what a cell's view shows once it has settled.
 
         Returns
         -------
         dict
-            live: whether a widget shows it, or the page that stands in for one; text: its words;
+            live: True if a widget shows it, False if the page does that replaces one; text: its words;
             canvases: each as a data URL, or "" where nothing is drawn.
         """
         self.cell(id)
@@ -223,7 +223,7 @@ def _free_port():
 
 
 def _answers(url, server):
-    """Whether the server answers before it ends or its time is up."""
+    """Wait for the server's answer; False if the server ends or the time is up before."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:

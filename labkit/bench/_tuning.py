@@ -1,4 +1,4 @@
-"""What `labkit tune` times: calls by their names, with random operands of a problem that is told by its fields."""
+"""The calls that `labkit tune` times, by name, with random operands of a problem given by its fields."""
 
 from ast import literal_eval
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ PROBLEMS = {  # of calls, in the package of each
 
 
 def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object, float]:
-    """Times the candidates for a call; gives the median time in ms of each, the fastest first.
+    """Time the candidates for a call; returns the median time of each in ms, the fastest first.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     Raises
     ------
     TypeError, ValueError
-        There is no such call, or the words tell no problem.
+        There is no such call, or the words describe no problem.
     RuntimeError
         There is no GPU.
     """
@@ -87,7 +87,7 @@ def _tune_steps(call: Callable, kind: type, values: dict, format: str):
 def _values(
     call: str, words: Sequence[str], order: Sequence[str], needed: Sequence[str], known: Sequence[str]
 ) -> dict[str, object]:
-    """Values by their names, of words of which those without a name stand in the order of the names.
+    """Return values by name; words without a name are in the order of the names.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _values(
 
 
 def _value(word: str) -> object:
-    """A number, True, False or None, or else the word."""
+    """Return a number, True, False or None, or else the word."""
     try:
         return literal_eval(word.capitalize() if word.lower() in ("true", "false", "none") else word)
     except (ValueError, SyntaxError):

@@ -1,4 +1,4 @@
-"""`labkit bench attention`: every step of attention forward beside each backend of torch's, in one run."""
+"""`labkit bench attention`: every step of attention forward compared with each backend of torch."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`labkit bench attention_backward`: every step of attention backward beside each backend of torch's, in one run."""
+"""`labkit bench attention_backward`: every step of attention backward compared with each backend of torch."""
 
 from contextlib import contextmanager
 from functools import partial

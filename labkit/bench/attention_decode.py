@@ -1,4 +1,4 @@
-"""`labkit bench attention_decode`: every step of decoding beside each backend of torch's, and flex_attention."""
+"""`labkit bench attention_decode`: every step of decoding compared with each backend of torch, and flex_attention."""
 
 from functools import partial
 

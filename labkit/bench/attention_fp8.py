@@ -1,4 +1,4 @@
-"""`labkit bench attention_fp8`: attention of e4m3 numbers beside torch's in bfloat16, and what quantisation costs.
+"""`labkit bench attention_fp8`: attention of e4m3 numbers compared with torch in bfloat16; errors of quantisation.
 
 torch has no attention of 8-bit operands. Its backends get the same numbers in bfloat16, so that all have one oracle;
 their rounding to bfloat16 counts as an error of theirs.

@@ -1,6 +1,6 @@
-"""`labkit bench blas`: BLAS level 1 and 2 beside torch's and cuBLAS's, and beside copies that move as many bytes.
+"""`labkit bench blas`: BLAS level 1 and 2 compared with torch, cuBLAS and copies of equally many bytes.
 
-A copy reads half of its bytes and writes the other half; two are timed, the driver's and a kernel of ours.
+A copy reads half of its bytes and writes half. Two are timed: the driver's and a kernel of ours.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from labkit.formats import FP32
 
 
 def library(of, format, *operands):
-    """The same by torch, which calls cuBLAS for dot and gemv."""
+    """Return the contender of torch, which calls cuBLAS for dot and gemv."""
     import torch
 
     tensors = _torch.tensors(format, *operands)

@@ -1,4 +1,4 @@
-"""`labkit bench conv_choices`: every algorithm that applies beside the baselines, and which of them are chosen.
+"""`labkit bench conv_choices`: every applicable algorithm compared with the baselines, and the choices among them.
 
 For the layers of the cuDNN paper, and for the 3x3 layers of VGG-16 and ResNet-50, float32 forward: each algorithm as a
 plan with its workspace, its predicted time, which one `conv.heuristic` names, and which one `conv.find`.
@@ -37,7 +37,7 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 
 def measure(layer, name: str) -> list[dict]:
-    """A row for each algorithm and baseline, with what was predicted and chosen."""
+    """Return a row for each algorithm and baseline, with predictions and choices."""
     predicted = conv.heuristic(layer)
     known = {str(row.algorithm): row for row in predicted if not row.reason}
     ours = {one: partial(_way, row.algorithm, Reserve()) for one, row in known.items()}
@@ -56,7 +56,7 @@ def measure(layer, name: str) -> list[dict]:
 
 
 def summary(rows: list[dict]) -> list[dict]:
-    """For each problem what was chosen, and how much longer the predicted choice took than the fastest."""
+    """Return the choices for each problem, and the relative loss of the predicted one against the fastest."""
     lines = []
     for problem in dict.fromkeys(row["problem"] for row in rows):
         times = {row["step"]: row["time_ms"] for row in rows if row["problem"] == problem}

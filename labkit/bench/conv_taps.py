@@ -13,7 +13,7 @@ TABLE = _harness.Table("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding
 
 
 def problem(channels: int, taps: int) -> conv.Forward:
-    """As many outputs as pixels."""
+    """Return a problem with equally many outputs and pixels."""
     before, after = conv.pads("same", SIDE, taps)
     return conv.Forward(BATCH, channels, SIDE, SIDE, channels, taps, taps, 1, 1, before, after, before, after)
 

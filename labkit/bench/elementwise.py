@@ -13,13 +13,9 @@ def _geglu(gate, up):
     return torch.nn.functional.gelu(gate) * up
 
 
-def _of_torch(problem, format, *operands, compiled: bool = False):
-    return of_torch(_geglu, problem, format, *operands[:3], compiled=compiled)
-
-
 def baselines(problem, format):
     """Return the baselines: torch, eager and compiled."""
-    return _torch.eager_and_compiled(_of_torch)
+    return _torch.eager_and_compiled(partial(of_torch, _geglu))
 
 
 def copies(problem, format, gate, up, y, *_):

@@ -1,4 +1,4 @@
-"""`labkit bench gemm`: each fp32 step beside its CUDA C++ twin and cuBLAS, which take turns in one run."""
+"""`labkit bench gemm`: each fp32 step compared with its CUDA C++ version and cuBLAS."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`labkit bench gemm_calls`: gemm.multiply beside cuBLAS as it may be called, each call with its error in float64.
+"""`labkit bench gemm_calls`: many forms of gemm.multiply compared with cuBLAS, each with its error against float64.
 
 Operands that are transposed in memory, alpha and beta, parts of wider matrices, sides that fit no tile, few rows, and
 batches. The kernel is the one that `gemm.multiply` takes without having been tuned.
@@ -33,7 +33,7 @@ class Call(ladder.Problem):
     transpose_b: bool = False
     alpha: float = 1.0
     beta: float = 0.0
-    is_part: bool = False  # whether each matrix is the left half of a wider one
+    is_part: bool = False  # each matrix is the left half of a wider one
 
     def __str__(self):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
@@ -110,7 +110,7 @@ def multiply(call, format, *arrays):
 
 
 def cublas(call, format, *arrays):
-    """The same through torch."""
+    """Return the call through torch."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = format == TF32

@@ -1,4 +1,4 @@
-"""`labkit bench gemm_tensor`: the tensor-core steps beside cuBLAS and CUDA C++, which take turns in one run."""
+"""`labkit bench gemm_tensor`: the tensor-core steps compared with cuBLAS and CUDA C++."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`labkit bench norm`: every step of batch norm beside torch, eager and compiled, in either layout."""
+"""`labkit bench norm`: every step of batch norm compared with torch, eager and compiled, in either layout."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""`labkit bench norm_backward`: steps of batch norm's gradients beside torch, eager and compiled, in either layout."""
+"""`labkit bench norm_backward`: batch norm's gradients compared with torch, eager and compiled, in either layout."""
 
 from functools import cache, partial
 

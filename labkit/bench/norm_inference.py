@@ -1,4 +1,4 @@
-"""`labkit bench norm_inference`: batch norm in inference beside torch, eager and compiled, in either layout."""
+"""`labkit bench norm_inference`: batch norm in inference compared with torch, eager and compiled, in either layout."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""`labkit bench norm_rows`: every step of layer norm and RMS norm beside torch, eager and compiled, and a copy."""
+"""`labkit bench norm_rows`: every step of layer norm and RMS norm compared with torch, eager and compiled."""
 
 from functools import cache, partial
 

@@ -1,4 +1,4 @@
-"""`labkit bench softmax`: every step of softmax and of its gradient beside torch, eager and compiled, and a copy."""
+"""`labkit bench softmax`: every step of softmax and of its gradient compared with torch, eager and compiled."""
 
 from functools import partial
 

@@ -1,11 +1,11 @@
-"""`labkit bench training`: small GPTs and a small CNN, of labkit's layers and of torch's, how they learn and how fast.
+"""`labkit bench training`: losses and times of small GPTs and a small CNN, of labkit's layers and of torch's.
 
 The GPTs read the text of this book, byte by byte, under bfloat16 autocast; the CNN tells directions of stripes, in
 float32. Both kinds of layers begin with the same parameters and see the same batches, so that losses differ by rounding
 alone, which grows from step to step; runs from other seeds say how far apart two runs may be.
 
-A step runs in three ways: as Python asks for one launch after the other, by `torch.compile`, and as a CUDA graph, into
-which all that it launches is captured once.
+A step runs in three ways: eagerly, launch by launch; by `torch.compile`; and as a CUDA graph, which captures all of its
+launches once.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The counters that are compared: how each is read from a Trace and from ncu's metrics, and how near both must be.
+"""The counters that are compared: how each is read from a Trace and from ncu's metrics, and its bound.
 
 Wavefronts of shared memory are read for each instruction (`smsp__sass_l1tex_...`). L1's own counters of them
 (`l1tex__data_pipe_lsu_wavefronts_mem_shared_...`) also count passes that had to wait for other traffic, such as global
@@ -22,7 +22,7 @@ DRAM = 0.15  # share by which DRAM bytes may be off where the data do not fit in
 
 
 class Counter(ABC):
-    """One counter; `agreement` is 1 where both sides say the same, `bound` how far off 1 it may be."""
+    """One counter; `agreement` is 1 if both sides are equal, and may differ from 1 by `bound`."""
 
     name: str
 
@@ -36,7 +36,7 @@ class Counter(ABC):
     def bound(self, trace: Trace) -> float: ...
 
     def factor(self, code: Sass, trace: Trace) -> float:
-        """What the compiler makes of the source, over what that asks for."""
+        """Return the machine code's accesses over those of the source."""
         return 1.0
 
     def agreement(self, expected: float, measured: float) -> float:
@@ -48,7 +48,7 @@ class Counter(ABC):
 
 @dataclass(frozen=True)
 class Accesses(Counter):
-    """What the sites of one space and kind sum up of a field of theirs."""
+    """The sum of one field over the sites of one space and kind."""
 
     name: str
     space: str
@@ -91,7 +91,7 @@ class Flops(Counter):
 
 @dataclass(frozen=True)
 class HitRate(Counter):
-    """The share of load sectors that a cache had; they agree by their difference, in points."""
+    """The share of load sectors that a cache had; two rates agree by their difference, in points."""
 
     name: str
     hits: str
@@ -116,7 +116,7 @@ class HitRate(Counter):
 
 @dataclass(frozen=True)
 class BytesFromL2(Counter):
-    """What comes from L2 to the SMs, by the copy engine too, where L1 keeps nothing: all that blocks load."""
+    """Bytes from L2 to the SMs, TMA's included, of launches without L1 hits and global atomics."""
 
     name: str = "bytes_from_l2"
     metric: str = "l1tex__m_xbar2l1tex_read_bytes.sum"
@@ -157,7 +157,7 @@ class DramBytes(Counter):
 
 
 def sites(trace: Trace, space: str, kind: str) -> list[SiteCounters]:
-    """The sites of a kind of access."""
+    """Return the sites of a kind of access."""
     return [counted for counted in trace.sites if (counted.site.space, counted.site.kind) == (space, kind)]
 
 

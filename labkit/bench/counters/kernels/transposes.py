@@ -43,13 +43,8 @@ def transpose_padded(x, out):
 
 def _square(kernel, side, rows):
     """A block of TILE x ROWS threads for each TILE columns and so many rows."""
-    return Launch(
-        kernel,
-        (side // TILE, side // rows),
-        (TILE, ROWS),
-        lambda: (normal(side, side), empty(side, side)),
-        f"{side}x{side}",
-    )
+    grid, block = (side // TILE, side // rows), (TILE, ROWS)
+    return Launch(kernel, grid, block, lambda: (normal(side, side), empty(side, side)), f"{side}x{side}")
 
 
 LAUNCHES = tuple(
