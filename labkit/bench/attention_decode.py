@@ -6,12 +6,7 @@ from labkit import attention
 from labkit.bench import _harness, _torch
 from labkit.bench.attention import as_heads_of_torch
 
-BACKENDS = {
-    "flash": "FLASH_ATTENTION",
-    "cuDNN": "CUDNN_ATTENTION",
-    "efficient": "EFFICIENT_ATTENTION",
-    "math": "MATH",
-}
+BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
 SHARING = "flash", "cuDNN"  # backends that take more heads of Q than of K
 MOST_BYTES_OF_MATH = 2**31  # of the cache, which it copies to float32
 TIMES_L2 = 4  # of which the time is that of reading: a cache of 134 MB would leave some of itself in an L2 of 50 MB

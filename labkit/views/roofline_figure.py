@@ -30,11 +30,7 @@ class Place:
 
 
 def content(
-    axes: Axes,
-    places: list[Place],
-    device: Gpu | Cpu,
-    precision: str,
-    intensities: tuple[float, float] | None = None,
+    axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str, intensities: tuple[float, float] | None = None
 ) -> None:
     """Roofs, kernels' places and their names, between logarithmic axes: over these intensities, or those that fit."""
     chart.set_logarithmic(axes)
@@ -153,12 +149,7 @@ def _names(axes, places, taken):
                 break
         names.append(box)
         axes.annotate(
-            place.label,
-            at,
-            (side, down),
-            textcoords="offset points",
-            va="center",
-            ha="left" if side > 0 else "right",
+            place.label, at, (side, down), textcoords="offset points", va="center", ha="left" if side > 0 else "right"
         )
 
 
