@@ -142,20 +142,10 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
     rows = []
     for name in ours:
         time = time_of["ours", name]
-        row = {
-            "operation": table.name,
-            "step": name,
-            "problem": str(problem),
-            **problem.fields,
-            "dtype": format.name,
-            "time_ms": time.time_ms,
-            "spread": time.spread,
-            "host_us": time.host_us,
-            "flops": int(problem.flops),
-            "min_bytes": int(problem.least_bytes(format)),
-            "error": errors["ours", name],
-        }
-        row = add_computed(row | resources.get(name, {}))
+        row = {"operation": table.name, "step": name, "problem": str(problem), **problem.fields, "dtype": format.name}
+        row |= {"time_ms": time.time_ms, "spread": time.spread, "host_us": time.host_us}
+        row |= {"flops": int(problem.flops), "min_bytes": int(problem.least_bytes(format))}
+        row = add_computed(row | {"error": errors["ours", name]} | resources.get(name, {}))
         keys = [("twin", name)] * (name in twins) + others
         rows += [_with_baseline(row, key, time_of[key], errors.get(key), launches[key][0]) for key in keys] or [row]
     return rows

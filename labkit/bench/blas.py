@@ -50,11 +50,9 @@ def _halves(of):
     return cuda.as_cuda_array(x), cuda.device_array(x.shape[0], FP32.dtype)
 
 
-TABLE = _harness.Table(
-    name="blas",
-    title="BLAS level 1 and 2 in float32",
-    ladders=ladder.ladders("blas"),
-    baselines=lambda of, format: {"torch": library},
-    yardsticks={"cuMemcpy": drivers_copy, "copy": our_copy},
-)
+CONTENDERS = {
+    "baselines": lambda problem, format: {"torch": library},
+    "yardsticks": {"cuMemcpy": drivers_copy, "copy": our_copy},
+}
+TABLE = _harness.Table("blas", "BLAS level 1 and 2 in float32", ladder.ladders("blas"), **CONTENDERS)
 main = partial(_harness.run, TABLE)

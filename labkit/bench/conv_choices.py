@@ -39,20 +39,15 @@ def main(record: bool = False, out: Path | None = None) -> None:
 def measure(layer, name: str) -> list[dict]:
     """Return a row for each algorithm and baseline, with predictions and choices."""
     predicted = conv.heuristic(layer)
-    known = {str(row.algorithm): row for row in predicted if not row.reason}
-    ours = {one: partial(_way, row.algorithm, Reserve()) for one, row in known.items()}
+    applicable = {str(row.algorithm): row for row in predicted if not row.reason}
+    ours = {name: partial(_plan_of, row.algorithm, Reserve()) for name, row in applicable.items()}
     rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, baselines=baselines), layer, FP32)
     fastest = str(conv.find(layer).best)
-    return [
-        row
-        | {
-            "workspace_bytes": known[row["step"]].workspace_bytes,
-            "predicted_ms": known[row["step"]].time_ms,
-            "is_predicted_best": row["step"] == str(predicted.best),
-            "is_found_best": row["step"] == fastest,
-        }
-        for row in rows
-    ]
+    for row in rows:
+        prediction = applicable[row["step"]]
+        row |= {"workspace_bytes": prediction.workspace_bytes, "predicted_ms": prediction.time_ms}
+        row |= {"is_predicted_best": row["step"] == str(predicted.best), "is_found_best": row["step"] == fastest}
+    return rows
 
 
 def summary(rows: list[dict]) -> list[dict]:
@@ -67,6 +62,6 @@ def summary(rows: list[dict]) -> list[dict]:
     return lines
 
 
-def _way(algorithm, reserve, problem, format, x, w, y, _):
+def _plan_of(algorithm, reserve, problem, format, x, w, y, _):
     plan = make_plan(OfProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, reserve=reserve)
     return lambda stream: plan(stream=stream)

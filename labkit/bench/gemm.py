@@ -15,10 +15,9 @@ def cublas(problem, format, A, B, C):
     return _torch.on_stream(partial(torch.mm, A, B, out=C))
 
 
-TABLE = _harness.Table(
-    name="gemm",
-    title="C = A @ B in float32",
-    ladders=(gemm.ladder("fp32"),),
-    baselines=lambda problem, format: {"cuBLAS fp32": cublas} if _torch.is_here() else {},
-)
+def baselines(problem, format):
+    return {"cuBLAS fp32": cublas} if _torch.is_here() else {}
+
+
+TABLE = _harness.Table("gemm", "C = A @ B in float32", (gemm.ladder("fp32"),), baselines=baselines)
 main = partial(_harness.run, TABLE)

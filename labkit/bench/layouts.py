@@ -57,13 +57,7 @@ def _alike(problem, x, y):
     return to_common_axes(x, problem.source), to_common_axes(y, problem.target)
 
 
-TABLE = _harness.Table(
-    name="layouts",
-    title="Layouts of images",
-    ladders=ladder.ladders("layouts"),
-    ours={"convert": convert},
-    baselines=baselines,
-    yardsticks={"cuMemcpy": copy},
-    fastest=len(layouts.ladder("transpose")),
-)
+CONTENDERS = {"ours": {"convert": convert}, "baselines": baselines, "yardsticks": {"cuMemcpy": copy}}
+NUM_STEPS = len(layouts.ladder("transpose"))
+TABLE = _harness.Table("layouts", "Layouts of images", ladder.ladders("layouts"), fastest=NUM_STEPS, **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -132,32 +132,16 @@ def trace_misses() -> list[dict]:
             traced = loops.trace(loops.step(slug).kernel, *problem.operands(), most_accesses=TRACED_ACCESSES)
             for name in "ABC":
                 served = traced.served(name)
-                rows.append(
-                    {
-                        "operation": "loops",
-                        "step": slug,
-                        "problem": f"{SIZE}x{columns}x{SIZE}",
-                        "cpu": traced.cpu,
-                        "array": name,
-                        "traced_accesses": sum(served),
-                        "l1_miss_rate": traced.miss_rate(name),
-                        "dram_rate": served[-1] / max(sum(served), 1),
-                    }
-                )
+                row = {"operation": "loops", "step": slug, "problem": f"{SIZE}x{columns}x{SIZE}", "cpu": traced.cpu}
+                row |= {"array": name, "traced_accesses": sum(served), "l1_miss_rate": traced.miss_rate(name)}
+                rows.append(row | {"dram_rate": served[-1] / max(sum(served), 1)})
     return rows
 
 
 def _row(slug, problem, time_ms, arrays=None) -> dict:
-    error = {"error": _error(*arrays)} if arrays else {}
-    return {
-        "operation": "loops",
-        "step": slug,
-        "problem": str(problem),
-        "dtype": "float32",
-        "time_ms": time_ms,
-        "gflops": problem.flops / time_ms / 1e6,
-        **error,
-    }
+    row = {"operation": "loops", "step": slug, "problem": str(problem), "dtype": "float32"}
+    row |= {"time_ms": time_ms, "gflops": problem.flops / time_ms / 1e6}
+    return row | {"error": _error(*arrays)} if arrays else row
 
 
 def _with_baseline(baseline_ms, row):

@@ -57,15 +57,9 @@ def copy(problem, format, *operands):
     return lambda stream: of["y"].copy_to_device(of["x"], stream=stream)
 
 
+CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Table(
-        ladder.record,
-        f"Normalisation, {ladder.name}",
-        (ladder,),
-        formats=(BF16,),
-        baselines=baselines,
-        yardsticks={"copy": copy},
-    )
+    _harness.Table(ladder.record, f"Normalisation, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchForward)
 ]

@@ -88,15 +88,9 @@ def copy(problem, format, *operands):
     return launch
 
 
+CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Table(
-        ladder.record,
-        f"Gradients of batch norm, {ladder.name}",
-        (ladder,),
-        formats=(BF16,),
-        baselines=baselines,
-        yardsticks={"copy": copy},
-    )
+    _harness.Table(ladder.record, f"Gradients of batch norm, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchBackward)
 ]

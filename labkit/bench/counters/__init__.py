@@ -36,19 +36,9 @@ def compare(launch, trace, profiled) -> list[dict]:
             continue
         factor = counter.factor(profiled.sass, trace)
         agreement = counter.agreement(predicted * factor, measured)
-        bound = counter.bound(trace)
-        rows.append(
-            {
-                "kernel": launch.title,
-                "problem": launch.problem,
-                "counter": counter.name,
-                "predicted": predicted,
-                "sass_factor": factor,
-                "measured": measured,
-                "agreement": agreement,
-                "bound": bound,
-                "held": None if counter.name in launch.left_open else abs(agreement - 1) <= bound,
-                "reason": launch.left_open.get(counter.name, ""),
-            }
-        )
+        bound, reason = counter.bound(trace), launch.left_open.get(counter.name, "")
+        row = {"kernel": launch.title, "problem": launch.problem, "counter": counter.name}
+        row |= {"predicted": predicted, "sass_factor": factor, "measured": measured, "agreement": agreement}
+        is_held = None if counter.name in launch.left_open else abs(agreement - 1) <= bound
+        rows.append(row | {"bound": bound, "held": is_held, "reason": reason})
     return rows
