@@ -54,9 +54,6 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
             axis.set_major_formatter(EngFormatter(sep=""))  # 1k, 1M, 1G
         axes.set(xlabel="predicted × factor of the machine code", ylabel=f"measured on {gpu}")
 
-    def still(figure, data, step):
-        chart.draw(figure, "wide", content)
-
     data = {
         "say": _sentence(rows),
         "charts": chart.svgs(content),
@@ -69,7 +66,7 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
             ],
         ),
     }
-    return View("chart", f"Counters: predicted, and measured on {gpu}", data, still)
+    return View("chart", f"Counters: predicted, and measured on {gpu}", data, chart.still_of(content))
 
 
 def verdict(row: dict[str, Any]) -> str:

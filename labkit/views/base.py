@@ -182,6 +182,12 @@ def pack_lanes(index) -> dict:
     return {"lowest": pack(lowest), "which": pack(which.ravel()), "patterns": pack(patterns)}
 
 
+def layout_data(info, offset_bytes: int = 0) -> dict:
+    """Return an array's shape, strides and base address for JavaScript; strides, address and offset are in bytes."""
+    base = info.base_address + offset_bytes
+    return {"shape": list(info.shape), "strides": list(info.strides_bytes), "base": base}
+
+
 def unpack(packed) -> np.ndarray:
     """Return the array that `pack` or `pack_lanes` packed, for still pictures."""
     if "patterns" in packed:
@@ -193,6 +199,23 @@ def unpack(packed) -> np.ndarray:
 def table(columns, rows, by_step=False) -> dict:
     """The data behind a picture, as a table; with a row a step, its last column is the sentence."""
     return {"columns": list(columns), "rows": [list(row) for row in rows], "byStep": by_step}
+
+
+def stats_by_step(columns, cells, labels, values) -> dict:
+    """Return the numbers to show large at each step, and the table of all steps as data of a view.
+
+    Parameters
+    ----------
+    columns, cells
+        Headings of the table's first columns, and for each step their cells.
+    labels, values
+        Labels of the numbers, and for each step the numbers.
+    """
+    rows = [[*first, *numbers] for first, numbers in zip(cells, values, strict=True)]
+    return {
+        "stats": {"labels": labels, "values": values},
+        "table": table([*columns, *labels], rows, by_step=True),
+    }
 
 
 def heading(data, step) -> str:

@@ -10,18 +10,9 @@ from labkit.loops import LoopTrace
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, pack, pack_lanes, table, unpack
+from labkit.views.base import COLOURS, View, layout_data, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import (
-    ANY_TRACE,
-    block_name,
-    check_trace,
-    check_traces,
-    count,
-    element_name,
-    elements_in,
-    layout_data,
-)
+from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, count, element_name, elements_in
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:

@@ -36,6 +36,11 @@ def draw(figure: Figure, size: str, content: Callable[[Axes], None], height: flo
         content(axes)
 
 
+def still_of(content: Callable[[Axes], None]) -> Callable:
+    """Return the function that draws `content` as a view's still picture."""
+    return lambda figure, data, step: draw(figure, "wide", content)
+
+
 def set_logarithmic(axes: Axes) -> None:
     """Make both axes logarithmic, with a tick for each power of ten."""
     axes.set(xscale="log", yscale="log")

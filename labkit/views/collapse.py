@@ -7,8 +7,8 @@ import numpy as np
 
 from labkit.trace import Trace
 from labkit.views import stills
-from labkit.views.base import View, pack, table, unpack
-from labkit.views.wording import check_trace
+from labkit.views.base import View, pack, stats_by_step, unpack
+from labkit.views.wording import check_trace, global_outputs
 
 LABELS = [
     "products as defined",
@@ -58,9 +58,8 @@ def _choice_data(direct, traces, errors) -> dict:
     count = -(-y.shape[0] // out[0]) * across
     flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
-    per_output = (
-        sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
-    )
+    loads = [counted for counted in direct.sites if (counted.site.array, counted.site.kind) == ("x", "load")]
+    per_output = sum(counted.accesses for counted in loads) // y.size
     columns = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
@@ -82,32 +81,21 @@ def _choice_data(direct, traces, errors) -> dict:
         "steps": pack(np.array(steps)),
         "sides": {"x": x.shape, "w": w.shape, "y": y.shape, "out": out, "tile": tile},
         **{name: pack(array.ravel()) for name, array in {"x": x, "w": w, "y": y, "U": U, "V": V, "M": M}.items()},
-        "stats": {"labels": labels, "values": stats},
-        "table": table(
-            ["tile", *labels],
-            [[step[0] + 1, *numbers] for step, numbers in zip(steps, stats, strict=True)],
-            by_step=True,
-        ),
+        **stats_by_step(["tile"], [[number + 1] for number, *_ in steps], labels, stats),
     }
 
 
 def _array(traces, name):
     """Return an array as the launches left it."""
     for trace in reversed(traces):
-        values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
-        for info, value in zip(_global(trace), values, strict=True):
-            if info == name:
-                return value
+        if name in (arrays := global_outputs(trace)):
+            return arrays[name]
     raise ValueError(f"No launch has an array {name}: show a convolution by transforms, whose arrays are U, V and M.")
-
-
-def _global(trace):
-    return [info.name for info in trace.arrays if info.space == "global"]
 
 
 def _flops(traces, *names):
     """Return the FLOPs of the launch that has these global arrays."""
-    return sum(trace.counters.flops for trace in traces if sorted(_global(trace)) == sorted(names))
+    return sum(trace.counters.flops for trace in traces if global_outputs(trace).keys() == {*names})
 
 
 def _plane(array):

@@ -44,15 +44,10 @@ def _summary(trace):
 
 def _note(trace, finding: Finding):
     site = next((s.site for s in trace.sites if (s.site.line, s.site.column) == (finding.line, finding.column)), None)
-    return {
-        "severity": finding.severity,
-        "mark": f"{MARKS[finding.severity]}: {finding.kind}",
-        "message": _without_line(finding),
-        "column": finding.column,
-        "width": len(site.text) if site else 1,
-        "threads": _threads(trace, finding),
-        "times": f"{finding.count:,} times" if finding.count > 1 else "",
-    }
+    mark = {"severity": finding.severity, "mark": f"{MARKS[finding.severity]}: {finding.kind}"}
+    place = {"column": finding.column, "width": len(site.text) if site else 1}
+    times = f"{finding.count:,} times" if finding.count > 1 else ""
+    return mark | place | {"message": _without_line(finding), "threads": _threads(trace, finding), "times": times}
 
 
 def _threads(trace, finding):
@@ -72,15 +67,9 @@ def _second_note(trace, finding):
     noun, message = "access", f"It meets line {finding.line} here."
     if finding.kind == "deadlock":
         noun, message = "wait", f"Neither this one nor that of line {finding.line} ends."
-    return {
-        "severity": finding.severity,
-        "mark": f"✖ the other {noun} of the {finding.kind}",
-        "message": message,
-        "column": site.column if site else 0,
-        "width": len(site.text) if site else 0,
-        "threads": [],
-        "times": "",
-    }
+    mark = {"severity": finding.severity, "mark": f"✖ the other {noun} of the {finding.kind}"}
+    place = {"column": site.column if site else 0, "width": len(site.text) if site else 0}
+    return mark | place | {"message": message, "threads": [], "times": ""}
 
 
 def _still(figure, data, step):

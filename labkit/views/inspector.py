@@ -2,7 +2,7 @@
 
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, table
-from labkit.views.wording import check_trace
+from labkit.views.wording import check_trace, value_text
 
 MOST_STEPS = 5000
 
@@ -21,7 +21,7 @@ def inspector(trace: Trace) -> View:
     steps = trace.steps[:MOST_STEPS]
     before, changes, says = {}, [], []
     for number, step in enumerate(steps, 1):
-        now = {name: _show(value) for name, value in step.variables.items()}
+        now = {name: value_text(value) for name, value in step.variables.items()}
         changed = {name: value for name, value in now.items() if before.get(name) != value}
         changes.append(changed)
         says.append(_sentence(number, step.line, changed, before))
@@ -47,12 +47,6 @@ def _sentence(number, line, changed, before):
     verbs = {name: "becomes" if name in before else "is" for name in changed}
     parts = [f"`{name}` {verbs[name]} {value}" for name, value in list(changed.items())[:4]]
     return f"Statement {number}, line {line}: {', '.join(parts)}."
-
-
-def _show(value) -> str:
-    if isinstance(value, bool) or not isinstance(value, float):
-        return str(value)
-    return f"{value:.7g}"
 
 
 def still(figure, data, step):

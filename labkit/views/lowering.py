@@ -7,8 +7,8 @@ import numpy as np
 
 from labkit.trace import WARP_LANES, Trace
 from labkit.views import stills
-from labkit.views.base import View, pack, table, unpack
-from labkit.views.wording import block_name, check_trace, element_name, join
+from labkit.views.base import View, pack, stats_by_step, unpack
+from labkit.views.wording import block_name, check_trace, element_name, index_text, join
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
 UNKNOWN = -2  # which pixel stands at a place, where -1 is none
@@ -61,7 +61,7 @@ def lowering(
     stats += [["\u2013", "0.0", number] for number in range(1, len(tiles) + 1)]
     labels = LABELS if tiles else LABELS[:2]
     values = [numbers[: len(labels)] for numbers in stats]
-    names = [f"{images.name}[{_index(shape, pixel)}]" for pixel in range(pixels)]
+    names = [f"{images.name}[{index_text(shape, pixel)}]" for pixel in range(pixels)]
     says = [
         _pixel_sentence(name, lowered_matrix, np.flatnonzero(pixel_at == pixel)) for pixel, name in enumerate(names)
     ]
@@ -80,10 +80,7 @@ def lowering(
             "matrix": pixel_at.size * lowered_matrix.itemsize,
             "tile": prod(sides) * lowered_matrix.itemsize,
         },
-        "stats": {"labels": labels, "values": values},
-        "table": table(
-            ["step", *labels], [[name, *numbers] for name, numbers in zip(names, values, strict=True)], by_step=True
-        ),
+        **stats_by_step(["step"], [[name] for name in names], labels, values),
     }
     return View("lowering", f"Lowering: what `{lowered.kernel}` stores{not_stored}", data, still)
 
@@ -138,10 +135,6 @@ def _tiles(trace, name, place):
             )
         found_tiles.append((block_name(index), step, (top, left), part))
     return found_tiles, (height, width)
-
-
-def _index(shape, element):
-    return ", ".join(str(int(i)) for i in np.unravel_index(element, shape))
 
 
 def _pixel_sentence(name, matrix, places):

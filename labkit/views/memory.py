@@ -7,8 +7,8 @@ from labkit import layout
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
 from labkit.views import stills
-from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, plain, table, unpack
-from labkit.views.wording import block_name, check_trace, count, elements_in, join, layout_data, recorded_block
+from labkit.views.base import COLOURS, View, heading, layout_data, pack, pack_lanes, plain, table, unpack
+from labkit.views.wording import block_name, check_trace, count, elements_in, join, recorded_block
 
 MOST_STEPS = 2000
 

@@ -54,7 +54,9 @@ def outputs(trace: Trace, block=None, warp: int = 0) -> View:
         "loaded": [{"array": array, "role": roles[array], "alike": classes} for array, classes in classes_of.items()],
         "stats": {
             "outputs of this lane": [len(places) for places in places_of],
-            "rows and columns of the warp": f"{len(_union(rows_of))} + {len(_union(columns_of))}",
+            "rows and columns of the warp": " + ".join(
+                str(len(np.unique(np.concatenate(sets)))) for sets in (rows_of, columns_of)
+            ),
             f"{space} loads for each multiply-add": f"{loads / multiply_adds:.4g}" if multiply_adds else "",
         },
         "table": table(
@@ -121,10 +123,6 @@ def _ranks(sets):
     keys = [tuple(elements.tolist()) for elements in sets]
     order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
     return [order[key] for key in keys]
-
-
-def _union(sets):
-    return np.unique(np.concatenate(sets))
 
 
 def _sentence(lane, warp, count, rows, columns, classes_of):

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import prod
 
 from labkit.trace import Trace
 from labkit.views import stills
-from labkit.views.base import COLOURS, View, table
+from labkit.views.base import COLOURS, View, stats_by_step
 from labkit.views.wording import check_trace, join
 
 VERBS = {"load": "reads", "store": "writes"}
@@ -27,7 +28,8 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
     names
         What an array is called that several kernels know by different names, by each of these.
     """
-    if not isinstance(runs, Mapping) or not runs or not all(map(_is_list, runs.values())):
+    is_mapping = isinstance(runs, Mapping) and runs
+    if not is_mapping or not all(isinstance(traces, Sequence) and traces for traces in runs.values()):
         raise TypeError("passes takes runs by their names, each a list of traces: passes({'fused': run.traces}).")
     for traces in runs.values():
         for trace in traces:
@@ -53,26 +55,15 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
     labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
     if len(kept) == 1:
         labels, stats = labels[:2], [row[:2] for row in stats]
+    cells = [[kept[run]["name"], kept[run]["launches"][at]["kernel"]] for run, at in steps]
     data = {
         "say": says,
         "runs": kept,
         "arrays": list(dict.fromkeys(one["array"] for run in kept for la in run["launches"] for one in la["passes"])),
         "steps": steps,
-        "stats": {"labels": labels, "values": stats},
-        "table": table(
-            ["run", "launch", *labels],
-            [
-                [kept[run]["name"], kept[run]["launches"][at]["kernel"], *row]
-                for (run, at), row in zip(steps, stats, strict=True)
-            ],
-            by_step=True,
-        ),
+        **stats_by_step(["run", "launch"], cells, labels, stats),
     }
     return View("passes", "Passes over memory, launch by launch", data, still)
-
-
-def _is_list(traces):
-    return isinstance(traces, Sequence) and len(traces) > 0
 
 
 def _global(trace):
@@ -80,10 +71,7 @@ def _global(trace):
 
 
 def _bytes_of(info):
-    count = info.itemsize
-    for side in info.shape:
-        count *= side
-    return count
+    return info.itemsize * prod(info.shape)
 
 
 def _launch(trace, size_bytes, names):

@@ -236,9 +236,6 @@ def _counters(trace):
 
 
 def _findings_sentence(findings):
-    errors = sum(f.severity == "error" for f in findings)
-    if errors:
+    if errors := sum(finding.severity == "error" for finding in findings):
         return f"**{count(errors, 'error')} found.**"
-    if findings:
-        return f"no errors, {count(len(findings), 'piece')} of advice."
-    return "no errors, no advice."
+    return f"no errors, {count(len(findings), 'piece') + ' of' if findings else 'no'} advice."

@@ -45,7 +45,7 @@ def rescaling(
     first = int(np.argmin(np.abs(added)))
     columns = ["added", "value", "logit", "maximum", "sum", "sum of exp(x)"]
     lines = [
-        [f"{more:g}", k + 1, *(_number(float(X[r, k])) for X in (x, maxima, totals, plain))]
+        [f"{more:g}", k + 1, *(_number(X[r, k]) for X in (x, maxima, totals, plain))]
         for r, more in enumerate(added)
         for k in range(x.shape[1])
     ]
@@ -69,17 +69,17 @@ def _factor(k, maxima):
 
 
 def _sentence(k, x, maxima, totals, plain):
-    value, total = _number(float(x[k])), _number(float(totals[k]))
+    value, total = _number(x[k]), _number(totals[k])
     if k == 0:
         say = f"Value 1 is {value}, the first maximum. Its exponential relative to itself is 1."
     elif maxima[k] > maxima[k - 1]:
-        apart = f"{_number(float(maxima[k - 1]))} {'-' if x[k] >= 0 else '+'} {value.lstrip('-')}"
+        apart = f"{_number(maxima[k - 1])} {'-' if x[k] >= 0 else '+'} {value.lstrip('-')}"
         say = (
             f"Value {k + 1} is {value}, a **new maximum**: all that was summed is multiplied by exp({apart}) = "
             f"**{_number(_factor(k, maxima))}**, and 1 is added. The sum is {total}."
         )
     else:
-        more, maximum = _number(exp(float(x[k]) - float(maxima[k]))), _number(float(maxima[k]))
+        more, maximum = _number(exp(float(x[k]) - float(maxima[k]))), _number(maxima[k])
         say = f"Value {k + 1} is {value}. The maximum stays {maximum}: {more} is added. The sum is {total}."
     if not isfinite(plain[k]):
         say += " The sum of exp(x) as it is has **overflowed**."
@@ -89,14 +89,11 @@ def _sentence(k, x, maxima, totals, plain):
 
 
 def _stats(k, x, maxima, totals, plain):
-    return [_number(float(maxima[k])), _number(_factor(k, maxima)) if k else "-", *map(_shown, (totals[k], plain[k]))]
-
-
-def _shown(value):
-    return _number(float(value))
+    return [_number(maxima[k]), _number(_factor(k, maxima)) if k else "-", *map(_number, (totals[k], plain[k]))]
 
 
 def _number(value):
+    value = float(value)
     if not isfinite(value):
         return "infinite" if value > 0 else "NaN" if value != value else "-infinite"
     return f"{value:.2f}" if value == 0 or 0.005 <= abs(value) < 1e5 else f"{value:.0e}"

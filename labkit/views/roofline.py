@@ -59,11 +59,7 @@ def roofline(
             [[p.label, f"{p.intensity:.3g}", _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in places],
         ),
     }
-
-    def still(figure, data, step):
-        chart.draw(figure, "wide", content)
-
-    return View("chart", f"Roofline: {device.name}, {precision}", data, still)
+    return View("chart", f"Roofline: {device.name}, {precision}", data, chart.still_of(content))
 
 
 def _legend(places, device, problem):

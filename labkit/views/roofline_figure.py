@@ -79,32 +79,18 @@ def _memory_name(axes, device, left, ridge, marks):
     """Writes the bandwidth along the memory roof, where no mark is in its way; returns a box for each letter."""
     speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
     text, angle, pixel = f"{speed} DRAM", _slope(axes), axes.figure.dpi / 72
+    sin, cos = np.sin(angle), np.cos(angle)
     for share in BEGINS:
         at = left ** (1 - share) * ridge**share
         begin = at, at * device.dram_gb_s / 1000
         x, y = axes.transData.transform(begin) + np.array([-4, 7]) * pixel
         along = (np.arange(len(text)) + 0.5) * 1.1 * LETTER * pixel  # bold
-        letters = [
-            _box(
-                x + step * np.cos(angle) - HIGH / 2 * pixel * np.sin(angle),
-                y + step * np.sin(angle) + HIGH / 2 * pixel * np.cos(angle),
-                1.5 * HIGH * pixel,
-                1.5 * HIGH * pixel,
-            )
-            for step in along
-        ]
+        above, size = HIGH / 2 * pixel, 1.5 * HIGH * pixel
+        letters = [_box(x + step * cos - above * sin, y + step * sin + above * cos, size, size) for step in along]
         if not any(_overlap(letter, mark) for letter in letters for mark in marks):
             break
-    axes.annotate(
-        text,
-        begin,
-        (-4, 7),
-        textcoords="offset points",
-        ha="left",
-        weight="bold",
-        rotation=np.degrees(angle),
-        rotation_mode="anchor",
-    )
+    style = {"textcoords": "offset points", "ha": "left", "weight": "bold", "rotation_mode": "anchor"}
+    axes.annotate(text, begin, (-4, 7), rotation=np.degrees(angle), **style)
     return letters
 
 

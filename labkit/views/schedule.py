@@ -9,7 +9,7 @@ from labkit.simulator.explorer.schedules import Exploration, Step
 from labkit.views.base import View, pack, plain, table
 from labkit.views.schedule_still import still
 from labkit.views.tiling_steps import region
-from labkit.views.wording import block_name, join, type_name
+from labkit.views.wording import block_name, index_text, join, type_name, value_text
 
 MOST_STEPS = 500
 MOST_OUTCOMES = 8
@@ -92,7 +92,7 @@ def _panel(exploration, info):
     if info.space == "global":
         names = [a.name for a in exploration.arrays if a.space == "global"]
         arrays = [a for a in exploration.inputs if isinstance(a, np.ndarray)]
-        filled = [_show(v, CELL_DIGITS) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
+        filled = [value_text(v, CELL_DIGITS) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
     return {
         "name": info.name,
         "shape": list(shape),
@@ -113,7 +113,7 @@ def _labels(exploration) -> list[str]:
         best = None
         for which in range(len(names)):
             for element in np.flatnonzero(np.any([e[which] != finished[0][which] for e in finished], axis=0).ravel()):
-                texts = [(*k, _show(end[which].flat[element].item())) for k, end in zip(known, finished)]
+                texts = [(*k, value_text(end[which].flat[element].item())) for k, end in zip(known, finished)]
                 if best is None or len(set(texts)) > len(set(best[1])):
                     best = (which, int(element)), texts
         if best is None or len(set(best[1])) == len(set(known)):
@@ -124,7 +124,9 @@ def _labels(exploration) -> list[str]:
         chosen = _first_written(exploration, names)
     labels = []
     for end, outcome in zip(outputs, exploration.outcomes):
-        texts = [f"`{_element(names[w], end[w].shape, e)}` = {_show(end[w].flat[e].item())}" for w, e in chosen]
+        texts = [
+            f"`{names[w]}[{index_text(end[w].shape, e)}]` = {value_text(end[w].flat[e].item())}" for w, e in chosen
+        ]
         labels.append("a launch that hangs" if outcome.deadlock else join(texts) if texts else "the same end")
     return labels
 
@@ -144,10 +146,6 @@ def _first_written(exploration, names):
     return []
 
 
-def _element(name, shape, flat):
-    return f"{name}[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]"
-
-
 def _row_name(exploration, block, warp):
     alone = exploration.grid == (1, 1, 1)
     return f"warp {warp}" if alone else f"block {_block(exploration, block)} warp {warp}"
@@ -164,7 +162,7 @@ def _order(exploration: Exploration, number: int, labels: list[str], verdict: st
     """Return what is drawn of the example schedule of an outcome, as JSON-ready data."""
     outcome = exploration.outcomes[number]
     steps = outcome.schedule[:MOST_STEPS]
-    words = _Words(exploration, number, labels, verdict)
+    words = _Sentences(exploration, number, labels, verdict)
     says = [words.say(k) for k in range(len(steps))] or ["No warp touches memory that the kernel changes."]
     if len(outcome.schedule) > len(steps):
         says[-1] += f" The view ends here, {len(outcome.schedule) - len(steps):,} steps before the launch does."
@@ -211,11 +209,11 @@ def _touched(step: Step, steps, info):
     kept = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
     elements = [e for e, _ in kept]
     racing = {e for k in step.races for e in steps[k].elements}
-    values = [] if step.kind == "load" else [_show(v, CELL_DIGITS) for _, v in kept]
+    values = [] if step.kind == "load" else [value_text(v, CELL_DIGITS) for _, v in kept]
     return {"elements": elements, "racing": [e for e in elements if e in racing], "values": values}
 
 
-class _Words:
+class _Sentences:
     """Says in sentences what happens in one schedule."""
 
     def __init__(self, exploration, number, labels, verdict):
@@ -226,8 +224,8 @@ class _Words:
         self.arrays = {info.name: info for info in exploration.arrays}
         # Where this order parts from another: the first outcome's from the second, the others' from the first.
         self.difference = self.outcome.difference if number else exploration.difference
-        self.mine = int(number > 0)
-        self.parting = self.difference.steps[self.mine] if self.difference else None
+        self.side = int(number > 0)
+        self.parting = self.difference.steps[self.side] if self.difference else None
 
     def who(self, step) -> str:
         if step.warp < 0:
@@ -265,7 +263,7 @@ class _Words:
 
     def _value(self, step) -> str:
         """The value, where all elements have one."""
-        values = {_show(v) for v in step.values}
+        values = {value_text(v) for v in step.values}
         if len(values) != 1:
             return ""
         verb = "finds" if step.kind == "load" else "leaves"
@@ -285,12 +283,9 @@ class _Words:
     def _parting_sentence(self) -> str:
         difference = self.difference
         name = f"{difference.array}[{', '.join(map(str, difference.index))}]"
-        here, there = difference.values[self.mine], difference.values[1 - self.mine]
-        end = self.labels[1 - self.mine]
-        return (
-            f"**Here the orders part**: `{name}` is {_show(here)} now, and {_show(there)} in the order that ends with "
-            f"{end}."
-        )
+        here, there = (value_text(difference.values[side]) for side in (self.side, 1 - self.side))
+        end = self.labels[1 - self.side]
+        return f"**Here the orders part**: `{name}` is {here} now, and {there} in the order that ends with {end}."
 
     def _end_sentence(self) -> str:
         if self.outcome.deadlock:
@@ -299,7 +294,3 @@ class _Words:
             return f"**The end**: {self.label}{self.which}, as in every order."
         orders = self.exploration.orders
         return f"**The end**: {self.label}{self.which}, as in {self.outcome.orders} of {orders} orders."
-
-
-def _show(value, digits=7) -> str:
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

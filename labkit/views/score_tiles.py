@@ -8,7 +8,7 @@ from labkit.attention import AttentionForward
 from labkit.trace import Trace
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
-from labkit.views.wording import check_trace
+from labkit.views.wording import check_trace, global_outputs
 
 METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("maxima", "totals", "lse")}  # arrays, by what is shown
 
@@ -56,7 +56,7 @@ def _run(problem, trace) -> dict:
     if not visits:
         raise ValueError("No block of this run is recorded, or it loads no Q and K: simulate with record=all blocks.")
     height, width = (max(len(visit[axis]) for visit in visits) for axis in (0, 1))
-    (Q, K), allowed = (_array(trace, name) for name in "QK"), problem.allowed()
+    (Q, K), allowed = (global_outputs(trace)[name].astype(float) for name in "QK"), problem.allowed()
     exponents = np.where(allowed, problem.factor * (Q @ K.T), -np.inf)
     down, across = -(-problem.queries // height), -(-problem.keys // width)
     visible = [
@@ -114,13 +114,6 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
         if computed:
             close()
     return found
-
-
-def _array(trace, name):
-    """An array as the launch found it, in float64."""
-    values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
-    named = [info.name for info in trace.arrays if info.space == "global"]
-    return dict(zip(named, values))[name].astype(np.float64)
 
 
 def _numbers(run, step):

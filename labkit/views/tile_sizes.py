@@ -23,6 +23,7 @@ THREADS_A_ROW = 2  # a warpgroup of 128 has 64 rows
 OTHER_REGISTERS = 32  # registers of a thread for all that is neither O nor a score
 MOST_REGISTERS = 255  # of a thread
 ACC_BYTES = 4  # of an element of O and of the scores, in registers
+PACKED = "shared", "registers", "threads", "flops"
 
 
 def tile_sizes(
@@ -71,10 +72,7 @@ def tile_sizes(
         "sides": sides,
         "formats": [str(form) for form in numbers],
         "first": first,
-        "shared": pack(np.array([tile["shared"] for tile in tiles])),
-        "registers": pack(np.array([tile["registers"] for tile in tiles])),
-        "threads": pack(np.array([tile["of_thread"] for tile in tiles])),
-        "flops": pack(np.array([tile["flops"] for tile in tiles])),
+        **{name: pack(np.array([tile[name] for tile in tiles])) for name in PACKED},
         "moved": [tile["moved"] for tile in tiles],
         "limits": {
             "shared": figures.shared_bytes_per_block,
@@ -143,7 +141,7 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
     return {
         "shared": shared,
         "registers": registers,
-        "of_thread": of_thread,
+        "threads": of_thread,
         "flops": flops,
         "moved": f"{moved / 2**20:,.0f}",
         "say": f"{rows} queries x {keys} keys of {width} numbers, {form}. {say}",

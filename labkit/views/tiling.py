@@ -48,19 +48,15 @@ def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, w
         says[-1] += f" The view ends here; the block goes on for {len(offsets) - len(shown)} more steps."
     stats = _stats(steps)
     last = shown[-1]
-    names_of = [panel["name"] for panel in panels]
+    panel_of = {panel["name"]: number for number, panel in enumerate(panels)}
     data = {
         "say": says or [f"Block {block_name(block)} touched no array in memory."],
         "start": 0,
         "panels": panels,
         "product": product,
         "sites": [
-            {
-                "panel": names_of.index(s.array) if s.array in names_of else -1,
-                "kind": s.kind,
-                "source": reader.copies.get(i, -1),
-            }
-            for i, s in enumerate(sites)
+            {"panel": panel_of.get(site.array, -1), "kind": site.kind, "source": reader.copies.get(number, -1)}
+            for number, site in enumerate(sites)
         ],
         "offsets": pack(np.array(shown)),
         "site": pack(site[:last]),

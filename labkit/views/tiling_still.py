@@ -59,11 +59,9 @@ def _places(figure, data):
 
 
 def _replay(data, step):
-    """Per panel: elements touched, filled, their reads, and those touched now (2: by the picked warp)."""
-    touched = [np.zeros(p["size"], bool) for p in data["panels"]]
-    filled = [np.zeros(p["size"], bool) for p in data["panels"]]
-    reads = [np.zeros(p["size"], int) for p in data["panels"]]
-    now = [np.zeros(p["size"], int) for p in data["panels"]]
+    """Return per panel: elements touched, filled, their reads, and those touched now (2: by the picked warp)."""
+    sizes, dtypes = [panel["size"] for panel in data["panels"]], (bool, bool, int, int)
+    touched, filled, reads, now = ([np.zeros(size, dtype) for size in sizes] for dtype in dtypes)
     offsets, sites, warps, index = (unpack(data[name]) for name in ("offsets", "site", "warp", "index"))
     for row in range(offsets[step + 1] if len(offsets) > 1 else 0):
         if sites[row] < 0:

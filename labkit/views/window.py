@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.trace import WARP_LANES, ThreadId, Trace
 from labkit.views import stills
-from labkit.views.base import View, pack, table, unpack
+from labkit.views.base import View, pack, stats_by_step, unpack
 from labkit.views.wording import check_trace, element_name, join
 
 MOST_THREADS = 2000
@@ -55,12 +55,7 @@ def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y
         **{role: pack(elements) for role, elements in touched.items()},
         "ends": {role: pack(np.cumsum([len(step[role]) for step in steps])) for role in panels},
         "most": max(int(counts.max()), _window_size(trace, filters)),
-        "stats": {"labels": labels, "values": stats},
-        "table": table(
-            ["thread", *labels],
-            [[step["thread"], *numbers] for step, numbers in zip(steps, stats, strict=True)],
-            by_step=True,
-        ),
+        **stats_by_step(["thread"], [[step["thread"]] for step in steps], labels, stats),
     }
     return View("window", f"Window: the loads of `{image}` by `{trace.kernel}`", data, still)
 

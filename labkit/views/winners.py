@@ -68,7 +68,8 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
     for b, c, t, m in np.ndindex(len(batches), len(channels), len(taps), len(limits_mb)):
         place = b, m, c, t
         if m == 0:
-            problem = _problem(batches[b], channels[c], taps[t], size, filters)
+            sizes = batches[b], channels[c], size, size, filters, taps[t], taps[t], 1, 1
+            problem = conv.Forward(*sizes, *[taps[t] // 2] * 4)
             unlimited = conv.heuristic(problem, format)
             max_workspace = max((row.workspace_bytes for row in unlimited if not row.reason), default=0)
         limit = None if limits_mb[m] is None else limits_mb[m] * MB
@@ -118,11 +119,6 @@ def limit_name(limit_mb: int | None) -> str:
     return "any workspace" if limit_mb is None else "no workspace" if limit_mb == 0 else f"up to {limit_mb} MB"
 
 
-def _problem(images, channels, taps, size, filters):
-    pad = taps // 2
-    return conv.Forward(images, channels, size, size, filters, taps, taps, 1, 1, pad, pad, pad, pad)
-
-
 def _recorded(machine, format, batches, taps, channels):
     """Measured layers that have a cell."""
     found = []
@@ -131,17 +127,11 @@ def _recorded(machine, format, batches, taps, channels):
         if problem.R != problem.S or problem.N not in batches or problem.C not in channels or problem.R not in taps:
             continue
         best = conv.heuristic(problem, format).best
-        fastest, predicted = one.fastest, one.ours.get(str(best))
-        found.append(
-            {
-                "cell": [batches.index(problem.N), channels.index(problem.C), taps.index(problem.R)],
-                "layer": f"{problem.H} x {problem.W}, {problem.K} filters",
-                "fastest": fastest,
-                "time_ms": one.ours[fastest].time_ms,
-                "predicted": str(best),
-                "predicted_ms": predicted.time_ms if predicted else None,
-            }
-        )
+        predicted = one.ours.get(str(best))
+        cell = [batches.index(problem.N), channels.index(problem.C), taps.index(problem.R)]
+        row = {"cell": cell, "layer": f"{problem.H} x {problem.W}, {problem.K} filters"}
+        row |= {"fastest": one.fastest, "time_ms": one.ours[one.fastest].time_ms}
+        found.append(row | {"predicted": str(best), "predicted_ms": predicted.time_ms if predicted else None})
     return found
 
 

@@ -40,7 +40,17 @@ def type_name(thing) -> str:
 
 def element_name(info, element: int) -> str:
     """An element, given by its flat index, as a kernel names it: `A[2, 0]`."""
-    return f"`{info.name}[{', '.join(str(int(i)) for i in np.unravel_index(int(element), info.shape))}]`"
+    return f"`{info.name}[{index_text(info.shape, element)}]`"
+
+
+def index_text(shape, element: int) -> str:
+    """Return the index of a flat element as a kernel writes it: `2, 0`."""
+    return ", ".join(str(int(i)) for i in np.unravel_index(int(element), shape))
+
+
+def value_text(value, digits: int = 7) -> str:
+    """Return a value of a thread or of an array as text."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def elements_in(info, piece: int, piece_bytes: int) -> str:
@@ -49,10 +59,10 @@ def elements_in(info, piece: int, piece_bytes: int) -> str:
     return " to ".join(element_name(info, element) for element in dict.fromkeys(ends))
 
 
-def layout_data(info, offset_bytes: int = 0) -> dict:
-    """Return an array's shape, strides and base address for JavaScript; strides, address and offset are in bytes."""
-    base = info.base_address + offset_bytes
-    return {"shape": list(info.shape), "strides": list(info.strides_bytes), "base": base}
+def global_outputs(trace: Trace) -> dict[str, np.ndarray]:
+    """Return the global arrays of a launch as it left them, by their names in the kernel."""
+    names = [info.name for info in trace.arrays if info.space == "global"]
+    return dict(zip(names, (value for value in trace.outputs if isinstance(value, np.ndarray))))
 
 
 def check_trace(view: str, trace, kind: Any = Trace):

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from labkit.conv.fft.circular import Circular
 from labkit.trace import Trace
 from labkit.views import stills
-from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.base import COLOURS, View, pack, stats_by_step, unpack
 from labkit.views.wording import check_trace
 
 
@@ -31,8 +31,7 @@ def wraparound(*runs: Circular | Trace) -> View:
         "say": [step.pop("say") for step in steps],
         "images": [pack(_share(run.x)) for run in circles],
         "steps": steps,
-        "stats": {"labels": labels, "values": numbers},
-        "table": table(labels, numbers, by_step=True),
+        **stats_by_step([], [[]] * len(steps), labels, numbers),
     }
     return View("wraparound", "Wrap-around: a circular correlation beside the true one", data, still)
 
