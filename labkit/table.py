@@ -1,5 +1,6 @@
-"""`Table`: rows under headings, as text and as HTML."""
+"""`Table`: rows under headings, as text and as HTML; and rows as JSON, one per line."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -54,6 +55,11 @@ class Table:
         """Where a heading stands: to the right, where all of its column does that is not empty."""
         sides = {_side(row[column]) for row in self.rows if row[column] != ""}
         return "right" if sides == {"right"} else "left"
+
+
+def json_lines(rows: Iterable[Any], row_indent: str = "", end_indent: str = "", **options) -> str:
+    """Return rows as a JSON list with one row per line, as people review them; `options` go to `json.dumps`."""
+    return "[\n" + ",\n".join(row_indent + json.dumps(row, **options) for row in rows) + f"\n{end_indent}]"
 
 
 NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]\d+)?%?")  # as text

@@ -14,7 +14,7 @@ _SPAN = re.compile(r"(\d\d)(?:-(\d\d))?")
 
 
 class CourseError(Exception):
-    """What cannot be released, handed in or collected; the message says what to do, in one sentence."""
+    """A release, submission or collection that is refused; the message says what to do, in one sentence."""
 
 
 def current() -> tuple[Course, Path] | None:

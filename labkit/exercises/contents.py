@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from labkit.table import json_lines
+
 FILE = Path(__file__).with_name("contents.json")
 NOTEBOOKS = "[0-9][0-9]-*.ipynb"  # how built notebooks are called
 _NUMBERED = re.compile(r"\d\d-")
@@ -49,8 +51,7 @@ class Contents:
 
     def to_json(self) -> str:
         """The text of `contents.json`, a chapter a line."""
-        rows = [json.dumps(asdict(chapter)) for chapter in self.chapters]
-        return "[\n" + ",\n".join(rows) + "\n]\n"
+        return json_lines(map(asdict, self.chapters)) + "\n"
 
 
 @cache
