@@ -17,7 +17,7 @@ THUMB_PX = 16  # width of a slider's handle in Chromium
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium or Chrome on this machine."""
+    """Return the path of a Chromium or Chrome on this machine."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -106,7 +106,7 @@ class Lab:
         )
 
     def cell(self, id: str):
-        """The cell on the page, scrolled to and made the active one."""
+        """Scroll to a cell, make it the active one, and return it."""
         self.page.evaluate(
             """async id => {
                 const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -131,7 +131,7 @@ class Lab:
         )
 
     def views(self) -> list[str]:
-        """Ids of the cells whose output holds a view."""
+        """Return the ids of the cells whose output holds a view."""
         return self.page.evaluate(
             """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
                 .map(model => model.toJSON())
@@ -169,7 +169,7 @@ class Lab:
         return clock.evaluate("clock => clock.shown")
 
     def frames_per_s(self, id: str) -> float:
-        """The frame rate while the innermost view of a cell goes through its steps, one a frame."""
+        """Measure the frame rate while a cell's innermost view goes through its steps, one per frame."""
         view = self.cell(id).locator("[data-labkit-live] .labkit-view").last
         view.scroll_into_view_if_needed()
         return view.evaluate(STEP)
@@ -204,7 +204,7 @@ def serve(workspace: Path):
 
 @contextmanager
 def browse(address: str, token: str, *, dark: bool = False):
-    """A headless Chromium on that server: yields a `Lab`."""
+    """Open a headless Chromium on that server; yields a `Lab`."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

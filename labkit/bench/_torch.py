@@ -88,7 +88,7 @@ def memory_format(channels_last: bool):
 
 
 def random(*shape):
-    """Random normal float32 on the GPU."""
+    """Return random normal float32 on the GPU."""
     import torch
 
     return torch.randn(*map(int, np.atleast_1d(shape)), device="cuda")

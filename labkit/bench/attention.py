@@ -41,7 +41,7 @@ def is_known(problem) -> bool:
 
 
 def baselines(problem, format):
-    """The backends that compute this problem."""
+    """Return the backends that compute this problem."""
     if not is_known(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)

@@ -55,7 +55,7 @@ def _deterministic(is_deterministic: bool):
 
 
 def baselines(problem, format):
-    """The backends that compute this problem, of which flash can also give the same bits each time."""
+    """Return the backends that compute this problem; flash also has a deterministic version."""
     if not is_known(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)

@@ -22,7 +22,7 @@ FAR_LARGER = 1e5  # are the numbers of the last positions
 
 
 def in_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale) -> list:
-    """Tensors of the numbers that codes and scales stand for."""
+    """Return tensors of the numbers that codes and scales encode."""
     Q, K, V, *scales = _torch.tensors(format, Q, K, V, q_scale, k_scale, v_scale)
     groups = V.float().unflatten(-1, (-1, len(ORDER)))[..., np.argsort(ORDER).tolist()]
     V = groups.flatten(-2)[..., : problem.keys].transpose(-1, -2)
@@ -40,7 +40,7 @@ def of_torch(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend
 
 
 def baselines(problem, format):
-    """The backends that compute this problem in bfloat16."""
+    """Return the backends that compute this problem in bfloat16."""
     if not is_known(problem):
         return {}
     return {f"{backend} bf16": partial(of_torch, backend=backend) for backend in BACKENDS}

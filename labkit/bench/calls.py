@@ -1,4 +1,4 @@
-"""`labkit bench calls`: host time of a call on small torch tensors: as a plan, with an output, and without one.
+"""`labkit bench calls`: host time of a call on small torch tensors: as a plan, with and without an output.
 
 The time is the median over many calls, in a loop in which the GPU keeps up.
 """

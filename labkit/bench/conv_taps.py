@@ -1,4 +1,4 @@
-"""`labkit bench conv_taps`: one convolution with larger and larger filters, through frequencies and otherwise."""
+"""`labkit bench conv_taps`: one convolution with growing filters, by FFT and by other algorithms."""
 
 from labkit import conv
 from labkit.bench import _harness, _record

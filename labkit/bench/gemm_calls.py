@@ -55,7 +55,7 @@ class Call(ladder.Problem):
         return self.batches * (read + format.result.itemsize * self.M * self.N * (1 + (self.beta != 0)))
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Arrays in which the matrices lie; C is NaN where beta is 0."""
+        """Return arrays that hold the matrices; C is NaN if beta is 0."""
         rng = np.random.default_rng(seed)
         sides = (self.M, self.K)[:: -1 if self.transpose_a else 1], (self.K, self.N)[:: -1 if self.transpose_b else 1]
         A, B, C = (normal(rng, self._whole(*side), format) for side in (*sides, (self.M, self.N)))
@@ -64,7 +64,7 @@ class Call(ladder.Problem):
         return A, B, C
 
     def parts(self, *arrays) -> list:
-        """The matrices of these arrays."""
+        """Return the matrices in these arrays."""
         return [
             X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] if self.is_part else X for X in arrays
         ]

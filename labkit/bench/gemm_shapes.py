@@ -40,7 +40,7 @@ def main(record=False, out=None) -> None:
 
 
 def measure(problem: LayerProblem) -> dict:
-    """A row for C = A @ B.T, by the fastest candidate."""
+    """Return a row for C = A @ B.T by the fastest candidate."""
     sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.least_bytes(BF16)))
     tried = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
     times_ms = timing.gpu_times_ms({way: [_by(way, problem, BF16, *operands) for operands in sets] for way in tried})
@@ -51,7 +51,7 @@ def measure(problem: LayerProblem) -> dict:
 
 
 def means(rows: list[dict]) -> dict[str, float]:
-    """The geometric means of the speeds as shares of cuBLAS's: of the squares, and of the layers."""
+    """Return the geometric means of speeds relative to cuBLAS, of the squares and of the layers."""
     squares = [row["ratio"] for row in rows if row["M"] == row["N"] == row["K"]]
     layers = [row["ratio"] for row in rows if not row["M"] == row["N"] == row["K"]]
     return {"squares": geometric_mean(squares), "layers": geometric_mean(layers)}

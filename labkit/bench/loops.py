@@ -60,7 +60,7 @@ def time_steps() -> list[dict]:
 
 
 def _with_lists(A, B, C):
-    """The Python loop on lists of lists, whose elements Python reads faster than those of an array."""
+    """Run the Python loop on lists of lists, whose elements Python reads faster than those of an array."""
     for i in range(len(A)):
         for j in range(len(B[0])):
             total = 0.0

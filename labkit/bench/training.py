@@ -54,7 +54,7 @@ def main(record=False, out=None) -> None:
 
 
 def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]:
-    """The loss of each step by its number, of a graph those after it was captured; and milliseconds of one."""
+    """Train a new model; returns the loss of each step by its number, and the time of a step in ms."""
     import torch
 
     step, losses = _step(training, layers, seed, how), {}
@@ -77,7 +77,7 @@ def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]
 
 
 def captured(step, x, y):
-    """The step as a CUDA graph, for batches of the shapes of x and y. (PyTorch documentation, "CUDA Graphs".)
+    """Capture the step as a CUDA graph, for batches shaped like x and y. (PyTorch documentation, "CUDA Graphs".)
 
     Keep the step: a graph has the addresses of its parameters, and does not keep them.
     """
@@ -97,7 +97,7 @@ def captured(step, x, y):
 
 
 def _step(training, layers, seed, how):
-    """A step of the training of a new model: takes a batch, gives the loss before the step."""
+    """Return a training step of a new model: it takes a batch and returns the loss before the step."""
     import torch
 
     from labkit.nn import models
@@ -120,7 +120,7 @@ def _step(training, layers, seed, how):
 
 
 def texts(length: int, count: int):
-    """Batches of so many pieces of the book's chapters, and of their next bytes."""
+    """Return batches of `count` pieces of the book's chapters, with their next bytes as labels."""
 
     def batches(seed, steps):
         import torch
@@ -137,7 +137,7 @@ def texts(length: int, count: int):
 
 
 def stripes(seed: int, steps: int):
-    """Batches of noisy images of stripes, and which of some directions they have."""
+    """Yield batches of noisy images of stripes, with their directions as labels."""
     import torch
 
     random = torch.Generator().manual_seed(seed)

@@ -30,12 +30,12 @@ def of(steps: Ladder, slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
 
 
 def blas() -> dict[str, Standing]:
-    """BLAS level 1 and 2."""
+    """Return BLAS level 1 and 2."""
     return {name: standing for each in ladders("blas") for name, standing in of(each).items()}
 
 
 def gemm_fp32(slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
-    """Steps of the fp32 ladder: those of these slugs, or all."""
+    """Return steps of the fp32 ladder: those of these slugs, or all."""
     return of(ladder("gemm", "fp32"), slugs)
 
 

@@ -127,7 +127,7 @@ def table(operation: str, columns: Sequence[str] | Mapping[str, str], /, machine
 
 
 def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
-    """Machines whose GPU has results of an operation, with its compute capability, the most similar to a GPU first.
+    """Return machines with results of an operation and their compute capabilities, the most similar to a GPU first.
 
     The GPU itself comes first, then those of its compute capability, then all others. Among these the order is that of
     multiprocessors and memory bandwidth, where `labkit.machine.gpus` has the figures.

@@ -20,7 +20,7 @@ RATES = "_rate"  # counters that are shares: they stand in the table alone
 
 
 def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
-    """Each counter of each launch: predicted, times the factor read from the machine code, against measured.
+    """Compare each counter of each launch: predicted, times the factor of the machine code, against measured.
 
     Parameters
     ----------

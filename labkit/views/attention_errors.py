@@ -71,7 +71,7 @@ def attention_errors(
 
 
 def _limits(errors):
-    """The powers of ten between which all errors lie."""
+    """Return the powers of ten between which all errors are."""
     found = np.array(list(errors.values()))
     found = found[np.isfinite(found) & (found > 0)]
     low, high = np.floor(np.log10(found.min())), np.ceil(np.log10(found.max()))
@@ -90,7 +90,7 @@ def _sentence(spread, weights, errors) -> str:
 
 
 def still(figure, data, step):
-    """The errors by the spread; the step shown is marked. Beside them the weights there."""
+    """Draw the errors by spread, with the step marked, and the weights of the step."""
     stills.set_up(figure, data, step, 9.5, 3.8, fontsize=8, wrap=True)
     bars, chart = figure.subplots(1, 2, width_ratios=[1, 1.8])
     weights = unpack(data["weights"])[step]

@@ -99,7 +99,7 @@ def _flops(traces, *names):
 
 
 def _plane(array):
-    """The rows and columns of an array of one image and one channel; a line is a row."""
+    """Return the rows and columns of an array of one image and one channel; a 1D array is one row."""
     *planes, rows, columns = (1, *array.shape)
     if any(size != 1 for size in planes):
         raise ValueError("The picture has room for one image, one channel and one filter: show such a problem.")
@@ -107,7 +107,7 @@ def _plane(array):
 
 
 def _sides(places, taps):
-    """Rows and columns of a tile's outputs, and of the tile: a line has tiles of one row, others are square."""
+    """Return rows and columns of a tile's outputs and of the tile: one row if the filter has one, else square."""
     tile = (1, places) if taps[0] == 1 else (isqrt(places), isqrt(places))
     return tuple(side - size + 1 for side, size in zip(tile, taps, strict=True)), tile
 
@@ -142,7 +142,7 @@ def _later_tile_steps(per_output, outputs, places, flops):
 
 
 def still(figure, data, step):
-    """The image and its tile, the products of both ways, and the outputs, as they stand at a step."""
+    """Draw the image and its tile, the products of both algorithms, and the outputs at a step."""
     stills.set_up(figure, data, step, 9.5, 3.4)
     panels = painted(data, step)
     places = figure.subplots(1, len(panels), width_ratios=[max(cells.shape[:2]) for cells in panels.values()])
@@ -151,7 +151,7 @@ def still(figure, data, step):
 
 
 def painted(data, step):
-    """Each panel of the still picture as colours, by its title."""
+    """Return each panel of the still picture as colours, by title."""
     colours = {name: stills.rgb(name) for name in ("cell", "A", "C", "hot")}
     sides, (number, shown, stage) = data["sides"], unpack(data["steps"])[step].tolist()
     (H, W), (P, Q), (R, S), (rows, columns), tile = (sides[name] for name in ("x", "y", "w", "out", "tile"))

@@ -55,13 +55,13 @@ def _threads(trace, finding):
 
 
 def _without_line(finding):
-    """The sentence without the number of the line that it is shown under."""
+    """Return the sentence without the number of the line that it is shown under."""
     sentence = finding.message.removeprefix(f"Line {finding.line}: ")
     return sentence[:1].upper() + sentence[1:]
 
 
 def _second_note(trace, finding):
-    """The note at the second line of a race or a deadlock."""
+    """Return the note at the second line of a race or a deadlock."""
     wanted = finding.other_line, finding.array
     site = next((s.site for s in trace.sites if (s.site.line, s.site.array) == wanted), None)
     noun, message = "access", f"It meets line {finding.line} here."
@@ -73,7 +73,7 @@ def _second_note(trace, finding):
 
 
 def _still(figure, data, step):
-    """The listing as text, with its notes."""
+    """Draw the listing as text, with its notes."""
     rows = []
     for line in data["lines"]:
         colour = COLOURS["hot"] if any(n["severity"] == "error" for n in line["notes"]) else COLOURS["fg"]

@@ -19,8 +19,8 @@ def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = 
     Parameters
     ----------
     traces
-        By the format's name a run of a kernel in which one warp loads its words of A (16 rows) and of B (8 rows, the
-        columns of the product) from global memory, makes one `mma`, and stores its four sums to C.
+        Runs by the format's name. In each kernel one warp loads its words of A (16 rows) and of B (8 rows, the columns
+        of the product) from global memory, makes one `mma`, and stores its four accumulators to C.
     A, B, C
         The arrays' names in the kernel.
 
@@ -68,14 +68,14 @@ def _choice(name, trace, arrays):
 
 
 def _accesses(trace, array, kind):
-    """The element of each lane, a row for each access of the first warp."""
+    """Return the element of each lane, one row per access of the first warp."""
     wanted = [i for i, found in enumerate(trace.sites) if found.site.array == array and found.site.kind == kind]
     samples = trace.samples
     return samples.index[np.isin(samples.site, wanted) & (samples.warp == 0)]
 
 
 def _part(array, flat, width, each):
-    """The elements of a register, as Python writes them."""
+    """Return the elements of a register, as Python writes them."""
     row, first = flat // width, flat % width * each
     return f"{array}[{row}, {first}]" if each == 1 else f"{array}[{row}, {first}:{first + each}]"
 
@@ -90,7 +90,7 @@ def _sentence(lane, registers, each):
 
 
 def cells(choice, lane):
-    """Row, column and register's name of what a lane holds, for A, for B turned as it is drawn, and for C."""
+    """Return row, column and register of each element that a lane holds, of A, of B transposed as drawn, and of C."""
     found = []
     for which, (letter, packed) in enumerate(zip("abc", choice["held"], strict=True)):
         width, each = (N if which == 2 else choice["words"]), choice["each"][which]
@@ -104,7 +104,7 @@ def cells(choice, lane):
 
 
 def still(figure, data, step):
-    """A left, B above, C where they meet; what the lane holds is filled."""
+    """Draw A left, B above, C where they meet; the lane's elements are filled."""
     k = data["k"]
     figure.set_size_inches(0.3 * (k + 12), 0.3 * (k + 20))
     axes = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""The thread inspector: one thread's variables, statement by statement, beside the source."""
+"""The thread inspector: the source, and one thread's variables statement by statement."""
 
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, table
@@ -50,7 +50,7 @@ def _sentence(number, line, changed, before):
 
 
 def still(figure, data, step):
-    """The source with the current line marked, and the variables after it."""
+    """Draw the source with the current line marked, and the variables after it."""
     variables = {}
     for change in data["changes"][: step + 1]:
         variables.update(change)

@@ -74,7 +74,7 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
 
 
 def _shown(name, standing):
-    """A kernel's place, how fast it could be on each GPU that can run it, and what was measured."""
+    """Return a kernel's place, its best speed on each GPU that can run it, and its measured speeds."""
     gpus = [gpu for gpu in standing.gpus if standing.precision in GPUS[gpu].peak_tflops]
     best = {gpu: _best_tflops(standing, GPUS[gpu]) for gpu in gpus}
     place = {"name": name, "precision": standing.precision, "intensity": standing.intensity}
@@ -82,7 +82,7 @@ def _shown(name, standing):
 
 
 def _best_tflops(standing, gpu):
-    """The roof; and of a run, what the units allow that its traces count, in a problem large enough for all SMs."""
+    """Return the roof, or less if a unit counted in the traces limits a problem that is large enough for all SMs."""
     roof = roofline.attainable_tflops(gpu, standing.intensity, standing.precision)
     if not standing.traces:
         return roof

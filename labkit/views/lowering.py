@@ -86,9 +86,9 @@ def lowering(
 
 
 def _copied_elements(trace, name, space):
-    """An array that a kernel fills, the one that it is filled from, and what each thread brought, in its order.
+    """Return an array that a kernel fills, the one that it is filled from, and the elements that each thread copied.
 
-    That is (block, elements stored, elements that were loaded for them, or -1).
+    Elements are (block, elements stored, elements that were loaded for them, or -1).
     """
     sites = [counted.site for counted in trace.sites]
     stores = [(site.array, site.space, site.kind) == (name, space, "store") for site in sites]
@@ -118,7 +118,7 @@ def _copied_elements(trace, name, space):
 
 
 def _tiles(trace, name, place):
-    """Each tile that a block makes (the block, its round, its corner in the matrix, what it holds), and their sides."""
+    """Return the tiles that blocks make (block, iteration, corner in the matrix, content), and their sides."""
     tile, _, stored = _copied_elements(trace, name, "shared")
     (height, width), tiles = tile.shape, {}
     for block, elements, found in stored:
@@ -161,13 +161,13 @@ def _tile_sentence(one, matrix, tile):
 
 
 def _breaks(place, rows, columns, shape):
-    """Before which rows another channel begins, and before which columns another image."""
+    """Return the rows before which another channel begins, and the columns before which another image begins."""
     plane, place = prod(shape[-2:]), place.reshape(rows, columns)
     return [_changes(place, plane), _changes(place.T, plane * prod(shape[-3:-2]))]
 
 
 def _changes(lines, pixels):
-    """Before which lines the first pixel is of other ones than before, by so many; lines of zeros have none."""
+    """Return the lines whose first pixel is in another group of `pixels` than the line before; zeros are skipped."""
     firsts = [(number, int(line[line >= 0][0]) // pixels) for number, line in enumerate(lines) if (line >= 0).any()]
     return [number for (_, before), (number, now) in pairwise(firsts) if now != before]
 
@@ -186,7 +186,7 @@ def state_at(data, step):
 
 
 def still(figure, data, step):
-    """The images and the matrix with what is marked, and the bytes of either."""
+    """Draw the images and the matrix with marked elements, and the bytes of both."""
     stills.set_up(figure, data, step, 9.5, 4.6)
     pixels, elements, exists = state_at(data, step)
     place, image, matrix = unpack(data["place"]), data["image"], data["matrix"]

@@ -77,7 +77,7 @@ def outputs(trace: Trace, block=None, warp: int = 0) -> View:
 
 
 def _owners(trace, rows):
-    """The matrix that the block writes most of, who stores each element of its part of it, and where that begins."""
+    """Return the matrix that the block writes most, the thread that stores each of its elements, and their corner."""
     samples = trace.samples
     stores = {}
     for number, counted in enumerate(trace.sites):
@@ -119,7 +119,7 @@ def _loaded(trace, rows, warp, lanes):
 
 
 def _ranks(sets):
-    """Lanes with equal sets get equal numbers, in the order of the sets' first elements."""
+    """Number the lanes: equal sets get equal numbers, in the order of the sets' first elements."""
     keys = [tuple(elements.tolist()) for elements in sets]
     order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
     return [order[key] for key in keys]
@@ -141,13 +141,13 @@ def _others(count):
 
 
 def _ranges(numbers):
-    """Whole numbers as text: "0-3, 64-67"."""
+    """Return whole numbers as text: "0-3, 64-67"."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
     return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs if len(run))
 
 
 def still(figure, data, step):
-    """The block's part of the matrix, and the warp's lanes as they stand."""
+    """Draw the block's part of the matrix, and the warp's lanes in their arrangement."""
     owner, warp = unpack(data["owner"]).astype(int), data["warp"]
     cells = np.tile(stills.rgb("cell"), (*owner.shape, 1))
     for mask, strength in ((owner >= 0, 0.15), (owner // WARP_LANES == warp, 0.6)):

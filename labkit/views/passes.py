@@ -1,4 +1,4 @@
-"""Passes over memory: what each launch of several runs reads and writes of the large arrays, as bars that grow."""
+"""Passes over memory: reads and writes of large arrays by each launch of several runs, as growing bars."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def _bytes_of(info):
 
 
 def _launch(trace, size_bytes, names):
-    """The passes of a launch, reads first."""
+    """Return the passes of a launch, reads first."""
     large = {info.name for info in _global(trace) if _bytes_of(info) >= size_bytes / 2}
     found, small = [], Counter()
     for counted in trace.sites:
@@ -134,7 +134,7 @@ def _plural(count):
 
 
 def still(figure, data, step):
-    """The bars as they stand at a step."""
+    """Draw the bars at a step."""
     stills.set_up(figure, data, step, 9.5, 1.2 + 0.38 * len(data["runs"]))
     axes = figure.subplots()
     run, launch = data["steps"][step]
@@ -158,7 +158,7 @@ def still(figure, data, step):
 
 
 def colour_of(part, arrays) -> str:
-    """Blue for what is read of the first array, orange for what is read of others, green for what is written."""
+    """Return blue for reads of the first array, orange for reads of others, green for writes."""
     if part["kind"] == "store":
         return "C"
     return "A" if part["array"] == arrays[0] else "B"

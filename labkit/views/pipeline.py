@@ -81,7 +81,7 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
 
 
 def _runs(trace, rows, info):
-    """Runs of accesses to one stage: whether they fill it, the stage, the warps, and the first access's line."""
+    """Return runs of accesses to one stage: (they fill it, stage, warps, line of the first access)."""
     of_stage = int(np.prod(info.shape[1:]))
     samples, runs = trace.samples, []
     for at in rows:
@@ -98,7 +98,7 @@ def _runs(trace, rows, info):
 
 
 def _warps_text(warps):
-    """Warps in words: warp 0, warps 0 and 2, or warps 4 to 11."""
+    """Return warps in words: warp 0, warps 0 and 2, or warps 4 to 11."""
     low, high = min(warps), max(warps)
     if low == high:
         return f"warp {low}"
@@ -119,7 +119,7 @@ def _sentence(fills, stage, warps, line, state, tile, in_flight, overwritten):
 
 
 def still(figure, data, step):
-    """The stages as rows, time to the right; the step shown is framed."""
+    """Draw the stages as rows, time to the right, with a frame around the step."""
     states, tiles = unpack(data["states"]), unpack(data["tiles"])
     shown = min(len(states), 40)
     figure.set_size_inches(9.5, 0.4 * data["stages"] + 1.1)

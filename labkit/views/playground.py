@@ -89,16 +89,16 @@ class Playground(View):
         self.update(self._state(positions))
 
     def received(self, message):
-        """A slider moved in the browser, or the button was pressed."""
+        """Run again, since a slider moved in the browser or the button was pressed."""
         self.update({**self._state(message["positions"]), "serial": message["serial"]})
 
     def module(self):
-        """Every view's own file goes in between, by its name: which is shown is not known before a run succeeds."""
+        """Return JavaScript with every view's file by name: only a successful run decides which view is shown."""
         views = ",\n".join(f"{name}: (() => {{\n{static_text(f'{name}.js')}\nreturn view;\n}})()" for name in _INNER)
         return static_text("base.js") + f"const inner = {{\n{views}\n}};\n" + static_text("playground.js")
 
     def page_data(self):
-        """The page holds a few positions of the sliders, run beforehand: each slider's ends and middle."""
+        """Run a few positions of the sliders for the page: each slider's ends and middle."""
         states, shown, trace, counters_before = [], self._shown, self.trace, self._before
         start = self.data["positions"]
         corners = {name: sorted({0, len(v) // 2, len(v) - 1}) for name, v in self.choices.items()}
@@ -169,7 +169,7 @@ class Playground(View):
 
 
 def _inner_block(grid):
-    """A block one step from the corner in each direction that the grid has room in."""
+    """Return the block at index 1 of each axis that has more than one block."""
     sizes = grid if isinstance(grid, tuple | list) else (grid,)
     return tuple(int(isinstance(size, Integral) and int(size) > 1) for size in sizes[:3])
 
@@ -188,7 +188,7 @@ def _choices(name, slider):
 
 
 def _start_positions(kernel, choices):
-    """The positions of the values that the kernel's own constants have; the middle ones of all others."""
+    """Return the positions of the kernel's own constants; other sliders start in the middle."""
     function = getattr(kernel, "py_func", kernel)
     own = names_of(function) if inspect.isfunction(function) else {}
     positions = {}
@@ -200,7 +200,7 @@ def _start_positions(kernel, choices):
 
 
 def _newest_kernel(kernel, name):
-    """The kernel of that name in the notebook, if there is one."""
+    """Return the kernel of that name in the notebook, if there is one."""
     try:
         from IPython import get_ipython
     except ImportError:

@@ -76,7 +76,7 @@ def _number(guess, actual, unit):
 
 
 def _singular(unit):
-    """One of the unit's plural; ms and % have none."""
+    """Return the singular of a unit; ms and % have none."""
     if len(unit) <= 2 or not unit.endswith("s"):
         return unit
     return unit[: -2 if unit.endswith("sses") else -1]

@@ -128,7 +128,7 @@ def _check_fields(found, x, y):
 
 
 def _names(rows, series, baseline) -> dict[str, str]:
-    """Names of steps and baselines to draw, with what they are called in the chart."""
+    """Return the steps and baselines to draw, and their names in the chart."""
     steps = dict.fromkeys(row["step"] for row in rows)
     baselines = dict.fromkeys(row["baseline"] for row in rows if "baseline" in row)
     if series is None:
@@ -150,7 +150,7 @@ def _only_baseline(rows, named) -> str:
 
 
 def _places(rows, x, wanted) -> list:
-    """Values of `x`: rising numbers, or in the order that is asked for, or as they were recorded."""
+    """Return values of `x`: numbers in rising order, others in the order of `wanted` or of the record."""
     found = dict.fromkeys(row[x] for row in rows if row.get(x) is not None)
     if all(map(_is_number, found)):
         return sorted(found)
@@ -173,7 +173,7 @@ def _series(rows, name, label, x, y, places, baseline) -> Series:
 
 
 def _values(rows, name, is_step, x, y, places) -> dict:
-    """The value of a step or baseline at each place that has one."""
+    """Return the value of a step or baseline at each place that has one."""
     values = {}
     for place in places:
         mine = [row for row in rows if row.get(x) == place and row["step" if is_step else "baseline"] == name]
@@ -194,7 +194,7 @@ def _of_baseline(row) -> dict:
 
 
 def _check_alike(rows, name, x, place, is_step):
-    """Refuse rows that stand for several measurements of one step at one place."""
+    """Refuse rows that are several measurements of one step at one place."""
     settings = {key for row in rows for key, value in row.items() if _is_setting(key, value)} - {x}
     is_shared = name != OF_ONE_STEP and len({(row.get("flops"), row.get("min_bytes")) for row in rows}) == 1
     if not is_step and is_shared:  # steps that do the same have the same baseline
@@ -211,7 +211,7 @@ def _is_setting(key, value) -> bool:
 
 
 def _check_count(drawn, places):
-    """Refuse more than can be told apart."""
+    """Refuse more bars or lines than can be distinguished."""
     count, limit, what = len(drawn) * len(places), MOST_BARS, "bars"
     if _is_over_numbers(places):
         steps = sum(one.is_step for one in drawn)
@@ -230,7 +230,7 @@ def _is_number(value) -> bool:
 
 
 def _peak(found, rows, y) -> Peak:
-    """The published peak of the recorded GPU."""
+    """Return the published peak of the recorded GPU."""
     name = found.gpu or ""
     gpu = GPUS.get(NAMES_OF_DRIVER.get(name, name))
     if gpu is None:
@@ -256,7 +256,7 @@ def _place_name(place, labels) -> str:
 
 
 def _at(x, place, name) -> str:
-    """A place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
+    """Name a place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
     if not _is_number(place):
         return name
     return f"{name} {x}" if x.endswith("s") else f"{x} = {name}"
@@ -284,7 +284,7 @@ def _sentence(drawn, place, at, y, baseline, label) -> str:
 
 
 def _caption(found, rows, drawn, places, names) -> str:
-    """Device, format, baselines with their versions, date, and what was not measured."""
+    """Return device, format, baselines with versions, date, and missing measurements, as a sentence."""
     formats = dict.fromkeys(row["dtype"] for row in rows if "dtype" in row)
     parts = [f"{found.gpu}, {', '.join(formats)}" if formats else found.gpu]
     baselines = [one.label for one in drawn if not one.is_step]

@@ -136,7 +136,7 @@ def _moves(pieces, cache: Cache, copies):
 
 
 def _leaving(cache, copy, piece):
-    """The pieces of the line that makes room if `piece`'s line is not in the cache."""
+    """Return the pieces of the line that is evicted if `piece`'s line is not in the cache."""
     line = piece // cache.sectors_per_line
     ways = cache.lines[copy, set_of(cache, line)]
     if line in ways:

@@ -100,7 +100,7 @@ def _number(value):
 
 
 def still(figure, data, step):
-    """The logits that came, with their maximum, and the exponentials relative to it, of the row that is shown first."""
+    """Draw the logits so far with their maximum, and the exponentials relative to it, of the row shown first."""
     stills.set_up(figure, data, step, 8.4, 4.2)
     above, below = figure.subplots(2, 1)
     row, x, heights = data["first"], unpack(data["x"]), unpack(data["heights"])

@@ -11,9 +11,9 @@ from labkit.machine.gpus import Cpu, Gpu
 from labkit.views import chart
 from labkit.views.base import COLOURS
 
-# Where a name may stand beside its mark, in points: the first that is free.
+# Offsets of a name from its mark, in points: the first free one is used.
 SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39), (-10, 39), (10, -54))
-# How far along the memory roof its name may begin, from its left end to the ridge: the first that is free.
+# Where the memory roof's name may begin, from the roof's left end (0) to the ridge (1): the first free one is used.
 BEGINS = (1 / 3, 0.45, 0.2, 0.55, 0.08, 0)
 LETTER, HIGH = 6.2, 11  # a letter's width and height, in points
 
@@ -32,14 +32,14 @@ class Place:
 def content(
     axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str, intensities: tuple[float, float] | None = None
 ) -> None:
-    """Roofs, kernels' places and their names, between logarithmic axes: over these intensities, or those that fit."""
+    """Draw roofs, kernels' places and names between logarithmic axes, over these intensities or those that fit."""
     chart.set_logarithmic(axes)
     left, right = intensities or _span(places, device, precision)
     bottom, top = _heights(places, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
     figure: Any = axes.figure
-    figure.draw_without_rendering()  # or nobody knows what will stand where
+    figure.draw_without_rendering()  # which computes the places of texts
     marks = _marks(axes, places)
     taken = marks + _roofs(axes, device, precision, marks)
     _names(axes, places, taken)
@@ -60,7 +60,7 @@ def _heights(places, device, precision, left):
 
 
 def _roofs(axes, device, precision, marks):
-    """The roofs with their names; returns the boxes of the memory roof's name."""
+    """Draw the roofs with their names; returns the boxes of the memory roof's name."""
     left, right = axes.get_xlim()
     ridge = roofline.ridge_point(device, precision)
     peak = roofline.peak_tflops(device, precision)
@@ -76,7 +76,7 @@ def _roofs(axes, device, precision, marks):
 
 
 def _memory_name(axes, device, left, ridge, marks):
-    """Writes the bandwidth along the memory roof, where no mark is in its way; returns a box for each letter."""
+    """Write the bandwidth along the memory roof, clear of marks; returns a box for each letter."""
     speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
     text, angle, pixel = f"{speed} DRAM", _slope(axes), axes.figure.dpi / 72
     sin, cos = np.sin(angle), np.cos(angle)
@@ -95,14 +95,14 @@ def _memory_name(axes, device, left, ridge, marks):
 
 
 def _slope(axes):
-    """The angle at which a line of slope 1 in the data stands on the page."""
+    """Return the angle on the page of a line of slope 1 in the data."""
     box = axes.get_window_extent()
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     return np.arctan2(box.height / np.log(top / bottom), box.width / np.log(right / left))
 
 
 def _marks(axes, places):
-    """Hollow for what the trace allows, filled for what was measured, and a line between them; returns their boxes."""
+    """Draw hollow marks for predictions, filled ones for measurements, and lines between them; returns their boxes."""
     pixel = axes.figure.dpi / 72
     marks = []
     for place in places:
@@ -120,7 +120,7 @@ def _marks(axes, places):
 
 
 def _names(axes, places, taken):
-    """A name beside each place's mark, where nothing stands yet."""
+    """Write a name next to each place's mark, where nothing is drawn yet."""
     pixel = axes.figure.dpi / 72
     names = []
     for place in places:

@@ -73,7 +73,7 @@ def _title(exploration):
 
 
 def _shown(exploration) -> str | None:
-    """The array over which the orders part, else the first shared one, else the first that is written."""
+    """Return the array in which orders differ first, else the first shared one, else the first that is written."""
     if exploration.difference:
         return exploration.difference.array
     shared = [info.name for info in exploration.arrays if info.space == "shared"]
@@ -82,7 +82,7 @@ def _shown(exploration) -> str | None:
 
 
 def _panel(exploration, info):
-    """The shown array before the launch; None for an element that nothing has written."""
+    """Return the shown array before the launch; None for an unwritten element."""
     if info is None:
         return None
     shape = info.shape or (1,)
@@ -104,7 +104,7 @@ def _panel(exploration, info):
 
 
 def _labels(exploration) -> list[str]:
-    """Each outcome in few words: what the elements that tell most of them apart came to."""
+    """Label each outcome with the final values of the elements that distinguish most outcomes."""
     names = [a.name for a in exploration.arrays if a.space == "global"]
     outputs = [[o for o in outcome.outputs if isinstance(o, np.ndarray)] for outcome in exploration.outcomes]
     finished = [end for end, outcome in zip(outputs, exploration.outcomes) if not outcome.deadlock] or outputs
@@ -191,7 +191,7 @@ def _order(exploration: Exploration, number: int, labels: list[str], verdict: st
 
 
 def _places(exploration):
-    """(block, warp) of every warp of the launch, as `Step.stands` has them."""
+    """Return (block, warp) of every warp of the launch, in the order of `Step.stands`."""
     x, y, z = exploration.grid
     blocks = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
     return [(block, warp) for block in blocks for warp in range(exploration.warps_per_block)]
@@ -214,7 +214,7 @@ def _touched(step: Step, steps, info):
 
 
 class _Sentences:
-    """Says in sentences what happens in one schedule."""
+    """The sentences of one schedule."""
 
     def __init__(self, exploration, number, labels, verdict):
         self.exploration, self.labels = exploration, labels
@@ -262,7 +262,7 @@ class _Sentences:
         return f"{say} {self._end_sentence()}" if k == len(self.steps) - 1 else say
 
     def _value(self, step) -> str:
-        """The value, where all elements have one."""
+        """Return the value in words, if all elements have the same."""
         values = {value_text(v) for v in step.values}
         if len(values) != 1:
             return ""

@@ -13,7 +13,7 @@ WINDOW = 40
 
 
 def still(figure, data, step):
-    """The turns around one step, the source with where each warp stands, and the array after the step."""
+    """Draw the accesses around one step, the source with each warp's line, and the array after the step."""
     common, lines, kinds, rows = data["common"], *(unpack(data[name]) for name in ("line", "kind", "row"))
     tall = max(len(common["source"]), 12) * 0.17
     count = len(common["rows"])
@@ -86,7 +86,7 @@ def contents(data, step, kinds, rows):
 
 
 def named_rows(common, numbers) -> str:
-    """Rows in few words: "warps 0, 2–4"; with several blocks, how many there are."""
+    """Return rows in few words: "warps 0, 2–4"; for several blocks, the number of warps."""
     if len(numbers) == 1:
         return common["rows"][numbers[0]]
     if common["perBlock"] < len(common["rows"]):

@@ -84,7 +84,7 @@ def _run(problem, trace) -> dict:
 
 
 def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
-    """Each tile of scores: its queries, its keys, and the bytes of each meter until the next one begins."""
+    """Return each tile of scores: its queries, its keys, and the bytes of each meter until the next tile begins."""
     sites = [counted.site for counted in trace.sites]
     widths = {info.name: info.shape[-1] for info in trace.arrays}
     bytes_of = dict.fromkeys((name for names in METERS.values() for name in names), 0)
@@ -140,7 +140,7 @@ def _sentence(runs, step):
 
 
 def still(figure, data, step):
-    """The tiles and the meters of each run, as they stand at a step."""
+    """Draw the tiles and the meters of each run at a step."""
     runs = data["runs"]
     stills.set_up(figure, data, step, 4.6 * len(runs) + 0.6, 4.4, wrap=True)
     places = figure.subplots(2, len(runs), height_ratios=[3, 1], squeeze=False)
@@ -162,7 +162,7 @@ def still(figure, data, step):
 
 
 def painted(run, step):
-    """The tiles of a run as colours, and its meters."""
+    """Return the tiles of a run as colours, and its meters."""
     visits = unpack(run["visits"])
     now = min(step, len(visits) - 1)
     cells = np.tile(stills.rgb("line"), (run["down"], run["across"], 1))

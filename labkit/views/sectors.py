@@ -48,7 +48,7 @@ def sectors(
     itemsizes: Sequence[int] = (1, 2, 4),
     start: tuple[int, int, int, int] = (64, 2, 0, 0),
 ) -> View:
-    """The sectors that the loads of one warp touch in NCHW, NCHW_VECT_C and NHWC, by a run for each layout and size.
+    """Show the sectors that one warp's loads touch in NCHW, NCHW_VECT_C and NHWC, from a run per layout and size.
 
     The memory of a row of 64 pixels is drawn, with all of their channels. Sliders choose how many channels there are,
     the bytes of an element, what the warp reads, and from which pixel on; steps go from load to load.
@@ -155,7 +155,7 @@ def used(counts) -> str:
 
 
 def still(figure, data, step):
-    """The layouts side by side: sectors that a load touches, and the bytes of it that are used."""
+    """Draw the layouts side by side: sectors that a load touches, and their used bytes."""
     at_channels, at_size, way, first = data["first"]
     size, vectors = data["itemsizes"][at_size], data["vectors"][at_channels]
     channels = data["channels"][at_channels]

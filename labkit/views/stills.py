@@ -15,12 +15,12 @@ def set_up(figure: Figure, data: dict, step: int, width: float, height: float, *
 
 
 def rgb(name: str) -> np.ndarray:
-    """Red, green and blue of a colour of the theme, from 0 to 1."""
+    """Return red, green and blue of a colour of the theme, from 0 to 1."""
     return np.array(to_rgb(COLOURS[name]))
 
 
 def tint(name: str, strength) -> np.ndarray:
-    """A colour of the theme mixed with white; `strength` is a number, or an array that gains an axis of 3."""
+    """Return a colour of the theme mixed with white; `strength` is a number, or an array that gains an axis of 3."""
     strength = np.asarray(strength)[..., None]
     return strength * rgb(name) + (1 - strength)
 

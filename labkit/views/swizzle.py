@@ -52,7 +52,7 @@ def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, 
 
 
 def _side(trace, array, label, warp, block):
-    """The tile, what lies where, and the places that each group of eight lanes asks for."""
+    """Return a tile, the piece at each place, and the places that each group of eight lanes reads."""
     block, recorded = recorded_block(trace, block)
     recorded = recorded[trace.samples.warp[recorded] == warp]
     wanted = ("shared", "load", PIECE_BYTES)
@@ -90,7 +90,7 @@ def _side(trace, array, label, warp, block):
 
 
 def _place(info, elements):
-    """The place of elements in the tile: 8 to a row."""
+    """Return the places of elements in the tile; a row has 8 places."""
     return (info.addresses(elements) - info.base_address) // PIECE_BYTES
 
 
@@ -135,7 +135,7 @@ def _sentence(sides, step):
 
 
 def still(figure, data, step):
-    """The tiles side by side; the places that eight lanes ask for are filled."""
+    """Draw the tiles side by side; the places that eight lanes read are filled."""
     sides = data["sides"]
     stills.set_up(figure, data, step, 4.6 * len(sides), 0.2 * MOST_ROWS + 1.4, fontsize=8, x=0.01)
     for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):

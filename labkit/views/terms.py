@@ -62,7 +62,7 @@ def _sentence(output, place, times, total, first):
 
 
 def _written(coefficients):
-    """The terms of a sum as one writes them."""
+    """Return the terms of a sum as text."""
     found = [
         f"{_sign(value)} {_number(abs(value)) + ' ' if abs(value) != 1 else ''}d{pixel} g{tap}"
         for (pixel, tap), value in np.ndenumerate(coefficients)
@@ -82,7 +82,7 @@ def _number(value):
 
 
 def still(figure, data, step):
-    """The products and the sum, as they stand at a step."""
+    """Draw the products and the sum at a step."""
     stills.set_up(figure, data, step, 9.5, 2.8)
     products, (output, place) = unpack(data["products"]), unpack(data["steps"])[step]
     panels = {f"M[{i}]": product for i, product in enumerate(products)} | {f"y[{output}]": unpack(data["sums"])[step]}

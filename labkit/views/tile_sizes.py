@@ -97,7 +97,7 @@ def _flat_index(at, sides, numbers):
 
 
 def _l2_ridge(gpu: Gpu, form: Format) -> float:
-    """FLOPs a byte from L2 at which arithmetic becomes the limit."""
+    """Return the FLOPs per byte from L2 above which arithmetic is the limit."""
     return gpu.peak_tflops[form.arithmetic] * 1000 / (gpu.l2_bytes_per_clock * gpu.clock_ghz)
 
 

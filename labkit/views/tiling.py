@@ -79,7 +79,7 @@ def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, w
 
 
 def _panels(trace, sites, touched, names):
-    """The arrays to draw, a product's A, B and C first and shared ones last; and whether it is a product."""
+    """Return the arrays to draw, a product's A, B and C first and shared ones last; and True for a product."""
     used = {sites[i].array for i in np.unique(touched).tolist() if i >= 0}
     drawn = [info for info in trace.arrays if info.name in used and info.space in ("global", "shared")]
     infos = {info.name: info for info in drawn}
@@ -115,7 +115,7 @@ def _panel(info, role):
 
 
 def _product(trace, used, written, names):
-    """Names of arrays that fit M x K times K x N into M x N: the given ones, else the only ones that do."""
+    """Return names of arrays that fit M x K times K x N into M x N: the given ones, else others, else None."""
     flat = [info for info in trace.arrays if info.space == "global" and info.name in used]
     shapes = {info.name: info.shape for info in flat if len(info.shape) == 2}
 
@@ -132,7 +132,7 @@ def _product(trace, used, written, names):
 
 
 def _rounds(phases):
-    """Phases as they repeat: runs of equal steps, the round that repeats, and which steps each run holds."""
+    """Find the repeated phases: runs of steps of one phase, and where, how long and how often a group of runs repeats."""
     runs = []
     for i, phase in enumerate(phases):
         if runs and runs[-1]["phase"] == phase:
@@ -165,7 +165,7 @@ def _reused(steps):
 
 
 def _stats(steps):
-    """The numbers to show large at each step."""
+    """Return the numbers to show large at each step."""
     counts = [(step.global_loads, step.shared_reads, step.copies, step.copy_reads) for step in steps]
     totals = np.cumsum(counts, axis=0).tolist() if steps else []
     if _reused(steps):

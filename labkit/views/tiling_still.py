@@ -9,7 +9,7 @@ MOST_RULED = 8192  # elements with lines between them
 
 
 def still(figure, data, step):
-    """Every array at one step: what was touched, what lies in shared memory, what is touched now."""
+    """Draw every array at one step: elements touched so far, filled in shared memory, and touched now."""
     panels = data["panels"]
     touched, filled, reads, now = _replay(data, step)
     everywhere = _replay(data, len(data["phases"]) - 1)[0] if panels else []
@@ -46,7 +46,7 @@ def still(figure, data, step):
 
 
 def _places(figure, data):
-    """Axes for each panel: A left, B above, C where they meet; the others to the right of them."""
+    """Return axes for each panel: A left, B above, C where they meet; the others to the right."""
     panels = data["panels"]
     if not data["product"]:
         return list(np.ravel(figure.subplots(1, len(panels)))) if panels else []

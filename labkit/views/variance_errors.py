@@ -84,7 +84,7 @@ def right_digits(error):
 
 
 def still(figure, data, step):
-    """The errors by the mean, at the spread that is shown first."""
+    """Draw the errors by mean, at the spread that is shown first."""
     stills.set_up(figure, data, step, 8.4, 4)
     axes, spread = figure.subplots(), data["first"][1]
     least, most = data["limits"]

@@ -29,7 +29,7 @@ ASKING = 200  # cycles in which a warpgroup may ask for products
 
 
 def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None = None) -> View:
-    """Kernels with a producer and consumers on one axis of time: copies, warpgroups, tensor cores, and when these rest.
+    """Show kernels with a producer and consumers on one axis of time: copies, warpgroups and tensor cores.
 
     What happens in which order is the run's; cycles are those of a model, `labkit.forecast.timeline`, of one SM that
     runs the recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups.
@@ -96,7 +96,7 @@ def _order(lines: Mapping[str, Timeline], calls, longest) -> dict:
 
 
 def _run(line: Timeline, calls) -> dict:
-    """A run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
+    """Return a run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
     asking = sorted({span.warp // WARPS for span in line.spans if span.does == "product"})
     leaders = {group: group * WARPS for group in asking}  # whose first warp stands for it
     numbers = {name: FIRST + n for n, name in enumerate(dict.fromkeys(calls.values()))}
@@ -144,7 +144,7 @@ def _run(line: Timeline, calls) -> dict:
 
 
 def _copies(line: Timeline):
-    """Copies of an array that come without a pause."""
+    """Return runs of copies of one array without a pause."""
     found = []
     for span in sorted((span for span in line.spans if span.does == "copy"), key=lambda span: span.start):
         if found and found[-1][0] == span.of and span.start <= found[-1][2]:
@@ -155,7 +155,7 @@ def _copies(line: Timeline):
 
 
 def _runs_of_products(line: Timeline):
-    """Products of a warpgroup with an array, with those of others between that take turns with them."""
+    """Return runs of a warpgroup's products with one array, interleaved with those of other warpgroups."""
     latest, found = {}, []
     pause = 1.01 * max(span.end - span.start for span in line.products())
     for span in line.products():

@@ -76,8 +76,7 @@ def _panel(trace, name):
 
 
 def _accesses(trace, names):
-    """The recorded threads that load pixels or store outputs, and what each did: loads of x and w, stores of y,
-    and how often it read shared memory."""
+    """Return recorded threads with loads of x or stores of y, and elements of each: x, w, y and shared memory."""
     roles = {("load", names["x"]): 0, ("load", names["w"]): 1, ("store", names["y"]): 2, ("atomic", names["y"]): 2}
     found = {}
     samples = trace.samples
@@ -98,7 +97,7 @@ def _accesses(trace, names):
 
 
 def _steps(trace, threads, by_thread, number):
-    """The steps of one thread: one, or where it is the first and multiplies what it loads, one for each tap."""
+    """Yield the steps of one thread: one per tap if it is the first and multiplies what it loads, else one."""
     pixels, taps, results, shared = by_thread[number]
     block, thread = threads[number]
     name = _thread_name(trace, block, thread)
@@ -157,7 +156,7 @@ def _window_size(trace, filters):
 
 
 def still(figure, data, step):
-    """The image by its loads, the filters and the outputs, as they stand at a step."""
+    """Draw the image by its loads, the filters and the outputs at a step."""
     stills.set_up(figure, data, step, 9.5, 4.4)
     parts = figure.subplots(1, len(data["panels"]), width_ratios=[2, *[1] * (len(data["panels"]) - 1)], squeeze=False)
     for axes, (role, panel) in zip(parts[0], data["panels"].items(), strict=True):
@@ -183,7 +182,7 @@ def _still_colours(role, counts, now, most):
 
 
 def _on_screen(colours, panel):
-    """Planes below and beside one another, with a white line between them."""
+    """Arrange planes below and next to one another, with a white line between them."""
     (down, across), (rows, columns) = panel["planes"], panel["sides"]
     planes = colours.reshape(down, across, rows, columns, 3)
     planes = np.pad(planes, [(0, 0), (0, 0), (0, 1), (0, 1), (0, 0)], constant_values=1.0)

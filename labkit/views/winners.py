@@ -33,7 +33,7 @@ def winners(
     format: str = "float32",
     machine: str | None = None,
 ) -> View:
-    """A map of the algorithms that `conv.heuristic` ranks first: filters of T x T taps from left to right, channels up.
+    """Map the algorithms that `conv.heuristic` ranks first: filters of T x T taps from left to right, channels up.
 
     Sliders choose how many images there are and how much workspace may be taken. Rankings are predictions, each made by
     `conv.heuristic` for the problem of that cell. A cell is marked where layers with so many images, channels and taps
@@ -110,17 +110,17 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
 
 
 def look(family: str) -> tuple[str, str]:
-    """Colour and letter of a ladder."""
+    """Return colour and letter of a ladder."""
     return FAMILIES.get(family, ("ink", family[:1].upper()))
 
 
 def limit_name(limit_mb: int | None) -> str:
-    """A limit in words."""
+    """Return a limit in words."""
     return "any workspace" if limit_mb is None else "no workspace" if limit_mb == 0 else f"up to {limit_mb} MB"
 
 
 def _recorded(machine, format, batches, taps, channels):
-    """Measured layers that have a cell."""
+    """Return measured layers that have a cell."""
     found = []
     for one in records.measured(machine, format):
         problem = one.problem
@@ -136,7 +136,7 @@ def _recorded(machine, format, batches, taps, channels):
 
 
 def still(figure, data, step):
-    """The map at the first position of the sliders."""
+    """Draw the map at the first position of the sliders."""
     batch, limit = data["first"]
     order, names = unpack(data["order"])[batch, limit], data["names"]
     stills.set_up(figure, data, step, 8.4, 4.4)

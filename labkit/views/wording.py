@@ -13,7 +13,7 @@ _SOURCES = {Trace: "`labkit.simulate`", ANY_TRACE: "`labkit.simulate` or `labkit
 
 
 def block_name(index) -> str:
-    """A block as a learner writes it: (1, 0), not (1, 0, 0)."""
+    """Return a block as a learner writes it: (1, 0), not (1, 0, 0)."""
     kept = list(index)
     while len(kept) > 2 and kept[-1] == 0:
         kept.pop()
@@ -21,12 +21,12 @@ def block_name(index) -> str:
 
 
 def join(parts) -> str:
-    """One, two, or "a, b and c"."""
+    """Join words: "a", "a and b", or "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things: "1 lane", "2 lanes"."""
+    """Return a number of things: "1 lane", "2 lanes"."""
     return f"{number:,} {noun}{'s'[: number != 1]}"
 
 
@@ -39,7 +39,7 @@ def type_name(thing) -> str:
 
 
 def element_name(info, element: int) -> str:
-    """An element, given by its flat index, as a kernel names it: `A[2, 0]`."""
+    """Return an element, given by its flat index, as a kernel names it: `A[2, 0]`."""
     return f"`{info.name}[{index_text(info.shape, element)}]`"
 
 
@@ -66,13 +66,13 @@ def global_outputs(trace: Trace) -> dict[str, np.ndarray]:
 
 
 def check_trace(view: str, trace, kind: Any = Trace):
-    """Refuse what is no trace that the view can show."""
+    """Raise a TypeError unless the view can show this trace."""
     if not isinstance(trace, kind):
         raise TypeError(f"{view} takes a trace, what {_SOURCES[kind]} returned, not {type_name(trace)}.")
 
 
 def check_traces(view: str, traces):
-    """Refuse what is no mapping from names to traces."""
+    """Raise an error unless this is a mapping from names to traces of whole launches."""
     is_mapping = (
         isinstance(traces, Mapping) and traces and all(isinstance(trace, ANY_TRACE) for trace in traces.values())
     )
@@ -87,7 +87,7 @@ def check_traces(view: str, traces):
 
 
 def recorded_block(trace: Trace, block=None):
-    """A recorded block's index (the first if none is asked for) and its rows in the samples."""
+    """Return a recorded block's index (the first one by default) and its rows in the samples."""
     recorded = trace.samples.blocks
     if not recorded:
         raise ValueError("This trace recorded no block; simulate with record=((0, 0, 0),) to see one.")

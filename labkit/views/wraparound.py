@@ -44,7 +44,7 @@ def _of_trace(trace):
 
 
 def _steps(number, run):
-    """A step for each tile of each filter: what it shows, what it says, and its numbers."""
+    """Yield a step for each tile of each filter: its data, its sentence and its numbers."""
     K, tiles_h, tiles_w, T, _ = run.planes.shape
     stains = run.stained()
     tiles = tiles_h * tiles_w
@@ -98,14 +98,14 @@ def _sentence(R, S, T, stained, tile, corner, kept, so_far, all_of_y):
 
 
 def _share(values):
-    """Values from 0 to 1, by which they are coloured; 1 for what is no finite number."""
+    """Scale values to 0 to 1 for their colours; 1 for values that are not finite."""
     finite = np.isfinite(values)
     low, high = values.min(where=finite, initial=np.inf), values.max(where=finite, initial=-np.inf)
     return np.where(finite, (values - low) / (high - low), 1) if high > low else np.ones_like(values)
 
 
 def still(figure, data, step):
-    """The image with the tile's frame, the filter, the tile's plane with its stains, and what is kept of all tiles."""
+    """Draw the image with the tile's frame, the filter, the tile's plane with its stains, and the kept outputs."""
     stills.set_up(figure, data, step, 9.5, 3.6)
     shown = data["steps"][step]
     top, left, T = shown["frame"]

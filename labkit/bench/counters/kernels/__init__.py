@@ -65,7 +65,7 @@ PROBLEMS = {  # for steps whose standing problem is too small
 
 
 def launches() -> list[Launch]:
-    """Every launch that is compared, in the order in which they run."""
+    """Return every launch that is compared, in running order."""
     families = (copies, vectors, transposes, reductions, histograms, stencils, products)
     return [*_products(), *_steps(), *(launch for family in families for launch in family.LAUNCHES)]
 

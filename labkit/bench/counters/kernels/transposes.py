@@ -42,7 +42,7 @@ def transpose_padded(x, out):
 
 
 def _square(kernel, side, rows):
-    """A block of TILE x ROWS threads for each TILE columns and so many rows."""
+    """Return a launch with a block of TILE x ROWS threads per TILE columns and `rows` rows."""
     grid, block = (side // TILE, side // rows), (TILE, ROWS)
     return Launch(kernel, grid, block, lambda: (normal(side, side), empty(side, side)), f"{side}x{side}")
 
