@@ -132,7 +132,7 @@ def _product(trace, used, written, names):
 
 
 def _rounds(phases):
-    """Find the repeated phases: runs of steps of one phase, and where, how long and how often a group of runs repeats."""
+    """Return the phases: runs of steps of one phase, and where, how long and how often a group of runs repeats."""
     runs = []
     for i, phase in enumerate(phases):
         if runs and runs[-1]["phase"] == phase:
