@@ -10,7 +10,7 @@ import numpy as np
 from labkit.formats import Format
 
 
-def is_here() -> bool:
+def is_installed() -> bool:
     return find_spec("torch") is not None
 
 
@@ -61,7 +61,7 @@ def compiled(function: Callable) -> Callable:
 
 def eager_and_compiled(contender: Callable) -> dict[str, Callable]:
     """Return torch's eager and its compiled contender by name; none without torch."""
-    names = {"torch": False, "torch.compile": True} if is_here() else {}
+    names = {"torch": False, "torch.compile": True} if is_installed() else {}
     return {name: partial(contender, compiled=compiled) for name, compiled in names.items()}
 
 

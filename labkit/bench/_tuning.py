@@ -52,10 +52,12 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     package, _, call = name.partition(".")
     module = import_module(f"labkit.{package}")
     call, kind = getattr(module, call), getattr(module, PROBLEMS[name])
-    of_problem, of_call = ([field.name for field in fields(one)] for one in (kind, call.operation))
-    of_call.remove("format")
+    problem_fields, call_fields = ([field.name for field in fields(one)] for one in (kind, call.operation))
+    call_fields.remove("format")
     needed = [field.name for field in fields(kind) if field.default is MISSING]
-    values = _values(name, words, of_problem, needed, of_problem if package == "conv" else of_problem + of_call)
+    values = _values(
+        name, words, problem_fields, needed, problem_fields if package == "conv" else problem_fields + call_fields
+    )
     if package == "conv":
         ranking = module.find(kind(**values), format)
         return {row.algorithm: row.time_ms for row in ranking if not row.reason}
@@ -78,10 +80,10 @@ def _tune_steps(call: Callable, kind: type, values: dict, format: str):
     if "kind" in names:  # which the call says
         values["kind"] = call.operation.kind
     problem = kind(**{name: value for name, value in values.items() if name in names})
-    more = {name: value for name, value in values.items() if name not in names}
-    there = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
-    left_out = [name for name, is_there in there.items() if not is_there]
-    return tune_problem(call, problem, format_named(format), left_out, **more)
+    options = {name: value for name, value in values.items() if name not in names}
+    available = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
+    left_out = [name for name, is_available in available.items() if not is_available]
+    return tune_problem(call, problem, format_named(format), left_out, **options)
 
 
 def _values(

@@ -37,7 +37,7 @@ def as_heads_of_torch(X, layout: str):
 def is_known(problem) -> bool:
     """Say if torch is installed and computes this problem: its causal mask starts top left, and it has no window."""
     is_same = problem.window is None and not (problem.causal and problem.keys != problem.queries)
-    return _torch.is_here() and is_same
+    return _torch.is_installed() and is_same
 
 
 def baselines(problem, format):

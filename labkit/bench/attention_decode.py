@@ -53,7 +53,7 @@ def flex(problem, format, Q, K, V, lengths, table, O, *_):
 
 def baselines(problem, format):
     """Return the contenders for this problem: none for several queries per sequence, ragged sequences or pages."""
-    if not _torch.is_here() or problem.queries > 1 or problem.ragged or problem.page is not None:
+    if not _torch.is_installed() or problem.queries > 1 or problem.ragged or problem.page is not None:
         return {}
     backends = [name for name in BACKENDS if name != "math" or problem.least_bytes(format) <= MOST_BYTES_OF_MATH]
     ways = {name: partial(of_torch, backend=name, folded=False) for name in SHARING}

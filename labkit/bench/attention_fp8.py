@@ -26,11 +26,11 @@ def in_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale) -> list:
     Q, K, V, *scales = _torch.tensors(format, Q, K, V, q_scale, k_scale, v_scale)
     groups = V.float().unflatten(-1, (-1, len(ORDER)))[..., np.argsort(ORDER).tolist()]
     V = groups.flatten(-2)[..., : problem.keys].transpose(-1, -2)
-    found = []
+    tensors = []
     for X, scale in zip((Q, K, V), scales, strict=True):
-        of_rows = scale.repeat_interleave(BLOCK, -1)[..., : X.shape[2], None]
-        found.append((X.float() * of_rows).bfloat16().contiguous())
-    return found
+        row_scales = scale.repeat_interleave(BLOCK, -1)[..., : X.shape[2], None]
+        tensors.append((X.float() * row_scales).bfloat16().contiguous())
+    return tensors
 
 
 def of_torch(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend: str):
@@ -50,10 +50,10 @@ def kinds_of_numbers(shape: tuple[int, ...]) -> dict[str, list]:
     """Q, K and V of some kinds, by what they are."""
     rng = np.random.default_rng(0)
     normal = [rng.standard_normal(shape) for _ in range(3)]
-    some = [X + SIZE * rng.standard_normal(shape) * (rng.random(shape) < OUTLIERS) for X in normal]
-    late = [X.copy() for X in normal]
-    late[2][:, :, -BLOCK:] *= FAR_LARGER
-    return {"normal": normal, "outliers": some, "large values at the end": late}
+    with_outliers = [X + SIZE * rng.standard_normal(shape) * (rng.random(shape) < OUTLIERS) for X in normal]
+    with_large_end = [X.copy() for X in normal]
+    with_large_end[2][:, :, -BLOCK:] *= FAR_LARGER
+    return {"normal": normal, "outliers": with_outliers, "large values at the end": with_large_end}
 
 
 def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
@@ -64,13 +64,15 @@ def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
     problem = attention.AttentionForward(1, 1, queries, head_dim, causal=True)
     places, shape, rows = np.arange(queries), (1, 1, queries, head_dim), []
     for kind, arrays in kinds_of_numbers(shape).items():
-        right = attended(problem, arrays)
-        found = {
+        exact = attended(problem, arrays)
+        quantised = {
             f"a scale a {name}": attended(problem, [decoded(*encoded(X, block), places, block) for X in arrays])
             for name, block in (("block", BLOCK), ("tensor", queries))
         }
-        off = {name: np.linalg.norm(O - right, axis=-1) / np.linalg.norm(right, axis=-1) for name, O in found.items()}
-        rows.append({"numbers": kind} | {name: float(np.sqrt(np.mean(each**2))) for name, each in off.items()})
+        errors = {
+            name: np.linalg.norm(O - exact, axis=-1) / np.linalg.norm(exact, axis=-1) for name, O in quantised.items()
+        }
+        rows.append({"numbers": kind} | {name: float(np.sqrt(np.mean(error**2))) for name, error in errors.items()})
     return rows
 
 

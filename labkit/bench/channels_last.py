@@ -67,9 +67,9 @@ def networks() -> Iterator[dict]:
                 model.zero_grad(set_to_none=True)
                 model(x).sum().backward()
 
-            for what, call in (("inference", infer), ("training", train)):
-                model.train(what == "training")
-                yield _row(f"ResNet-50, {IMAGES} images, {what}", layout, dtype, [call], {})
+            for phase, call in (("inference", infer), ("training", train)):
+                model.train(phase == "training")
+                yield _row(f"ResNet-50, {IMAGES} images, {phase}", layout, dtype, [call], {})
 
 
 def resnet_50():
@@ -125,12 +125,12 @@ def _replayed_ms(calls: list[Callable]) -> float:
     """Return the median time of one of the calls, which a graph makes one after the other."""
     import torch
 
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    side_stream = torch.cuda.Stream()
+    side_stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side_stream):
         for call in [*calls, *calls]:
             call()
-    torch.cuda.current_stream().wait_stream(aside)
+    torch.cuda.current_stream().wait_stream(side_stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for call in calls:
@@ -150,8 +150,8 @@ def _layout_share(call: Callable) -> float:
     """Return the share of a call's GPU time in kernels that change the layout."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         call()
-    spent_us = {event.key: event.self_device_time_total for event in seen.key_averages()}
+    spent_us = {event.key: event.self_device_time_total for event in profiler.key_averages()}
     changing = sum(us for name, us in spent_us.items() if any(part in name.lower() for part in CHANGES_LAYOUT))
     return changing / sum(spent_us.values())

@@ -39,7 +39,7 @@ def torch_fft(problem, format, x, w, y, _):
 
 def baselines(problem, format):
     """Return the contenders from other libraries for this problem."""
-    if not (_torch.is_here() and _cudnn.applies(problem)):
+    if not (_torch.is_installed() and _cudnn.applies(problem)):
         return {}
     found = {"cuDNN's search": _cudnn.contender}
     if isinstance(problem, conv.Forward) and not problem.flipped:

@@ -26,13 +26,13 @@ BEFORE = conv.Forward(2, 8, 20, 20, 8, 3, 3)
 CANDIDATES = 10  # that torch's benchmark mode tries if nobody says otherwise
 
 
-def torch_way(benchmark: bool, most: int = CANDIDATES) -> Callable:
-    """Return a contender: cuDNN as torch calls it, by its heuristic or by timing `most` candidates (0: all)."""
+def torch_way(benchmark: bool, limit: int = CANDIDATES) -> Callable:
+    """Return a contender: cuDNN as torch calls it, by its heuristic or by timing `limit` candidates (0: all)."""
 
     def way(problem, x, w, y):
         import torch
 
-        torch.backends.cudnn.benchmark_limit = most
+        torch.backends.cudnn.benchmark_limit = limit
         x, w, y = _torch.tensors(FP32, x, w, y)
         sizes = [problem.top, problem.left], [problem.stride_h] * 2, [1, 1], 1
         return _torch.on_stream(
@@ -50,7 +50,7 @@ def ours(problem, x, w, y):
 WAYS = {
     "torch": torch_way(benchmark=False),
     "torch, benchmark": torch_way(benchmark=True),
-    "torch, all candidates": torch_way(benchmark=True, most=0),
+    "torch, all candidates": torch_way(benchmark=True, limit=0),
     "conv.forward": ours,
 }
 
@@ -73,10 +73,10 @@ def measure(name: str, layer) -> dict:
     launches = [WAYS[name](layer, *operands[:3]) for operands in sets]
     stream = timing.own_stream()
     cuda.synchronize()
-    began = perf_counter()
+    start = perf_counter()
     launches[0](stream)
     stream.synchronize()
-    first_ms = 1e3 * (perf_counter() - began)
+    first_ms = 1e3 * (perf_counter() - start)
     row = {"operation": NAME, "step": name, "problem": str(layer), **layer.fields, "dtype": FP32.name}
     return row | {"first_ms": first_ms, "time_ms": timing.gpu_time_ms(launches)}
 

@@ -16,7 +16,7 @@ def cublas(problem, format, A, B, C):
 
 
 def baselines(problem, format):
-    return {"cuBLAS fp32": cublas} if _torch.is_here() else {}
+    return {"cuBLAS fp32": cublas} if _torch.is_installed() else {}
 
 
 TABLE = _harness.Table("gemm", "C = A @ B in float32", (gemm.ladder("fp32"),), baselines=baselines)

@@ -42,10 +42,12 @@ def main(record=False, out=None) -> None:
 def measure(problem: LayerProblem) -> dict:
     """Return a row for C = A @ B.T by the fastest candidate."""
     sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.least_bytes(BF16)))
-    tried = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
-    times_ms = timing.gpu_times_ms({way: [_by(way, problem, BF16, *operands) for operands in sets] for way in tried})
+    ranked = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
+    times_ms = timing.gpu_times_ms(
+        {way: [_plan_of(way, problem, BF16, *operands) for operands in sets] for way in ranked}
+    )
     fastest = min(times_ms, key=times_ms.get)
-    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_by, fastest)}, baselines=baselines)
+    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_plan_of, fastest)}, baselines=baselines)
     (row,) = _harness.measure(table, problem, BF16)
     return {**row, "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step}
 
@@ -57,7 +59,7 @@ def means(rows: list[dict]) -> dict[str, float]:
     return {"squares": geometric_mean(squares), "layers": geometric_mean(layers)}
 
 
-def _by(candidate, problem, format, A, B, C):
+def _plan_of(candidate, problem, format, A, B, C):
     """C = A @ B.T by a certain candidate."""
     operation = Product(transpose_b=True, format=format, candidate=candidate)
     plan = make_plan(operation, {"A": A, "B": B, "C": C})

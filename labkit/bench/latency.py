@@ -33,8 +33,8 @@ def main(record=False, out=None) -> None:
     rows = []
     for level, ring_bytes in RINGS_BYTES.items():
         latency_ns = measure(ring_bytes)
-        of_level = {"operation": "latency", "level": level, "ring_bytes": ring_bytes}
-        rows.append({**of_level, "latency_ns": latency_ns, "latency_cycles": latency_ns * clock_ghz})
+        row = {"operation": "latency", "level": level, "ring_bytes": ring_bytes}
+        rows.append({**row, "latency_ns": latency_ns, "latency_cycles": latency_ns * clock_ghz})
     _record.show(f"One load on {found.name}", rows, COLUMNS)
     _record.finish("latency", rows, found.name, record, out)
 

@@ -35,7 +35,7 @@ def copy(problem, format, x, y, _):
 
 def baselines(problem, format):
     """Return the contenders from other libraries for these images."""
-    if not _torch.is_here() or problem.C % problem.vector and "NCHW_VECT_C" in (problem.source, problem.target):
+    if not _torch.is_installed() or problem.C % problem.vector and "NCHW_VECT_C" in (problem.source, problem.target):
         return {}
     return {"torch": torch_eager, "torch.compile": torch_compiled}
 

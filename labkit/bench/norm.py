@@ -15,17 +15,17 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    of = problem.named(_torch.tensors(format, *operands[:-1]))
-    memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, of)
+    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     x, *residual = (images[name].contiguous(memory_format=memory_format) for name in images if name != "y")
-    running = [of[name] for name in ("running_mean", "running_variance", "weight", "bias")]
+    running = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]
     forward = (_compiled if compiled else _forward)(problem.relu, problem.factor, problem.eps)
 
     def store(y):
         images["y"].copy_(y)
         variance, mean = torch.var_mean(images["x"].float(), (0, 2, 3), correction=0)
-        of["variance"].copy_(variance)
-        of["mean"].copy_(mean)
+        tensors["variance"].copy_(variance)
+        tensors["mean"].copy_(mean)
 
     return _torch.on_stream(partial(forward, x, *running, *residual), store)
 

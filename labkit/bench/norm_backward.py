@@ -16,15 +16,15 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    of = problem.named(_torch.tensors(format, *operands[:-1]))
-    memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, of)
+    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     dy, x, *y = (
         images[name].contiguous(memory_format=memory_format) for name in images if name[:2] not in ("dx", "dr")
     )
-    bias = of.get("bias", torch.zeros_like(of["weight"]))
-    inputs = {"dx": x, "dweight": of["weight"], "dbias": bias}
+    bias = tensors.get("bias", torch.zeros_like(tensors["weight"]))
+    inputs = {"dx": x, "dweight": tensors["weight"], "dbias": bias}
     if y:
-        inputs["dresidual"] = _residual_of(y[0], x, of["weight"], problem.eps)
+        inputs["dresidual"] = _residual_of(y[0], x, tensors["weight"], problem.eps)
     inputs = {
         name: X.detach().clone(memory_format=torch.preserve_format).requires_grad_() for name, X in inputs.items()
     }
@@ -38,7 +38,7 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
 
     def store(gradients):
         for name, gradient in zip(inputs, gradients, strict=True):
-            images.get(name, of[name]).copy_(gradient)
+            images.get(name, tensors[name]).copy_(gradient)
 
     return _torch.on_stream(call, store)
 

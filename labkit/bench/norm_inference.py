@@ -10,10 +10,10 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """Return torch's batch norm in inference, and ReLU, of images in a layout."""
     import torch
 
-    of = problem.named(_torch.tensors(format, *operands[:-1]))
-    images, result = (X if problem.layout == "NCHW" else X.permute(0, 3, 1, 2) for X in (of["x"], of["y"]))
+    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    images, result = (X if problem.layout == "NCHW" else X.permute(0, 3, 1, 2) for X in (tensors["x"], tensors["y"]))
     x = images.contiguous(memory_format=_torch.memory_format(channels_last))
-    parameters = [of[name] for name in ("running_mean", "running_variance", "weight", "bias")]
+    parameters = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]
     inference = (_compiled if compiled else _inference)(problem.relu, problem.eps)
     return _torch.on_stream(torch.no_grad()(partial(inference, x, *parameters)), result.copy_)
 

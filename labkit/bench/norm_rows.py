@@ -13,18 +13,18 @@ def forward_of_torch(problem, format, *operands, compiled: bool = False):
     """
     import torch
 
-    of = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
-    weights = [of[name].to(of["x"].dtype) for name in ("weight", "bias") if name in problem.shapes]
+    tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
+    weights = [tensors[name].to(tensors["x"].dtype) for name in ("weight", "bias") if name in problem.shapes]
     forward = (_compiled if compiled else _forward)(problem.kind, problem.columns, problem.eps)
 
     def store(y):
-        of["y"].copy_(y)
-        mean, variance = _statistics(problem, of["x"].float())
-        of["rstd"].copy_(torch.rsqrt(variance + problem.eps))
+        tensors["y"].copy_(y)
+        mean, variance = _statistics(problem, tensors["x"].float())
+        tensors["rstd"].copy_(torch.rsqrt(variance + problem.eps))
         if problem.is_centred:
-            of["mean"].copy_(mean)
+            tensors["mean"].copy_(mean)
 
-    return _torch.on_stream(partial(forward, of["x"], *weights), store)
+    return _torch.on_stream(partial(forward, tensors["x"], *weights), store)
 
 
 def _forward(kind, columns, eps):
@@ -60,17 +60,17 @@ def backward_of_torch(problem, format, *operands, compiled: bool = False):
 
     torch requires weights of the matrix's type, and gives their gradients the same type.
     """
-    of = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
-    weight = of["weight"].to(of["x"].dtype)
+    tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
+    weight = tensors["weight"].to(tensors["x"].dtype)
     backward = (_compiled_backward if compiled else _backward)(problem.kind, problem.columns)
-    statistics = [of[name].view(-1, 1) for name in ("mean", "rstd") if name in problem.shapes]
+    statistics = [tensors[name].view(-1, 1) for name in ("mean", "rstd") if name in problem.shapes]
 
     def store(gradients):
         for name, gradient in zip(("dx", "dweight", "dbias"), gradients):
             if name in problem.shapes:
-                of[name].copy_(gradient)
+                tensors[name].copy_(gradient)
 
-    return _torch.on_stream(partial(backward, of["dy"], of["x"], weight, *statistics), store)
+    return _torch.on_stream(partial(backward, tensors["dy"], tensors["x"], weight, *statistics), store)
 
 
 def _backward(kind, columns):

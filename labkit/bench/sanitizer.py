@@ -126,9 +126,9 @@ def verdict(output: str, bug: str, kernel: str) -> tuple[str, list[int]]:
 
 def reports_in(output: str) -> list[str]:
     """Return the reports on kernels in compute-sanitizer's output: a heading, and the indented lines below it."""
-    said = [line.removeprefix("=========") for line in output.splitlines() if line.startswith("=========")]
+    lines = [line.removeprefix("=========") for line in output.splitlines() if line.startswith("=========")]
     reports = []
-    for line in said:
+    for line in lines:
         if line.startswith("     ") and reports:
             reports[-1] += "\n" + line.strip()
         elif line.strip():

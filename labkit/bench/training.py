@@ -44,11 +44,11 @@ def main(record=False, out=None) -> None:
     for name, training in TRAININGS.items():
         for seed in training.seeds:
             for how in training.ways:
-                for layers, of in (("labkit", LABKIT), ("torch", TORCH)):
-                    losses, time_ms = train(training, of, seed, how)
-                    of_run = {"operation": "training", "model": name, "layers": layers, "how": how, "seed": seed}
-                    shown = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
-                    rows += [{**of_run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in shown]
+                for layers, layers_of in (("labkit", LABKIT), ("torch", TORCH)):
+                    losses, time_ms = train(training, layers_of, seed, how)
+                    run = {"operation": "training", "model": name, "layers": layers, "how": how, "seed": seed}
+                    numbers = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
+                    rows += [{**run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in numbers]
     _record.show(f"Training on {found.name}", rows, COLUMNS)
     _record.finish("training", rows, found.name, record, out)
 
@@ -59,21 +59,21 @@ def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]
 
     step, losses = _step(training, layers, seed, how), {}
     numbered = enumerate(training.batches(seed, training.steps), 1)
-    aside = torch.cuda.Stream()  # where torch wants what comes before a capture to run
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    side_stream = torch.cuda.Stream()  # where torch wants what comes before a capture to run
+    side_stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side_stream):
         for number, batch in numbered:
             losses[number] = step(*batch)
             if number == WARM_UP:
                 break
-    torch.cuda.current_stream().wait_stream(aside)
-    again = captured(step, *batch) if how == CAPTURED else step
+    torch.cuda.current_stream().wait_stream(side_stream)
+    timed_step = captured(step, *batch) if how == CAPTURED else step
     torch.cuda.synchronize()
-    begin_s = time.perf_counter()
+    start_s = time.perf_counter()
     for number, batch in numbered:
-        losses[number] = again(*batch)
+        losses[number] = timed_step(*batch)
     torch.cuda.synchronize()
-    return losses, (time.perf_counter() - begin_s) / (training.steps - WARM_UP) * 1e3
+    return losses, (time.perf_counter() - start_s) / (training.steps - WARM_UP) * 1e3
 
 
 def captured(step, x, y):
@@ -143,12 +143,12 @@ def stripes(seed: int, steps: int):
     random = torch.Generator().manual_seed(seed)
     y, x = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
     for _ in range(steps):
-        of = torch.randint(CLASSES, (IMAGES,), generator=random)
-        angle = (of * math.pi / CLASSES)[:, None, None]
-        begin = torch.rand(IMAGES, 1, 1, generator=random) * 2 * math.pi
-        waves = torch.sin((x * torch.cos(angle) + y * torch.sin(angle)) * 0.8 + begin)
+        labels = torch.randint(CLASSES, (IMAGES,), generator=random)
+        angle = (labels * math.pi / CLASSES)[:, None, None]
+        phase = torch.rand(IMAGES, 1, 1, generator=random) * 2 * math.pi
+        waves = torch.sin((x * torch.cos(angle) + y * torch.sin(angle)) * 0.8 + phase)
         images = waves[:, None] + torch.randn(IMAGES, 3, SIDE, SIDE, generator=random)
-        yield images.cuda(), of.cuda()
+        yield images.cuda(), labels.cuda()
 
 
 LARGE = {"length": 2048, "width": 2048, "heads": 16}

@@ -98,23 +98,23 @@ def _copied_elements(trace, name, space):
         raise ValueError(f"`{trace.kernel}` fills no {space} array {name} from another one: say which one it fills.")
     images = max(loads, key=lambda site: site.line).array
     samples, found = trace.samples, {}
-    for row, place in enumerate(samples.site.tolist()):
-        is_load = (sites[place].array, sites[place].kind) == (images, "load")
-        if place < 0 or not (stores[place] or is_load):
+    for row, site in enumerate(samples.site.tolist()):
+        is_load = (sites[site].array, sites[site].kind) == (images, "load")
+        if site < 0 or not (stores[site] or is_load):
             continue
         lanes = np.flatnonzero(samples.index[row] >= 0)
         for lane, element in zip(lanes.tolist(), samples.index[row][lanes].tolist(), strict=True):
-            owner = int(samples.block[row]), int(samples.warp[row]) * WARP_LANES + lane
-            progress = found.setdefault(owner, {"loaded": -1, "stored": []})
+            thread = int(samples.block[row]), int(samples.warp[row]) * WARP_LANES + lane
+            progress = found.setdefault(thread, {"loaded": -1, "stored": []})
             if is_load:
                 progress["loaded"] = element
             else:
                 progress["stored"].append((element, progress["loaded"]))
                 progress["loaded"] = -1
-    kept = [
+    copies = [
         (block, *np.array(progress["stored"]).T) for (block, _), progress in sorted(found.items()) if progress["stored"]
     ]
-    return trace.array(name), trace.array(images), kept
+    return trace.array(name), trace.array(images), copies
 
 
 def _tiles(trace, name, place):

@@ -112,14 +112,14 @@ def _accesses(trace, space, line, array, warp, block):
     block, rows = recorded_block(trace, block)
     samples = trace.samples
     of_space = [(i, counted.site) for i, counted in enumerate(trace.sites) if counted.site.space == space]
-    wanted = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
-    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], wanted)][:MOST_STEPS]
+    chosen = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
+    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], chosen)][:MOST_STEPS]
     if not len(rows):
         places = sorted({f"{site.text} (line {site.line})" for _, site in of_space})
-        known = f"there are {join(places)}" if places else "there is none"
+        available = f"there are {join(places)}" if places else "there is none"
         where = (f" at line {line}" if line else "") + (f" of {array!r}" if array else "")
-        who = f"Warp {warp} of block {block_name(block)}"
-        raise ValueError(f"{who} makes no {space} access{where}; in this kernel {known}.")
+        subject = f"Warp {warp} of block {block_name(block)}"
+        raise ValueError(f"{subject} makes no {space} access{where}; in this kernel {available}.")
     return block, samples.site[rows], samples.index[rows]
 
 
@@ -162,24 +162,24 @@ def _memory_sentence(site, facts, index, is_transposed):
     note = f" (Neighbours in memory stand one below the other in `{site.array}`.)" if is_transposed else ""
     verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
     distinct = used // facts["bytes"]
-    who = count(lanes, "lane") + ("" if distinct == lanes else f" ({count(distinct, 'different element')})")
+    subject = count(lanes, "lane") + ("" if distinct == lanes else f" ({count(distinct, 'different element')})")
     share = f"{100 * used / moved:.1f}".removesuffix(".0")
     return (
-        f"Line {site.line}, `{site.text}`: {who} {verb} {count(moved // SECTOR_BYTES, 'sector')} "
+        f"Line {site.line}, `{site.text}`: {subject} {verb} {count(moved // SECTOR_BYTES, 'sector')} "
         f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**{note}"
     )
 
 
 def _worst_array(traces, trace):
     """Return the shared array with the most bank conflicts in any trace if this trace has it, else its own worst."""
-    own, every = {}, {}
+    conflicts_here, conflicts = {}, {}
     for counted in (counted for t in traces for counted in t.sites if counted.site.space == "shared"):
         name = counted.site.array
-        every[name] = max(every.get(name, 0), counted.bank_conflicts)
+        conflicts[name] = max(conflicts.get(name, 0), counted.bank_conflicts)
         if counted in trace.sites:
-            own[name] = max(own.get(name, 0), counted.bank_conflicts)
-    best = max(every, key=every.__getitem__, default=None)
-    return best if best in own else max(own, key=own.__getitem__, default=None)
+            conflicts_here[name] = max(conflicts_here.get(name, 0), counted.bank_conflicts)
+    best = max(conflicts, key=conflicts.__getitem__, default=None)
+    return best if best in conflicts_here else max(conflicts_here, key=conflicts_here.__getitem__, default=None)
 
 
 def _passes(site, index) -> int:

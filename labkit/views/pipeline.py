@@ -45,17 +45,17 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
             "with three axes, the first of which are the stages."
         )
     stages = info.shape[0]
-    state, tile, filled = np.zeros(stages, int), np.full(stages, -1), 0
+    state, tile, next_tile = np.zeros(stages, int), np.full(stages, -1), 0
     waiting = [[] for _ in range(stages)]  # tiles that were begun and are still to be used
     states, tiles, ahead, early, says, lines = [], [], [], [], [], []
     for fills, stage, warps, line in runs[:MOST_STEPS]:
-        for left in np.flatnonzero(state == USED):  # by now, unless this step uses it
-            state[left], tile[left] = (FILLED, waiting[left][-1]) if waiting[left] else (FREE, tile[left])
+        for used in np.flatnonzero(state == USED):  # by now, unless this step uses it
+            state[used], tile[used] = (FILLED, waiting[used][-1]) if waiting[used] else (FREE, tile[used])
         overwritten = waiting[stage][-1] if fills and waiting[stage] else None
         if fills:
-            state[stage], tile[stage] = FILLED, filled
-            waiting[stage].append(filled)
-            filled += 1
+            state[stage], tile[stage] = FILLED, next_tile
+            waiting[stage].append(next_tile)
+            next_tile += 1
         else:
             state[stage], tile[stage] = USED, waiting[stage].pop(0) if waiting[stage] else tile[stage]
         states.append(state.copy())

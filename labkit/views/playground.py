@@ -123,8 +123,8 @@ class Playground(View):
             rows = [[label, value, self._before.get(label, "")] for label, value in counters.items()]
             self._before = counters
         except Exception as problem:  # whatever the learner's kernel or setup raises is shown in the view
-            known = isinstance(problem, SimulatorError)
-            error = str(problem) if known else f"{type(problem).__name__}: {problem}"
+            is_simulator_error = isinstance(problem, SimulatorError)
+            error = str(problem) if is_simulator_error else f"{type(problem).__name__}: {problem}"
             rows = []
         found = self.trace.findings if self.trace and not error else ()
         setting = ", ".join(f"{name} = {value}" for name, value in values.items())

@@ -41,8 +41,8 @@ def content(
     figure: Any = axes.figure
     figure.draw_without_rendering()  # which computes the places of texts
     marks = _marks(axes, places)
-    taken = marks + _roofs(axes, device, precision, marks)
-    _names(axes, places, taken)
+    occupied = marks + _roofs(axes, device, precision, marks)
+    _names(axes, places, occupied)
 
 
 def _span(places, device, precision):
@@ -119,7 +119,7 @@ def _marks(axes, places):
     return [_box(x, y, 10 * pixel, 10 * pixel) for x, y in map(axes.transData.transform, marks)]
 
 
-def _names(axes, places, taken):
+def _names(axes, places, occupied):
     """Write a name next to each place's mark, where nothing is drawn yet."""
     pixel = axes.figure.dpi / 72
     names = []
@@ -131,7 +131,7 @@ def _names(axes, places, taken):
         for side, down in SPOTS:
             middle = x + side * pixel + (wide / 2 if side > 0 else -wide / 2)
             box = _box(middle, y + down * pixel, wide, tall)
-            if not any(_overlap(box, other) for other in taken + names):
+            if not any(_overlap(box, other) for other in occupied + names):
                 break
         names.append(box)
         axes.annotate(

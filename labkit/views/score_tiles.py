@@ -90,11 +90,11 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
     bytes_of = dict.fromkeys((name for names in METERS.values() for name in names), 0)
     found, samples = [], trace.samples
     for block in sorted(range(len(samples.blocks)), key=lambda block: samples.blocks[block][::-1]):
-        held, stale, computed = {"Q": set(), "K": set()}, set(), False
+        rows_of, stale, computed = {"Q": set(), "K": set()}, set(), False
 
-        def close(held=held):
+        def close(rows_of=rows_of):
             moved = [sum(bytes_of[name] for name in names) for names in METERS.values()]
-            found.append((sorted(held["Q"]), sorted(held["K"]), moved))
+            found.append((sorted(rows_of["Q"]), sorted(rows_of["K"]), moved))
 
         for number in np.flatnonzero((samples.block == block) & (samples.site >= 0)):
             site, lanes = sites[samples.site[number]], samples.index[number]
@@ -102,14 +102,14 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
             if site.space == "shared" and site.kind == "load":
                 computed = True
             elif site.space == "global" and site.array in bytes_of:
-                if site.kind == "load" and site.array in held:
+                if site.kind == "load" and site.array in rows_of:
                     if computed:
                         close()
                         stale, computed = {"Q", "K"}, False
                     if site.array in stale:
-                        held[site.array].clear()
+                        rows_of[site.array].clear()
                         stale.discard(site.array)
-                    held[site.array].update((lanes // widths[site.array]).tolist())
+                    rows_of[site.array].update((lanes // widths[site.array]).tolist())
                 bytes_of[site.array] += len(lanes) * site.bytes
         if computed:
             close()

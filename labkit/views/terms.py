@@ -26,14 +26,14 @@ def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.nda
             f"shapes are {products.shape} and {signs.shape}."
         )
     steps, says, sums = [], [], []
-    for output, taken in enumerate(signs):
-        places = np.flatnonzero(taken)
+    for output, coefficients in enumerate(signs):
+        places = np.flatnonzero(coefficients)
         for number, place in enumerate(places):
-            total = np.tensordot(taken[places[: number + 1]], products[places[: number + 1]], 1)
+            total = np.tensordot(coefficients[places[: number + 1]], products[places[: number + 1]], 1)
             total = np.where(np.isclose(total, np.round(total)), np.round(total), total)  # a third three times is 1
             steps.append([output, place])
             sums.append(total)
-            says.append(_sentence(output, place, taken[place], total, number == 0))
+            says.append(_sentence(output, place, coefficients[place], total, number == 0))
     rows = [
         [f"y[{output}]", f"M[{place}]", _written(signs[output, place] * products[place]), _written(total)]
         for (output, place), total in zip(steps, sums, strict=True)

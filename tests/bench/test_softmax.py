@@ -22,9 +22,9 @@ def test_each_ladder_has_a_record_of_its_own():
 
 @pytest.mark.parametrize(("of", "baselines"), BASELINES)
 def test_torch_stands_beside_ours(of, baselines, monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     assert list(baselines(of(2, 3), FP32)) == ["torch", "torch.compile"]
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert baselines(of(2, 3), FP32) == {}
 
 

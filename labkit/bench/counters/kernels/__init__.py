@@ -73,9 +73,11 @@ def launches() -> list[Launch]:
 def _products():
     for step in map(gemm.ladder("fp32").step, PRODUCTS):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
-            (one,) = step.launches(*problem.operands())
+            (launch,) = step.launches(*problem.operands())
             shape = str(problem), step.slug
-            yield Launch(one.kernel, one.grid, one.block, problem.operands, *shape, shared_bytes=one.shared_bytes)
+            yield Launch(
+                launch.kernel, launch.grid, launch.block, problem.operands, *shape, shared_bytes=launch.shared_bytes
+            )
 
 
 def _steps():
@@ -84,9 +86,9 @@ def _steps():
         step = ladder(operation, name).step(slug)
         sizes = PROBLEMS.get((operation, name, slug))
         problem = step.standing if sizes is None else step.problem(*sizes)
-        one, names = _own(step, problem), (str(problem), f"{name} {slug}")
+        launch, names = _own(step, problem), (str(problem), f"{name} {slug}")
         arguments = partial(_arguments, step, problem)
-        yield Launch(one.kernel, one.grid, one.block, arguments, *names, left_open, one.shared_bytes)
+        yield Launch(launch.kernel, launch.grid, launch.block, arguments, *names, left_open, launch.shared_bytes)
 
 
 def _own(step, problem):
