@@ -4,6 +4,7 @@ import json
 import os
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -75,7 +76,7 @@ def build(
 def _in_lines(notebook) -> str:
     """Return the notebook as JSON with one cell per line, for review and comparison."""
     nbformat.validate(notebook)
-    options = {"ensure_ascii": False, "sort_keys": True}
+    options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": True}
     rest = {name: value for name, value in notebook.items() if name != "cells"}
     return f'{{"cells": {json_lines(notebook.cells, **options)},\n{json.dumps(rest, **options)[1:]}\n'
 
