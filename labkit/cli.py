@@ -302,7 +302,7 @@ def _print_grades(grades, out):
     from rich.table import Column, Table
     from rich.text import Text
 
-    from labkit.grading.grades import totals
+    from labkit.grading.grades import sum_points
 
     table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
     for row in grades:
@@ -315,7 +315,7 @@ def _print_grades(grades, out):
     if table.row_count:
         console.print(table)
     console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
-    for name, (points, out_of) in totals(grades).items():
+    for name, (points, out_of) in sum_points(grades).items():
         console.print(Text(f"{name}: {points:g} of {out_of:g} points"))
     console.print(Text(f"Wrote the reports to {out}"))
 
@@ -330,10 +330,10 @@ def _check_folder(path):
 
 
 def _time(text):
-    from labkit.grading.policy import time_of
+    from labkit.grading.policy import parse_time
 
     try:
-        return time_of(text)
+        return parse_time(text)
     except ValueError as error:
         _fail(error)
 

@@ -1,5 +1,6 @@
-"""Tables: rows under headings, as text and as HTML."""
+"""`Table`: rows under headings, as text and as HTML; and rows as JSON, one per line."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -7,19 +8,18 @@ from typing import Any
 
 
 class Table:
-    """A table, which a notebook shows as HTML and a terminal as aligned text.
+    """Rows under headings, which a notebook shows as a table and a terminal as aligned text.
 
     Parameters
     ----------
     columns
         The headings.
     rows
-        One cell per column: text or a number; numbers, also as text, are aligned to the right. Text between backticks
-        is code.
+        A cell a column: text, or a number (as text, too), which stands to the right. `code` may be marked.
     folded
-        Line that a reader clicks to open a long table; "" for a table that is always open.
+        For a long table: the line that a reader clicks to see it.
     caption
-        Sentence below the rows, such as the source of the figures.
+        A sentence below the rows, such as where figures come from.
     """
 
     def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], folded: str = "", caption: str = ""):
@@ -52,9 +52,14 @@ class Table:
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
     def _side(self, column):
-        """Return the alignment of a heading: that of all cells in its column, except empty ones."""
+        """Where a heading stands: to the right, where all of its column does that is not empty."""
         sides = {_side(row[column]) for row in self.rows if row[column] != ""}
         return "right" if sides == {"right"} else "left"
+
+
+def json_lines(rows: Iterable[Any], row_indent: str = "", end_indent: str = "", **options) -> str:
+    """Return rows as a JSON list with one row per line, as people review them; `options` go to `json.dumps`."""
+    return "[\n" + ",\n".join(row_indent + json.dumps(row, **options) for row in rows) + f"\n{end_indent}]"
 
 
 NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]\d+)?%?")  # as text
@@ -75,6 +80,6 @@ def _text(value):
 
 
 def _html(text):
-    """Return the text as HTML, with text between backticks as code."""
+    """The text as HTML, `code` between backticks as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -19,7 +19,7 @@ TYPES = {FP32: 0, FP16: 2, BF16: 9}
 LAYOUTS = {"NCHW": 0, "NHWC": 1}
 FMA_MATH, TENSOR_MATH = 3, 1
 NAMES = {"y": "Forward", "x": "BackwardData", "w": "BackwardFilter"}
-MOST_FOUND = 16
+MAX_RESULTS = 16
 # As cudnnConvolutionFwdAlgo_t, BwdDataAlgo_t and BwdFilterAlgo_t count them.
 ALGORITHMS = {
     "y": (
@@ -38,8 +38,8 @@ ALGORITHMS = {
 ONE, ZERO = byref(c_float(1)), byref(c_float(0))
 
 
-class _Found(ctypes.Structure):
-    """What the search says of an algorithm (cudnnConvolutionFwdAlgoPerf_t and its like)."""
+class _SearchResult(ctypes.Structure):
+    """The search's result for an algorithm (cudnnConvolutionFwdAlgoPerf_t, and those of the other passes)."""
 
     _fields_ = (
         ("algorithm", c_int),
@@ -75,10 +75,10 @@ def _call(name, *arguments):
         raise RuntimeError(f"cudnn{name} ended with status {status}: see cudnnStatus_t")
 
 
-def _made(kind):
-    made = c_void_p()
-    _call(f"Create{kind}Descriptor", byref(made))
-    return made
+def _make_descriptor(kind):
+    descriptor = c_void_p()
+    _call(f"Create{kind}Descriptor", byref(descriptor))
+    return descriptor
 
 
 @cache
@@ -89,33 +89,39 @@ def _handle():
 
 
 def applies(problem: Convolution) -> bool:
-    """Whether cuDNN takes a problem: it has as much padding on one side as on the other."""
+    """Say if cuDNN supports a problem: its padding must be symmetric."""
     return problem.top == problem.bottom and problem.left == problem.right
 
 
 @cache
 def best(problem: Convolution, format: Format) -> Best:
-    """The fastest algorithm that the search finds, in full float32 for float32, with its workspace."""
+    """Return the fastest algorithm that the search finds, with its workspace; float32 is computed without TF32."""
     tensors = {}
     for name, (N, C, H, W) in _nchw(problem).items():
         if name == "w":
-            tensors[name] = _made("Filter")
+            tensors[name] = _make_descriptor("Filter")
             _call("SetFilter4dDescriptor", tensors[name], TYPES[format], LAYOUTS[problem.layout], N, C, H, W)
         else:
-            tensors[name] = _made("Tensor")
+            tensors[name] = _make_descriptor("Tensor")
             _call("SetTensor4dDescriptor", tensors[name], LAYOUTS[problem.layout], TYPES[format], N, C, H, W)
-    of = _made("Convolution")
+    convolution = _make_descriptor("Convolution")
     sizes = problem.top, problem.left, problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
-    _call("SetConvolution2dDescriptor", of, *sizes, int(not problem.flipped), TYPES[FP32])
-    _call("SetConvolutionGroupCount", of, problem.groups)
-    math = FMA_MATH if format == FP32 else TENSOR_MATH
-    _call("SetConvolutionMathType", of, math)
+    _call("SetConvolution2dDescriptor", convolution, *sizes, int(not problem.flipped), TYPES[FP32])
+    _call("SetConvolutionGroupCount", convolution, problem.groups)
+    _call("SetConvolutionMathType", convolution, FMA_MATH if format == FP32 else TENSOR_MATH)
     inputs = {"y": "xw", "x": "wy", "w": "xy"}[problem.result]
-    given = [tensors[name] for name in inputs]
-    found, count = (_Found * MOST_FOUND)(), c_int()
+    found, count = (_SearchResult * MAX_RESULTS)(), c_int()
     kind = NAMES[problem.result]
     _call("SetStream", _handle(), None)  # the last launch's stream may be gone
-    search = _handle(), *given, of, tensors[problem.result], MOST_FOUND, byref(count), found
+    search = (
+        _handle(),
+        *(tensors[name] for name in inputs),
+        convolution,
+        tensors[problem.result],
+        MAX_RESULTS,
+        byref(count),
+        found,
+    )
     _call(f"FindConvolution{kind}Algorithm", *search)
     allowed = [one for one in found[: count.value] if not one.status and (format != FP32 or one.math in (0, FMA_MATH))]
     fastest = min(allowed, key=lambda one: one.time_ms)
@@ -127,13 +133,13 @@ def best(problem: Convolution, format: Format) -> Best:
         operands = [part for name in inputs for part in (tensors[name], pointers[name])]
         memory = fastest.algorithm, c_void_p(address_of(workspace)), c_size_t(fastest.memory)
         result = tensors[problem.result], pointers[problem.result]
-        _call(f"Convolution{kind}", _handle(), ONE, *operands, of, *memory, ZERO, *result)
+        _call(f"Convolution{kind}", _handle(), ONE, *operands, convolution, *memory, ZERO, *result)
 
     return Best(fastest.algorithm, fastest.memory, launch)
 
 
 def contender(problem: Convolution, format: Format, x, w, y, _):
-    """The fastest of cuDNN's own search, as `labkit.bench._harness` wants it."""
+    """Return the fastest algorithm of cuDNN's own search as a contender of `labkit.bench._harness`."""
     plain = {"y": Forward, "x": BackwardData, "w": BackwardFilter}[problem.result](**problem.fields)  # found but once
     found = best(plain, format)
     call = partial(found.launch, x=x, w=w, y=y)

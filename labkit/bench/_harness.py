@@ -1,7 +1,7 @@
-"""The one way in which operations are timed: their steps beside baselines, which all take turns in one run.
+"""The harness that times operations: steps and baselines, interleaved in one run.
 
-Launches are replayed from a graph, over so many sets of operands that none is found in L2. Before that, each contender
-runs once on fresh operands, and its error against float64 is kept beside its time.
+Launches are replayed from a graph, over enough sets of operands that L2 holds none of them. Before that, each contender
+runs once on fresh operands, and its error against float64 is recorded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,55 +23,55 @@ from labkit.formats import Format
 from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
 from labkit.results.computed import add_computed
 
-# Of problem, format and operands of the device: a launch on a stream, which may have `facts` to record with it.
-Way = Callable[..., Callable[[object], object]]
+# Takes problem, format and device operands; returns a launch on a stream, which may have `facts` to record.
+Contender = Callable[..., Callable[[object], object]]
 TWIN = "CUDA C++"
-MOST_SETS = 64
+MAX_SETS = 64
 TIMES_L2 = 2  # bytes of all sets of operands together, at least
-MOST_MS = 200  # of a launch: what is slower is left out
-CALLING_MS = 100  # for which the host's time is taken
+MAX_LAUNCH_MS = 200  # slower launches are left out
+CALLING_MS = 100  # of calls, over which host time is measured
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a bench measures.
+    """The contenders that a bench measures, and its record.
 
     Attributes
     ----------
     name
-        Of its record.
+        Name of the record.
     title
-        Of what is printed.
+        Title of the printed table.
     ladders
-        Whose steps are timed, on the problems and in the formats that they state.
+        Ladders whose steps are timed, on the problems and in the formats that they state.
     formats
-        More formats than the ladders state, in which steps are timed that take them.
+        Further formats, for steps that support them.
     ours
-        What is timed beside the steps as ours, by its name.
+        Contenders of this package other than steps, by name.
     baselines
-        Who else computes a problem in a format, by name.
+        Returns the contenders from other libraries for a problem and format, by name.
     yardsticks
-        Who does something else that takes as long at best, such as a copy of as many bytes.
+        Contenders that bound the time from below, such as a copy of equally many bytes.
     fastest
-        How many steps of a ladder are timed in other formats than its first.
+        Number of steps of a ladder that are timed in other formats than its first.
     times_l2
-        How many times as large as L2 all sets of operands are together, at least.
+        Least size of all sets of operands together, as a multiple of L2.
     """
 
     name: str
     title: str
     ladders: tuple[Ladder, ...]
     formats: tuple[Format, ...] = ()
-    ours: Mapping[str, Way] = field(default_factory=dict)
-    baselines: Callable[[Problem, Format], Mapping[str, Way]] = lambda problem, format: {}
-    yardsticks: Mapping[str, Way] = field(default_factory=dict)
+    ours: Mapping[str, Contender] = field(default_factory=dict)
+    baselines: Callable[[Problem, Format], Mapping[str, Contender]] = lambda problem, format: {}
+    yardsticks: Mapping[str, Contender] = field(default_factory=dict)
     fastest: int = 2
     times_l2: int = TIMES_L2
 
 
 @dataclass(frozen=True)
 class Time:
-    """Of a launch: the median, how far the middle half of the repetitions spreads as a share of it, and the host's."""
+    """The time of a launch: median, interquartile range relative to it, and host time."""
 
     time_ms: float
     spread: float
@@ -79,20 +79,31 @@ class Time:
 
 
 def run(table: Table, record: bool = False, out: Path | None = None) -> None:
-    """Measures a table, prints it, and stores it where that is asked for."""
+    """Measure a table, print it, and store it if requested."""
     found = _record.require_gpu("times kernels")
     rows = [row for ladder in table.ladders for row in rows_of_ladder(table, ladder)]
     show(f"{table.title} on {found.name}", rows)
     _record.finish(table.name, rows, found.name, record, out)
 
 
+def run_all(tables: Sequence[Table], record: bool = False, out: Path | None = None) -> None:
+    """Run several tables, one after the other."""
+    for table in tables:
+        run(table, record, out)
+
+
+def table_of(ladder: Ladder, title: str, formats: Sequence[Format] = (), **fields) -> Table:
+    """Return the table of one ladder, which times all its steps in each format."""
+    return Table(ladder.record, title, (ladder,), tuple(formats), fastest=len(ladder), **fields)
+
+
 def of_operation(operation: str) -> Table:
-    """The table of an operation for which there is no other: all its steps, without baselines."""
+    """Return the default table of an operation: all its steps, without baselines."""
     return Table(operation, operation, ladders(operation))
 
 
 def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
-    """A row for each step, problem, format and baseline."""
+    """Return a row for each step, problem, format and baseline."""
     rows: list[dict] = []
     for format in dict.fromkeys((*ladder.formats, *table.formats)):
         steps = [step for step in ladder if format in step.formats]
@@ -100,13 +111,13 @@ def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
             steps = sorted(steps, key=lambda step: _last_ms(rows, step, ladder.formats[0]))[: table.fastest]
         cases = [(problem, step) for step in steps for problem in step.benched]
         for problem, together in groupby(sorted(cases, key=_by_problem), key=_problem):
-            taken = [step for _, step in together if _foretold_ms(rows, step, problem, format) <= MOST_MS]
-            rows += measure(table, problem, format, taken)
+            timed = [step for _, step in together if _predicted_ms(rows, step, problem, format) <= MAX_LAUNCH_MS]
+            rows += measure(table, problem, format, timed)
     return rows
 
 
 def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
-    """A row for each of ours and each baseline of it, all of which take turns."""
+    """Return a row for each contender of ours and each of its baselines, timed in turns."""
     before = problem.operands(format)
     expected = problem.expected(problem.part(before), format)
     sets = on_gpu(before, number_of_sets(problem.min_bytes(format), table.times_l2))
@@ -121,49 +132,36 @@ def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step
         for name, way in ways.items()
     }
     errors = {
-        key: _error(problem, expected, of[0], before, sets[0], format)
-        for key, of in launches.items()
+        key: _error(problem, expected, of_sets[0], before, sets[0], format)
+        for key, of_sets in launches.items()
         if key[0] != "yardstick"
     }
-    taken = {step.slug: _taken(step, sets[0], format) for step in steps}
-    found = times(launches)
+    resources = {step.slug: _resources(step, sets[0], format) for step in steps}
+    time_of = times(launches)
+    others = [key for key in launches if key[0] in ("baseline", "yardstick")]
     rows = []
     for name in ours:
-        time = found["ours", name]
-        row = {
-            "operation": table.name,
-            "step": name,
-            "problem": str(problem),
-            **problem.fields,
-            "dtype": format.name,
-            "time_ms": time.time_ms,
-            "spread": time.spread,
-            "host_us": time.host_us,
-            "flops": int(problem.flops),
-            "min_bytes": int(problem.min_bytes(format)),
-            "error": errors["ours", name],
-        }
-        row = add_computed(row | taken.get(name, {}))
-        beside = {TWIN: ("twin", name)} if name in twins else {}
-        beside |= {baseline: ("baseline", baseline) for baseline in baselines} | {
-            one: ("yardstick", one) for one in table.yardsticks
-        }
-        rows += [
-            _beside(row, baseline, found[key], errors.get(key), launches[key][0]) for baseline, key in beside.items()
-        ] or [row]
+        time = time_of["ours", name]
+        row = {"operation": table.name, "step": name, "problem": str(problem), **problem.fields, "dtype": format.name}
+        row |= {"time_ms": time.time_ms, "spread": time.spread, "host_us": time.host_us}
+        row |= {"flops": int(problem.flops), "min_bytes": int(problem.min_bytes(format))}
+        row = add_computed(row | {"error": errors["ours", name]} | resources.get(name, {}))
+        keys = [("twin", name)] * (name in twins) + others
+        rows += [_with_baseline(row, key, time_of[key], errors.get(key), launches[key][0]) for key in keys] or [row]
     return rows
 
 
-def _beside(row, baseline, time, error, launch):
-    found = {"baseline": baseline, "baseline_time_ms": time.time_ms, "baseline_spread": time.spread}
-    found |= {f"baseline_{name}": fact for name, fact in getattr(launch, "facts", {}).items()}
+def _with_baseline(row, key, time, error, launch):
+    kind, name = key
+    baseline = {"": TWIN if kind == "twin" else name, "time_ms": time.time_ms, "spread": time.spread}
+    baseline |= getattr(launch, "facts", {})
     if error is not None:
-        found["baseline_error"] = error
-    return add_computed({**row, **found})
+        baseline["error"] = error
+    return add_computed(row | {f"baseline_{field}".rstrip("_"): value for field, value in baseline.items()})
 
 
 def times(contenders: Mapping) -> dict:
-    """The times of contenders, each a list of launches on operands of their own, that take turns."""
+    """Time contenders in turns; each is a list of launches on operands of its own."""
     found = {}
     for name, samples in timing.gpu_samples_ms(contenders).items():
         time_ms, (low, _, high) = median(samples), quantiles(samples, n=4)
@@ -173,7 +171,7 @@ def times(contenders: Mapping) -> dict:
 
 
 def show(title: str, rows: list[dict]) -> None:
-    """Prints a line for each of ours, with its speed as a share of each baseline's."""
+    """Print a line for each contender of ours, with its speed relative to each baseline."""
     lines: dict = {}
     for row in rows:
         line = lines.setdefault((row["dtype"], row["problem"], row["step"]), dict(row))
@@ -192,7 +190,7 @@ def show(title: str, rows: list[dict]) -> None:
 
 
 def _step(step, workspace, problem, format, *operands):
-    """With memory that is kept from one launch to the next, as a plan keeps it."""
+    """Return a launch whose workspace is reused by later launches, as in a plan."""
 
     def launch(stream):
         for one in step.launches(*operands, format=format, workspace=workspace):
@@ -202,7 +200,7 @@ def _step(step, workspace, problem, format, *operands):
 
 
 def _has_twin(step, format):
-    """Whether there is a kernel in CUDA C++ beside a step; it is compiled for the first format that the step takes."""
+    """Say if a step has a CUDA C++ version; it is compiled for the step's first format."""
     return step.path in cpp.names() and format == step.formats[0]
 
 
@@ -214,8 +212,8 @@ def _twin(step, problem, format, *operands):
     return lambda stream: kernel[launch.grid, launch.block, stream, launch.shared_bytes](*arguments)
 
 
-def _taken(step, operands, format) -> dict:
-    """The registers of a thread, in the launch that takes most, and the bytes of workspace; what is 0 is not named."""
+def _resources(step, operands, format) -> dict:
+    """Return the largest number of registers per thread and the bytes of workspace, without those that are 0."""
     workspace = CountingWorkspace()
     kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
     counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
@@ -233,33 +231,44 @@ def _by_problem(case):
 
 
 def _last_ms(rows, step, format) -> float:
-    """The time of a step in the last problem of all in a format; endless if it was left out there."""
+    """Return a step's time in the last problem of a format; infinite if it was left out."""
     problems = [row["problem"] for row in rows if row["dtype"] == format.name]
     found = (row["time_ms"] for row in rows if (row["step"], row["problem"]) == (step.slug, *problems[-1:]))
     return next(found, inf)
 
 
-def _foretold_ms(rows, step, problem, format) -> float:
-    """How long a launch may take at the speed of the largest problem before; 0 if there was none."""
+def _predicted_ms(rows, step, problem, format) -> float:
+    """Predict a launch's time from the speed in the largest problem before; 0 if there was none."""
     before = [row for row in rows if row["step"] == step.slug and row["dtype"] == format.name and row["tflops"]]
     return problem.flops / before[-1]["tflops"] / 1e9 if before else 0.0
+
+
+def copy_one_and_a_half(target, first, second):
+    """Return a launch of one and a half matrix copies: three halves are read and three are written."""
+    half = -(-target.shape[0] // 2)
+
+    def launch(stream):
+        target.copy_to_device(first, stream=stream)
+        target[:half].copy_to_device(second[:half], stream=stream)
+
+    return launch
 
 
 # --- operands --------------------------------------------------------------------------------------
 
 
 def number_of_sets(bytes_of_one: int, times_l2: int = TIMES_L2) -> int:
-    """How many sets of operands are so many times as large as L2 together."""
-    return min(MOST_SETS, max(1, ceil(times_l2 * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
+    """Return the number of operand sets whose total size is at least `times_l2` times that of L2."""
+    return min(MAX_SETS, max(1, ceil(times_l2 * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
 
 
 def on_gpu(operands: tuple, count: int) -> list[tuple]:
-    """So many copies of the operands on the GPU."""
+    """Return several copies of the operands on the GPU."""
     return [tuple(cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in operands) for _ in range(count)]
 
 
 def _error(problem, expected, launch, before, operands, format) -> float:
-    """The relative error of a contender, which finds its operands as they were made."""
+    """Return the relative error of a contender, which runs on operands as they were made."""
     for place in expected:
         operands[place].copy_to_device(before[place])
     cuda.synchronize()

@@ -17,7 +17,7 @@ THUMB_PX = 16  # width of a slider's handle in Chromium
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium or Chrome on this machine."""
+    """Return the path of a Chromium or Chrome on this machine."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -106,7 +106,7 @@ class Lab:
         )
 
     def cell(self, id: str):
-        """The cell on the page, scrolled to and made the active one."""
+        """Scroll to a cell, make it the active one, and return it."""
         self.page.evaluate(
             """async id => {
                 const notebook = window.jupyterapp.shell.currentWidget.content;
@@ -131,7 +131,7 @@ class Lab:
         )
 
     def views(self) -> list[str]:
-        """Ids of the cells whose output holds a view."""
+        """Return the ids of the cells whose output holds a view."""
         return self.page.evaluate(
             """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
                 .map(model => model.toJSON())
@@ -140,12 +140,12 @@ class Lab:
         )
 
     def picture(self, id: str) -> dict:
-        """What a cell's view shows once it has settled.
+        """Return what a cell's view shows once it has settled.
 
         Returns
         -------
         dict
-            live: whether a widget shows it, or the page that stands in for one; text: its words;
+            live: True if a widget shows it, False if the page does that replaces one; text: its words;
             canvases: each as a data URL, or "" where nothing is drawn.
         """
         self.cell(id)
@@ -169,7 +169,7 @@ class Lab:
         return clock.evaluate("clock => clock.shown")
 
     def frames_per_s(self, id: str) -> float:
-        """The frame rate while the innermost view of a cell goes through its steps, one a frame."""
+        """Measure the frame rate while a cell's innermost view goes through its steps, one per frame."""
         view = self.cell(id).locator("[data-labkit-live] .labkit-view").last
         view.scroll_into_view_if_needed()
         return view.evaluate(STEP)
@@ -204,7 +204,7 @@ def serve(workspace: Path):
 
 @contextmanager
 def browse(address: str, token: str, *, dark: bool = False):
-    """A headless Chromium on that server: yields a `Lab`."""
+    """Open a headless Chromium on that server; yields a `Lab`."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -223,7 +223,7 @@ def _free_port():
 
 
 def _answers(url, server):
-    """Whether the server answers before it ends or its time is up."""
+    """Wait for the server's answer; False if the server ends or the time is up before."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:

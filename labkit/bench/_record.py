@@ -1,4 +1,4 @@
-"""What all benches share: the header of a record, its file, and the table on the screen."""
+"""Parts of all benches: the header of a record, its file, and the table on the screen."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cu
 
 
 def header() -> dict:
-    """What the figures were measured on and with, and when."""
+    """Return the machine, the versions and the date of a measurement."""
     return {
         "date": date.today().isoformat(),
         **gpu(),
@@ -32,7 +32,7 @@ def header() -> dict:
 
 
 def require_gpu(what: str, program: str = ""):
-    """The GPU; ends this process with a sentence where it, or a program, is missing. `what`: "times kernels"."""
+    """Return the GPU, or end this process with a sentence if it or a program is missing; `what`: "times kernels"."""
     found = device.detect()
     missing = found.detail if found.kind != "gpu" else f"{program} is not on the PATH"
     if found.kind != "gpu" or (program and shutil.which(program) is None):
@@ -42,7 +42,7 @@ def require_gpu(what: str, program: str = ""):
 
 
 def gpu() -> dict:
-    """Name, compute capability and driver of the GPU; nothing where there is none."""
+    """Return name, compute capability and driver of the GPU; nothing without one."""
     found = device.detect()
     if found.kind != "gpu":
         return {}
@@ -61,7 +61,7 @@ def gpu() -> dict:
 
 
 def driver_version() -> dict:
-    """The driver's own version, where the system tells it."""
+    """Return the driver's own version; nothing if the system does not report it."""
     path = Path("/proc/driver/nvidia/version")
     if not path.is_file():
         return {}
@@ -96,7 +96,7 @@ def show(title: str, rows: list[dict], columns: dict[str, str]) -> None:
 
 
 def finish(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:
-    """Store the rows where they are asked for: in the package (`record`) or in a folder (`out`)."""
+    """Store the rows in the package (`record`) or in a folder (`out`), if requested."""
     if record or out:
         path = results.save(results.Results(operation, header(), rows), machine, out or results.FOLDER)
         Console().print(f"stored in {path}")

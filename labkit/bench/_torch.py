@@ -1,20 +1,21 @@
-"""torch's own functions as contenders of a bench."""
+"""Functions of torch as contenders of a bench."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from labkit.formats import Format
 
 
-def is_here() -> bool:
+def is_installed() -> bool:
     return find_spec("torch") is not None
 
 
 def tensors(format: Format, *arrays) -> tuple:
-    """Arrays of the device as torch tensors of the same memory; bits as the format whose they are."""
+    """Return device arrays as torch tensors of the same memory; an array of bits becomes a tensor of its format."""
     import torch
 
     def tensor(array):
@@ -28,21 +29,28 @@ def tensors(format: Format, *arrays) -> tuple:
     return tuple(map(tensor, arrays))
 
 
-def on_stream(call: Callable[[], object]) -> Callable[[object], None]:
-    """A function of a numba stream that makes a call of torch's on it, as `labkit.calls.timing` wants its launches."""
+def on_stream(call: Callable[[], Any], store: Callable[[Any], object] | None = None) -> Callable[[object], None]:
+    """Return a launch that makes a call of torch on a numba stream.
+
+    After the first call, `store` copies the result to the operands, where the harness reads it to find its error.
+    """
     import torch
+
+    pending = [store] if store else []
 
     def launch(stream):
         with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):
-            call()
+            result = call()
+            while pending:
+                pending.pop()(result)
 
     return launch
 
 
 def compiled(function: Callable) -> Callable:
-    """torch.compile's version of a function, made anew for each shape, type and layout.
+    """Return torch.compile's version of a function, compiled for each shape, type and layout.
 
-    As it stands, torch gives up on a function after eight of them, and runs it as it is.
+    By default torch compiles a function for eight of them and runs it eagerly for others.
     """
     import torch
     import torch._dynamo
@@ -51,21 +59,36 @@ def compiled(function: Callable) -> Callable:
     return torch.compile(function, dynamic=False)
 
 
-def in_each_layout(way: Callable) -> dict[str, Callable]:
-    """A way of torch's to treat images, eager and compiled, in each layout; none where torch is not here."""
-    if not is_here():
-        return {}
+def eager_and_compiled(contender: Callable) -> dict[str, Callable]:
+    """Return torch's eager and its compiled contender by name; none without torch."""
+    names = {"torch": False, "torch.compile": True} if is_installed() else {}
+    return {name: partial(contender, compiled=compiled) for name, compiled in names.items()}
+
+
+def in_each_layout(contender: Callable) -> dict[str, Callable]:
+    """Return torch's contenders for images by name, eager and compiled, in each layout; none without torch."""
     return {
-        " ".join(filter(None, ("torch.compile" if compiled else "torch", "channels-last" * channels_last))): partial(
-            way, compiled=compiled, channels_last=channels_last
-        )
-        for compiled in (False, True)
+        name + " channels-last" * channels_last: partial(contender, channels_last=channels_last)
+        for name, contender in eager_and_compiled(contender).items()
         for channels_last in (False, True)
     }
 
 
+def as_nchw(problem, named: Mapping) -> dict:
+    """Return the problem's images by name, as tensors with the axes N C H W."""
+    images = {name: named[name] for name in problem.of_pixels}
+    return images if problem.layout == "NCHW" else {name: X.permute(0, 3, 1, 2) for name, X in images.items()}
+
+
+def memory_format(channels_last: bool):
+    """Return torch's memory format of images."""
+    import torch
+
+    return torch.channels_last if channels_last else torch.contiguous_format
+
+
 def random(*shape):
-    """Random normal float32 on the GPU."""
+    """Return random normal float32 on the GPU."""
     import torch
 
     return torch.randn(*map(int, np.atleast_1d(shape)), device="cuda")

@@ -1,4 +1,4 @@
-"""What `labkit tune` times: calls by their names, with random operands of a problem that is told by its fields."""
+"""The calls that `labkit tune` times, by name, with random operands of a problem given by its fields."""
 
 from ast import literal_eval
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ PROBLEMS = {  # of calls, in the package of each
 
 
 def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object, float]:
-    """Times the candidates for a call; gives the median time in ms of each, the fastest first.
+    """Time the candidates for a call; returns the median time of each in ms, the fastest first.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     Raises
     ------
     TypeError, ValueError
-        There is no such call, or the words tell no problem.
+        There is no such call, or the words describe no problem.
     RuntimeError
         There is no GPU.
     """
@@ -52,10 +52,12 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     package, _, call = name.partition(".")
     module = import_module(f"labkit.{package}")
     call, kind = getattr(module, call), getattr(module, PROBLEMS[name])
-    of_problem, of_call = ([field.name for field in fields(one)] for one in (kind, call.operation))
-    of_call.remove("format")
+    problem_fields, call_fields = ([field.name for field in fields(one)] for one in (kind, call.operation))
+    call_fields.remove("format")
     needed = [field.name for field in fields(kind) if field.default is MISSING]
-    values = _values(name, words, of_problem, needed, of_problem if package == "conv" else of_problem + of_call)
+    values = _values(
+        name, words, problem_fields, needed, problem_fields if package == "conv" else problem_fields + call_fields
+    )
     if package == "conv":
         ranking = module.find(kind(**values), format)
         return {row.algorithm: row.time_ms for row in ranking if not row.reason}
@@ -78,16 +80,16 @@ def _tune_steps(call: Callable, kind: type, values: dict, format: str):
     if "kind" in names:  # which the call says
         values["kind"] = call.operation.kind
     problem = kind(**{name: value for name, value in values.items() if name in names})
-    more = {name: value for name, value in values.items() if name not in names}
-    there = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
-    left_out = [name for name, is_there in there.items() if not is_there]
-    return tune_problem(call, problem, format_named(format), left_out, **more)
+    options = {name: value for name, value in values.items() if name not in names}
+    available = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
+    left_out = [name for name, is_available in available.items() if not is_available]
+    return tune_problem(call, problem, format_named(format), left_out, **options)
 
 
 def _values(
     call: str, words: Sequence[str], order: Sequence[str], needed: Sequence[str], known: Sequence[str]
 ) -> dict[str, object]:
-    """Values by their names, of words of which those without a name stand in the order of the names.
+    """Return values by name; words without a name are in the order of the names.
 
     Raises
     ------
@@ -108,7 +110,7 @@ def _values(
 
 
 def _value(word: str) -> object:
-    """A number, True, False or None, or else the word."""
+    """Return a number, True, False or None, or else the word."""
     try:
         return literal_eval(word.capitalize() if word.lower() in ("true", "false", "none") else word)
     except (ValueError, SyntaxError):

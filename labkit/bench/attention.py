@@ -1,7 +1,6 @@
-"""`labkit bench attention`: every step of attention forward beside each backend of torch's, in one run."""
+"""`labkit bench attention`: every step of attention forward compared with each backend of torch."""
 
 from functools import partial
-from pathlib import Path
 
 from labkit import attention
 from labkit.bench import _harness, _torch
@@ -11,54 +10,43 @@ BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient":
 
 
 def of_torch(problem, format, Q, K, V, O, lse, *_, backend: str):
-    """torch's attention by one of its backends.
-
-    The first call also copies O to where ours stands, for its error to be found.
-    """
+    """Return torch's attention by one of its backends."""
     tensors = (as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
     return of_backend(problem, *tensors, backend)
 
 
 def of_backend(problem, Q, K, V, O, backend: str):
-    """The same, of tensors with the axes batch, heads, positions, head_dim."""
+    """Return torch's attention of tensors with the axes batch, heads, positions, head_dim."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.group > 1}
-    chosen, done = getattr(SDPBackend, BACKENDS[backend]), []
 
-    def launch():
-        with sdpa_kernel(chosen):
-            found = torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
-        if not done:
-            done.append(True)
-            O.copy_(found)
+    def call():
+        with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
+            return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
 
-    return _torch.on_stream(launch)
+    return _torch.on_stream(call, O.copy_)
 
 
 def as_heads_of_torch(X, layout: str):
-    """A tensor with its axes in the order batch, heads, positions, head_dim."""
+    """Return a tensor with its axes in the order batch, heads, positions, head_dim."""
     return X if layout == "BHSD" else X.transpose(1, 2)
 
 
 def is_known(problem) -> bool:
-    """Whether torch is here and computes this problem: it aligns a causal mask top left, and has no window."""
+    """Say if torch is installed and computes this problem: its causal mask starts top left, and it has no window."""
     is_same = problem.window is None and not (problem.causal and problem.keys != problem.queries)
-    return _torch.is_here() and is_same
+    return _torch.is_installed() and is_same
 
 
 def baselines(problem, format):
-    """The backends that compute this problem."""
+    """Return the backends that compute this problem."""
     if not is_known(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
     return {backend: partial(of_torch, backend=backend) for backend in backends}
 
 
-LADDER = attention.ladder("forward")
-TABLE = _harness.Table(LADDER.record, "Attention forward", (LADDER,), (FP32,), baselines=baselines, fastest=len(LADDER))
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    _harness.run(TABLE, record, out)
+TABLE = _harness.table_of(attention.ladder("forward"), "Attention forward", [FP32], baselines=baselines)
+main = partial(_harness.run, TABLE)

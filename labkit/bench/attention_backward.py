@@ -1,8 +1,7 @@
-"""`labkit bench attention_backward`: every step of attention backward beside each backend of torch's, in one run."""
+"""`labkit bench attention_backward`: every step of attention backward compared with each backend of torch."""
 
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 from labkit import attention
 from labkit.bench import _harness, _torch
@@ -13,42 +12,41 @@ DETERMINISTIC = "flash, deterministic"  # the only backend that has both ways
 
 
 def of_torch(problem, format, *operands, backend: str, is_deterministic: bool = False):
-    """The gradients of torch's attention by one of its backends, as autograd finds them.
+    """Return the gradients of torch's attention by one of its backends, as autograd computes them.
 
-    The forward pass runs once, in the first call and beside the clock. That call also copies the gradients to where
-    ours stand, for their error to be found.
+    The forward pass runs once, in the first call, which is not timed.
     """
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
     of = {name: as_heads_of_torch(X, problem.layout) for name, X in tensors.items() if name != "lse"}
-    given = [of[name].detach().requires_grad_() for name in "QKV"]
+    inputs = [of[name].detach().requires_grad_() for name in "QKV"]
     options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.group > 1}
-    chosen, outputs = getattr(SDPBackend, BACKENDS[backend]), []
+    outputs = []
 
-    def launch():
-        is_first = not outputs
-        if is_first:
-            with sdpa_kernel(chosen):
-                outputs.append(torch.nn.functional.scaled_dot_product_attention(*given, **options))
+    def call():
+        if not outputs:
+            with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
+                outputs.append(torch.nn.functional.scaled_dot_product_attention(*inputs, **options))
         with _deterministic(is_deterministic):
-            found = torch.autograd.grad(outputs[0], given, of["dO"], retain_graph=True)
-        if is_first:
-            for name, gradient in zip(("dQ", "dK", "dV"), found, strict=True):
-                of[name].copy_(gradient)
+            return torch.autograd.grad(outputs[0], inputs, of["dO"], retain_graph=True)
 
-    return _torch.on_stream(launch)
+    def store(gradients):
+        for name, gradient in zip(("dQ", "dK", "dV"), gradients, strict=True):
+            of[name].copy_(gradient)
+
+    return _torch.on_stream(call, store)
 
 
 @contextmanager
-def _deterministic(asked: bool):
-    """Makes torch choose kernels that give the same bits each time, if that is asked for; it need not fill memory."""
+def _deterministic(is_deterministic: bool):
+    """Make torch choose kernels that give the same bits each time, if requested, without filling memory."""
     import torch
 
     before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
     torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.use_deterministic_algorithms(asked)
+    torch.use_deterministic_algorithms(is_deterministic)
     try:
         yield
     finally:
@@ -57,7 +55,7 @@ def _deterministic(asked: bool):
 
 
 def baselines(problem, format):
-    """The backends that compute this problem, of which flash can also give the same bits each time."""
+    """Return the backends that compute this problem; flash also has a deterministic version."""
     if not is_known(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
@@ -65,11 +63,5 @@ def baselines(problem, format):
     return found if format == FP32 else found | {DETERMINISTIC: partial(found["flash"], is_deterministic=True)}
 
 
-LADDER = attention.ladder("backward")
-TABLE = _harness.Table(
-    LADDER.record, "Attention backward", (LADDER,), (FP32,), baselines=baselines, fastest=len(LADDER)
-)
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    _harness.run(TABLE, record, out)
+TABLE = _harness.table_of(attention.ladder("backward"), "Attention backward", [FP32], baselines=baselines)
+main = partial(_harness.run, TABLE)

@@ -1,39 +1,25 @@
-"""`labkit bench attention_decode`: every step of decoding beside each backend of torch's, and flex_attention."""
+"""`labkit bench attention_decode`: every step of decoding compared with each backend of torch, and flex_attention."""
 
 from functools import partial
-from pathlib import Path
 
 from labkit import attention
 from labkit.bench import _harness, _torch
 from labkit.bench.attention import as_heads_of_torch
 
-BACKENDS = {
-    "flash": "FLASH_ATTENTION",
-    "cuDNN": "CUDNN_ATTENTION",
-    "efficient": "EFFICIENT_ATTENTION",
-    "math": "MATH",
-}
+BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
 SHARING = "flash", "cuDNN"  # backends that take more heads of Q than of K
 MOST_BYTES_OF_MATH = 2**31  # of the cache, which it copies to float32
 TIMES_L2 = 4  # of which the time is that of reading: a cache of 134 MB would leave some of itself in an L2 of 50 MB
 
 
 def tensors_of(problem, format, Q, K, V, O):
-    """Tensors with the axes batch, heads, positions, head_dim."""
+    """Return tensors with the axes batch, heads, positions, head_dim."""
     return [as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O)]
 
 
 def of_call(call, O):
-    """A contender that makes a call of torch's, whose first result goes to O for its error to be found."""
-    done = []
-
-    def launch():
-        found = call()
-        if not done:
-            done.append(True)
-            O.copy_(found.reshape(O.shape))
-
-    return _torch.on_stream(launch)
+    """Return a contender that makes a call of torch, whose result has the elements of O."""
+    return _torch.on_stream(call, lambda result: O.copy_(result.reshape(O.shape)))
 
 
 def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, folded: bool):
@@ -47,10 +33,10 @@ def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, fold
     Q, K, V, O = tensors_of(problem, format, Q, K, V, O)
     if folded:
         Q = Q.reshape(problem.batch, problem.kv_heads, problem.group, problem.head_dim)
-    chosen, options = getattr(SDPBackend, BACKENDS[backend]), {"scale": problem.scale, "enable_gqa": not folded}
+    options = {"scale": problem.scale, "enable_gqa": not folded}
 
     def call():
-        with sdpa_kernel(chosen):
+        with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
             return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
 
     return of_call(call, O)
@@ -66,8 +52,8 @@ def flex(problem, format, Q, K, V, lengths, table, O, *_):
 
 
 def baselines(problem, format):
-    """Who computes this problem: one query a sequence, sequences of one length, and no pages."""
-    if not _torch.is_here() or problem.queries > 1 or problem.ragged or problem.page is not None:
+    """Return the contenders for this problem: none for several queries per sequence, ragged sequences or pages."""
+    if not _torch.is_installed() or problem.queries > 1 or problem.ragged or problem.page is not None:
         return {}
     backends = [name for name in BACKENDS if name != "math" or problem.min_bytes(format) <= MOST_BYTES_OF_MATH]
     ways = {name: partial(of_torch, backend=name, folded=False) for name in SHARING}
@@ -80,7 +66,4 @@ LADDER = attention.ladder("decode")
 TABLE = _harness.Table(
     LADDER.record, "Attention of few queries", (LADDER,), baselines=baselines, fastest=1, times_l2=TIMES_L2
 )
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    _harness.run(TABLE, record, out)
+main = partial(_harness.run, TABLE)

@@ -1,4 +1,4 @@
-"""`labkit bench attention_fp8`: attention of e4m3 numbers beside torch's in bfloat16, and what quantisation costs.
+"""`labkit bench attention_fp8`: attention of e4m3 numbers compared with torch in bfloat16; errors of quantisation.
 
 torch has no attention of 8-bit operands. Its backends get the same numbers in bfloat16, so that all have one oracle;
 their rounding to bfloat16 counts as an error of theirs.
@@ -22,15 +22,15 @@ FAR_LARGER = 1e5  # are the numbers of the last positions
 
 
 def in_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale) -> list:
-    """Tensors of the numbers that codes and scales stand for."""
+    """Return tensors of the numbers that codes and scales encode."""
     Q, K, V, *scales = _torch.tensors(format, Q, K, V, q_scale, k_scale, v_scale)
     groups = V.float().unflatten(-1, (-1, len(ORDER)))[..., np.argsort(ORDER).tolist()]
     V = groups.flatten(-2)[..., : problem.keys].transpose(-1, -2)
-    found = []
+    tensors = []
     for X, scale in zip((Q, K, V), scales, strict=True):
-        of_rows = scale.repeat_interleave(BLOCK, -1)[..., : X.shape[2], None]
-        found.append((X.float() * of_rows).bfloat16().contiguous())
-    return found
+        row_scales = scale.repeat_interleave(BLOCK, -1)[..., : X.shape[2], None]
+        tensors.append((X.float() * row_scales).bfloat16().contiguous())
+    return tensors
 
 
 def of_torch(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend: str):
@@ -40,7 +40,7 @@ def of_torch(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend
 
 
 def baselines(problem, format):
-    """The backends that compute this problem in bfloat16."""
+    """Return the backends that compute this problem in bfloat16."""
     if not is_known(problem):
         return {}
     return {f"{backend} bf16": partial(of_torch, backend=backend) for backend in BACKENDS}
@@ -50,29 +50,31 @@ def kinds_of_numbers(shape: tuple[int, ...]) -> dict[str, list]:
     """Q, K and V of some kinds, by what they are."""
     rng = np.random.default_rng(0)
     normal = [rng.standard_normal(shape) for _ in range(3)]
-    some = [X + SIZE * rng.standard_normal(shape) * (rng.random(shape) < OUTLIERS) for X in normal]
-    late = [X.copy() for X in normal]
-    late[2][:, :, -BLOCK:] *= FAR_LARGER
-    return {"normal": normal, "outliers": some, "large values at the end": late}
+    with_outliers = [X + SIZE * rng.standard_normal(shape) * (rng.random(shape) < OUTLIERS) for X in normal]
+    with_large_end = [X.copy() for X in normal]
+    with_large_end[2][:, :, -BLOCK:] *= FAR_LARGER
+    return {"normal": normal, "outliers": with_outliers, "large values at the end": with_large_end}
 
 
 def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
-    """How far causal attention of quantised numbers is off that of the numbers themselves, as a share of each row.
+    """Return the relative error of each row of causal attention that quantisation causes.
 
-    Both are in float64, so that it is all quantisation's, with a scale a block or a scale a tensor.
+    Both results are computed in float64; quantised numbers have one scale per block, or one per tensor.
     """
     problem = attention.AttentionForward(1, 1, queries, head_dim, causal=True)
     places, shape, rows = np.arange(queries), (1, 1, queries, head_dim), []
     for kind, arrays in kinds_of_numbers(shape).items():
-        right = attended(problem, arrays)
-        found = {
+        exact = attended(problem, arrays)
+        quantised = {
             f"a scale a {name}": attended(
                 problem, [decode_blocks(*encode_blocks(X, block), places, block) for X in arrays]
             )
             for name, block in (("block", BLOCK), ("tensor", queries))
         }
-        off = {name: np.linalg.norm(O - right, axis=-1) / np.linalg.norm(right, axis=-1) for name, O in found.items()}
-        rows.append({"numbers": kind} | {name: float(np.sqrt(np.mean(each**2))) for name, each in off.items()})
+        errors = {
+            name: np.linalg.norm(O - exact, axis=-1) / np.linalg.norm(exact, axis=-1) for name, O in quantised.items()
+        }
+        rows.append({"numbers": kind} | {name: float(np.sqrt(np.mean(error**2))) for name, error in errors.items()})
     return rows
 
 

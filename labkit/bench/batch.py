@@ -1,4 +1,4 @@
-"""`labkit bench batch`: one weight matrix times more and more inputs at a time, through cuBLAS."""
+"""`labkit bench batch`: one weight matrix times growing batches of inputs, by cuBLAS."""
 
 from labkit.bench import _harness, _record
 from labkit.bench.gemm import cublas as cublas_fp32
@@ -11,7 +11,7 @@ BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
 
 
 def of_layer(problem, format, X, W, Y):
-    """Y = X @ W.T, in full float32 where the format is that."""
+    """Return a launch of Y = X @ W.T; float32 is computed without TF32."""
     return cublas_fp32(problem, format, X, W.T, Y) if format == FP32 else cublas(problem, format, X, W, Y)
 
 

@@ -1,6 +1,6 @@
-"""`labkit bench blas`: BLAS level 1 and 2 beside torch's and cuBLAS's, and beside copies that move as many bytes.
+"""`labkit bench blas`: BLAS level 1 and 2 compared with torch, cuBLAS and copies of equally many bytes.
 
-A copy reads half of its bytes and writes the other half; two are timed, the driver's and a kernel of ours.
+A copy reads half of its bytes and writes half. Two are timed: the driver's and a kernel of ours.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from labkit.formats import FP32
 
 
 def library(of, format, *operands):
-    """The same by torch, which calls cuBLAS for dot and gemv."""
+    """Return the contender of torch, which calls cuBLAS for dot and gemv."""
     import torch
 
     tensors = _torch.tensors(format, *operands)
@@ -50,11 +50,9 @@ def _halves(of):
     return cuda.as_cuda_array(x), cuda.device_array(x.shape[0], FP32.dtype)
 
 
-TABLE = _harness.Table(
-    name="blas",
-    title="BLAS level 1 and 2 in float32",
-    ladders=ladder.ladders("blas"),
-    baselines=lambda of, format: {"torch": library},
-    yardsticks={"cuMemcpy": drivers_copy, "copy": our_copy},
-)
+CONTENDERS = {
+    "baselines": lambda problem, format: {"torch": library},
+    "yardsticks": {"cuMemcpy": drivers_copy, "copy": our_copy},
+}
+TABLE = _harness.Table("blas", "BLAS level 1 and 2 in float32", ladder.ladders("blas"), **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -1,4 +1,4 @@
-"""`labkit bench calls`: host time of a call on small torch tensors: as a plan, with an output, and without one.
+"""`labkit bench calls`: host time of a call on small torch tensors: as a plan, with and without an output.
 
 The time is the median over many calls, in a loop in which the GPU keeps up.
 """
@@ -19,7 +19,9 @@ COLUMNS |= {"torch_us": ".1f"}
 
 def main(record=False, out=None) -> None:
     found = _record.require_gpu("times calls")
-    rows = [measure(name, *case()) for name, case in CASES.items()]
+    import torch
+
+    rows = [measure(name, *case(torch)) for name, case in CASES.items()]
     _record.show(f"Host time of a call on {found.name}", rows, COLUMNS)
     _record.finish("calls", rows, found.name, record, out)
 
@@ -59,66 +61,50 @@ def _randn(*shape, half=True):
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16 if half else torch.float32)
 
 
-def _gemm():
-    import torch
-
+def _gemm(torch):
     A, B, C = (_randn(256, 256) for _ in range(3))
     return "256x256x256 bfloat16", gemm.multiply, (A, B), {"C": C}, {}, partial(torch.matmul, A, B)
 
 
-def _conv():
-    import torch
-
+def _conv(torch):
     x, w = _randn(4, 16, 16, 64), _randn(64, 3, 3, 64)
     of_torch = partial(torch.nn.functional.conv2d, x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2))
     problem = "4x64x16x16 64x3x3 NHWC bfloat16"
     return problem, conv.forward, (x, w), {"y": _randn(4, 14, 14, 64)}, {"layout": "NHWC"}, of_torch
 
 
-def _layer_norm():
-    import torch
-
+def _layer_norm(torch):
     x, weight, bias = _randn(128, 1024, half=False), _randn(1024, half=False), _randn(1024, half=False)
     of_torch = partial(torch.nn.functional.layer_norm, x, (1024,), weight, bias)
     return "128x1024 float32", norm.layer_norm, (x, weight, bias), {"y": torch.empty_like(x)}, {}, of_torch
 
 
-def _batch_norm():
-    import torch
-
+def _batch_norm(torch):
     x = _randn(8, 64, 16, 16, half=False)
     of_torch = partial(torch.nn.functional.batch_norm, x, None, None, training=True)
     return "8x64x16x16 float32", norm.batch_norm, (x,), {"y": torch.empty_like(x)}, {}, of_torch
 
 
-def _softmax():
-    import torch
-
+def _softmax(torch):
     x = _randn(128, 1024, half=False)
     return "128x1024 float32", softmax.softmax, (x,), {"out": torch.empty_like(x)}, {}, partial(torch.softmax, x, -1)
 
 
-def _attention():
-    import torch
-
+def _attention(torch):
     Q = _randn(1, 4, 256, 128)
     of_torch = partial(torch.nn.functional.scaled_dot_product_attention, Q, Q, Q, is_causal=True)
     problem = "1x4x256x128 causal bfloat16"
     return problem, attention.attend, (Q, Q, Q), {"O": torch.empty_like(Q)}, {"causal": True}, of_torch
 
 
-def _layouts():
-    import torch
-
+def _layouts(torch):
     x, y = _randn(2, 16, 16, 16, half=False), _randn(2, 16, 16, 16, half=False)
     of_torch = partial(torch.Tensor.copy_, y, x.permute(0, 2, 3, 1))
     options = {"source": "NCHW", "target": "NHWC"}
     return "2x16x16x16 float32", layouts.convert, (x,), {"y": y}, options, of_torch
 
 
-def _geglu():
-    import torch
-
+def _geglu(torch):
     gate, up = _randn(128, 1024), _randn(128, 1024)
     of_torch = lambda: torch.nn.functional.gelu(gate) * up  # noqa: E731 - as a user writes it
     return "128x1024 bfloat16", elementwise.geglu, (gate, up), {"y": torch.empty_like(up)}, {}, of_torch

@@ -34,7 +34,7 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 
 def layers() -> Iterator[dict]:
-    """A row for each layer, number format and layout."""
+    """Yield a row for each layer, number format and layout."""
     from torch.nn import functional
 
     for C, H, W, K, R, S, pad in LAYERS:
@@ -51,7 +51,7 @@ def layers() -> Iterator[dict]:
 
 
 def networks() -> Iterator[dict]:
-    """A row for ResNet-50's inference and its training, for each number format and layout."""
+    """Yield a row for ResNet-50's inference and its training, for each number format and layout."""
     import torch
 
     for dtype in NETWORK_DTYPES:
@@ -67,13 +67,13 @@ def networks() -> Iterator[dict]:
                 model.zero_grad(set_to_none=True)
                 model(x).sum().backward()
 
-            for what, call in (("inference", infer), ("training", train)):
-                model.train(what == "training")
-                yield _row(f"ResNet-50, {IMAGES} images, {what}", layout, dtype, [call], {})
+            for phase, call in (("inference", infer), ("training", train)):
+                model.train(phase == "training")
+                yield _row(f"ResNet-50, {IMAGES} images, {phase}", layout, dtype, [call], {})
 
 
 def resnet_50():
-    """The network of He and others (2015), table 1, with the stride in the 3 x 3 convolutions."""
+    """Return the network of He and others (2015), table 1, with the stride in the 3 x 3 convolutions."""
     import torch
     from torch import nn
 
@@ -83,16 +83,13 @@ def resnet_50():
     class Bottleneck(nn.Module):
         def __init__(self, C, width, stride):
             super().__init__()
-            first, second, third = (
-                convolved(C, width, 1),
-                convolved(width, width, 3, stride),
-                convolved(width, 4 * width, 1),
-            )
-            self.way = nn.Sequential(*first, nn.ReLU(True), *second, nn.ReLU(True), *third)
-            self.past = nn.Identity() if 4 * width == C else nn.Sequential(*convolved(C, 4 * width, 1, stride))
+            first, second = convolved(C, width, 1), convolved(width, width, 3, stride)
+            third = convolved(width, 4 * width, 1)
+            self.residual = nn.Sequential(*first, nn.ReLU(True), *second, nn.ReLU(True), *third)
+            self.shortcut = nn.Identity() if 4 * width == C else nn.Sequential(*convolved(C, 4 * width, 1, stride))
 
         def forward(self, x):
-            return torch.relu(self.way(x) + self.past(x))
+            return torch.relu(self.residual(x) + self.shortcut(x))
 
     found, C = [*convolved(3, 64, 7, 2), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)], 64
     for width, blocks, stride in STAGES:
@@ -125,15 +122,15 @@ def _memory(layout):
 
 
 def _replayed_ms(calls: list[Callable]) -> float:
-    """The median time of one of the calls, which a graph makes one after the other."""
+    """Return the median time of one of the calls, which a graph makes one after the other."""
     import torch
 
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    side_stream = torch.cuda.Stream()
+    side_stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side_stream):
         for call in [*calls, *calls]:
             call()
-    torch.cuda.current_stream().wait_stream(aside)
+    torch.cuda.current_stream().wait_stream(side_stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for call in calls:
@@ -150,11 +147,11 @@ def _replayed_ms(calls: list[Callable]) -> float:
 
 
 def _layout_share(call: Callable) -> float:
-    """The share of its kernels' time that a call spends in those that change the layout."""
+    """Return the share of a call's GPU time in kernels that change the layout."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         call()
-    spent_us = {event.key: event.self_device_time_total for event in seen.key_averages()}
+    spent_us = {event.key: event.self_device_time_total for event in profiler.key_averages()}
     changing = sum(us for name, us in spent_us.items() if any(part in name.lower() for part in CHANGES_LAYOUT))
     return changing / sum(spent_us.values())

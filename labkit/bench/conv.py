@@ -1,7 +1,6 @@
-"""`labkit bench conv`: every step of a convolution beside torch and the fastest that cuDNN's own search finds."""
+"""`labkit bench conv`: every step of a convolution compared with torch and with cuDNN's own search."""
 
 from functools import partial
-from pathlib import Path
 
 from labkit import conv
 from labkit.bench import _cudnn, _harness, _torch
@@ -10,25 +9,21 @@ from labkit.ladder import ladders
 
 
 def torch_chosen(problem, format, x, w, y, _):
-    """What torch in benchmark mode chooses of cuDNN."""
+    """Return the algorithm of cuDNN that torch chooses in benchmark mode."""
     import torch
 
     x, w, y = _torch.tensors(format, x, w, y)
     if problem.layout == "NHWC":
         x, w, y = (X.permute(0, 3, 1, 2) for X in (x, w, y))
-    sizes = (
-        [problem.top, problem.left],
-        [problem.stride_h, problem.stride_w],
-        [problem.dilation_h, problem.dilation_w],
-        problem.groups,
-    )
+    padding, stride = [problem.top, problem.left], [problem.stride_h, problem.stride_w]
+    sizes = padding, stride, [problem.dilation_h, problem.dilation_w], problem.groups
     benchmark, deterministic, allow_tf32 = True, False, False
     switches = benchmark, deterministic, allow_tf32
     return _torch.on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
 
 
 def torch_fft(problem, format, x, w, y, _):
-    """Three lines of `torch.fft`, and what it costs to have the result where it belongs."""
+    """Return three lines of `torch.fft` and the copy of their result to y."""
     import torch
 
     x, w, y = _torch.tensors(format, x, w, y)
@@ -43,8 +38,8 @@ def torch_fft(problem, format, x, w, y, _):
 
 
 def baselines(problem, format):
-    """Who else computes this problem."""
-    if not (_torch.is_here() and _cudnn.applies(problem)):
+    """Return the contenders from other libraries for this problem."""
+    if not (_torch.is_installed() and _cudnn.applies(problem)):
         return {}
     found = {"cuDNN's search": _cudnn.contender}
     if isinstance(problem, conv.Forward) and not problem.flipped:
@@ -59,9 +54,4 @@ TABLES = [
     _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), baselines=baselines)
     for ladder in ladders("conv")
 ]
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    """A table and a record for each ladder, one after the other."""
-    for table in TABLES:
-        _harness.run(table, record, out)
+main = partial(_harness.run_all, TABLES)

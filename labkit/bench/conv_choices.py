@@ -1,4 +1,4 @@
-"""`labkit bench conv_choices`: every algorithm that applies beside the rivals, and which of them are chosen.
+"""`labkit bench conv_choices`: every applicable algorithm compared with the baselines, and the choices among them.
 
 For the layers of the cuDNN paper, and for the 3x3 layers of VGG-16 and ResNet-50, float32 forward: each algorithm as a
 plan with its workspace, its predicted time, which one `conv.heuristic` names, and which one `conv.find`.
@@ -12,7 +12,7 @@ from rich.progress import track
 
 from labkit import conv
 from labkit.bench import _harness, _record
-from labkit.bench.conv import rivals
+from labkit.bench.conv import baselines
 from labkit.calls.memory import PlanWorkspace
 from labkit.calls.plan import make_plan
 from labkit.conv.interface.convolution import OfProblem
@@ -37,26 +37,21 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 
 def measure(layer, name: str) -> list[dict]:
-    """A row for each algorithm and rival, with what was predicted and chosen."""
+    """Return a row for each algorithm and baseline, with predictions and choices."""
     predicted = conv.heuristic(layer)
-    known = {str(row.algorithm): row for row in predicted if not row.reason}
-    ours = {one: partial(_way, row.algorithm, PlanWorkspace()) for one, row in known.items()}
-    rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, rivals=rivals), layer, FP32)
+    applicable = {str(row.algorithm): row for row in predicted if not row.reason}
+    ours = {name: partial(_plan_of, row.algorithm, PlanWorkspace()) for name, row in applicable.items()}
+    rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, baselines=baselines), layer, FP32)
     fastest = str(conv.find(layer).best)
-    return [
-        row
-        | {
-            "workspace_bytes": known[row["step"]].workspace_bytes,
-            "predicted_ms": known[row["step"]].time_ms,
-            "is_predicted_best": row["step"] == str(predicted.best),
-            "is_found_best": row["step"] == fastest,
-        }
-        for row in rows
-    ]
+    for row in rows:
+        prediction = applicable[row["step"]]
+        row |= {"workspace_bytes": prediction.workspace_bytes, "predicted_ms": prediction.time_ms}
+        row |= {"is_predicted_best": row["step"] == str(predicted.best), "is_found_best": row["step"] == fastest}
+    return rows
 
 
 def summary(rows: list[dict]) -> list[dict]:
-    """For each problem what was chosen, and how much longer the predicted choice took than the fastest."""
+    """Return the choices for each problem, and the relative loss of the predicted one against the fastest."""
     lines = []
     for problem in dict.fromkeys(row["problem"] for row in rows):
         times = {row["step"]: row["time_ms"] for row in rows if row["problem"] == problem}
@@ -67,6 +62,6 @@ def summary(rows: list[dict]) -> list[dict]:
     return lines
 
 
-def _way(algorithm, workspace, problem, format, x, w, y, _):
-    plan = make_plan(OfProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=workspace)
+def _plan_of(algorithm, reserve, problem, format, x, w, y, _):
+    plan = make_plan(OfProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=reserve)
     return lambda stream: plan(stream=stream)

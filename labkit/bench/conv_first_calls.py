@@ -1,7 +1,7 @@
-"""`labkit bench conv_first_calls`: what the first call of each layer costs, and the later ones, by whom they are made.
+"""`labkit bench conv_first_calls`: times of the first and of later calls of each layer, by library.
 
-Each way has a process of its own, in which a call of another layer has loaded the libraries before. A first call is
-timed by the host's clock until its result is there; the later ones as in every bench.
+Each library has a process of its own, in which a call of another layer has loaded it before. The host's clock times a
+first call until its result is there; later calls are timed as in every bench.
 """
 
 import json
@@ -18,26 +18,21 @@ from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.formats import FP32
 
 NAME = "conv_first_calls"
+PAPERS_LAYERS = *batched(16, TABLE_2), *batched(128, TABLE_2)
 LAYERS = [
-    conv.Forward(*sizes)
-    for sizes in (
-        *batched(16, TABLE_2),
-        *batched(128, TABLE_2),
-        *batched(64, VGG_16[5:], 1),
-        *batched(64, RESNET_50_3X3, 1),
-    )
+    conv.Forward(*sizes) for sizes in (*PAPERS_LAYERS, *batched(64, VGG_16[5:], 1), *batched(64, RESNET_50_3X3, 1))
 ]
 BEFORE = conv.Forward(2, 8, 20, 20, 8, 3, 3)
 CANDIDATES = 10  # that torch's benchmark mode tries if nobody says otherwise
 
 
-def torch_way(benchmark: bool, most: int = CANDIDATES) -> Callable:
-    """cuDNN as torch calls it: by its heuristic, or by timing so many candidates (0: all)."""
+def torch_way(benchmark: bool, limit: int = CANDIDATES) -> Callable:
+    """Return a contender: cuDNN as torch calls it, by its heuristic or by timing `limit` candidates (0: all)."""
 
     def way(problem, x, w, y):
         import torch
 
-        torch.backends.cudnn.benchmark_limit = most
+        torch.backends.cudnn.benchmark_limit = limit
         x, w, y = _torch.tensors(FP32, x, w, y)
         sizes = [problem.top, problem.left], [problem.stride_h] * 2, [1, 1], 1
         return _torch.on_stream(
@@ -55,7 +50,7 @@ def ours(problem, x, w, y):
 WAYS = {
     "torch": torch_way(benchmark=False),
     "torch, benchmark": torch_way(benchmark=True),
-    "torch, all candidates": torch_way(benchmark=True, most=0),
+    "torch, all candidates": torch_way(benchmark=True, limit=0),
     "conv.forward": ours,
 }
 
@@ -73,15 +68,15 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 
 def measure(name: str, layer) -> dict:
-    """The first call of a layer in this process, and the later ones."""
+    """Time the first call of a layer in this process, and later ones."""
     sets = _harness.on_gpu(layer.operands(), _harness.number_of_sets(layer.min_bytes()))
     launches = [WAYS[name](layer, *operands[:3]) for operands in sets]
     stream = timing.timing_stream()
     cuda.synchronize()
-    began = perf_counter()
+    start = perf_counter()
     launches[0](stream)
     stream.synchronize()
-    first_ms = 1e3 * (perf_counter() - began)
+    first_ms = 1e3 * (perf_counter() - start)
     row = {"operation": NAME, "step": name, "problem": str(layer), **layer.fields, "dtype": FP32.name}
     return row | {"first_ms": first_ms, "time_ms": timing.gpu_time_ms(launches)}
 

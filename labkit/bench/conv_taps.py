@@ -1,4 +1,4 @@
-"""`labkit bench conv_taps`: one convolution with larger and larger filters, through frequencies and otherwise."""
+"""`labkit bench conv_taps`: one convolution with growing filters, by FFT and by other algorithms."""
 
 from labkit import conv
 from labkit.bench import _harness, _record
@@ -13,7 +13,7 @@ TABLE = _harness.Table("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding
 
 
 def problem(channels: int, taps: int) -> conv.Forward:
-    """As many outputs as pixels."""
+    """Return a problem with equally many outputs and pixels."""
     before, after = conv.pads("same", SIDE, taps)
     return conv.Forward(BATCH, channels, SIDE, SIDE, channels, taps, taps, 1, 1, before, after, before, after)
 

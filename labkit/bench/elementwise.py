@@ -1,6 +1,6 @@
 """`labkit bench elementwise`: every step compared with torch, eager and compiled, and with copies."""
 
-from pathlib import Path
+from functools import partial
 
 from labkit import elementwise
 from labkit.bench import _harness, _torch
@@ -13,32 +13,18 @@ def _geglu(gate, up):
     return torch.nn.functional.gelu(gate) * up
 
 
-def _compiled(problem, format, *operands):
-    return of_torch(_torch.compiled(_geglu), problem, format, *operands[:3])
-
-
 def baselines(problem, format):
     """Return the baselines: torch, eager and compiled."""
-    ways = {"torch": lambda problem, format, *operands: of_torch(_geglu, problem, format, *operands[:3])}
-    return ways | {"torch.compile": _compiled} if _torch.is_here() else {}
+    return _torch.eager_and_compiled(partial(of_torch, _geglu))
 
 
 def copies(problem, format, gate, up, y, *_):
     """Return a launch of one and a half matrix copies, which read and write equally many bytes."""
-    half = -(-y.shape[0] // 2)
-
-    def launch(stream):
-        y.copy_to_device(gate, stream=stream)
-        y[:half].copy_to_device(up[:half], stream=stream)
-
-    return launch
+    return _harness.copy_one_and_a_half(y, gate, up)
 
 
-def main(record: bool = False, out: Path | None = None) -> None:
-    """Print a table per ladder, and record it if requested."""
-    for name, title in {"gated_gelu": "GEGLU"}.items():
-        ladder = elementwise.ladder(name)
-        table = _harness.Table(
-            ladder.record, title, (ladder,), baselines=baselines, yardsticks={"copies": copies}, fastest=len(ladder)
-        )
-        _harness.run(table, record, out)
+TABLES = [
+    _harness.table_of(elementwise.ladder(name), title, baselines=baselines, yardsticks={"copies": copies})
+    for name, title in {"gated_gelu": "GEGLU"}.items()
+]
+main = partial(_harness.run_all, TABLES)

@@ -1,4 +1,4 @@
-"""`labkit bench gemm`: each fp32 step beside its CUDA C++ twin and cuBLAS, which take turns in one run."""
+"""`labkit bench gemm`: each fp32 step compared with its CUDA C++ version and cuBLAS."""
 
 from functools import partial
 
@@ -15,10 +15,9 @@ def cublas(problem, format, A, B, C):
     return _torch.on_stream(partial(torch.mm, A, B, out=C))
 
 
-TABLE = _harness.Table(
-    name="gemm",
-    title="C = A @ B in float32",
-    ladders=(gemm.ladder("fp32"),),
-    baselines=lambda problem, format: {"cuBLAS fp32": cublas} if _torch.is_here() else {},
-)
+def baselines(problem, format):
+    return {"cuBLAS fp32": cublas} if _torch.is_installed() else {}
+
+
+TABLE = _harness.Table("gemm", "C = A @ B in float32", (gemm.ladder("fp32"),), baselines=baselines)
 main = partial(_harness.run, TABLE)

@@ -1,4 +1,4 @@
-"""`labkit bench gemm_calls`: gemm.multiply beside cuBLAS as it may be called, each call with its error in float64.
+"""`labkit bench gemm_calls`: many forms of gemm.multiply compared with cuBLAS, each with its error against float64.
 
 Operands that are transposed in memory, alpha and beta, parts of wider matrices, sides that fit no tile, few rows, and
 batches. The kernel is the one that `gemm.multiply` takes without having been tuned.
@@ -33,7 +33,7 @@ class Call(ladder.Problem):
     transpose_b: bool = False
     alpha: float = 1.0
     beta: float = 0.0
-    is_part: bool = False  # whether each matrix is the left half of a wider one
+    is_part: bool = False  # each matrix is the left half of a wider one
 
     def __str__(self):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
@@ -55,7 +55,7 @@ class Call(ladder.Problem):
         return self.batches * (read + format.result.itemsize * self.M * self.N * (1 + (self.beta != 0)))
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Arrays in which the matrices lie; C is NaN where beta is 0."""
+        """Return arrays that hold the matrices; C is NaN if beta is 0."""
         rng = np.random.default_rng(seed)
         sides = (self.M, self.K)[:: -1 if self.transpose_a else 1], (self.K, self.N)[:: -1 if self.transpose_b else 1]
         A, B, C = (normal(rng, self._whole(*side), format) for side in (*sides, (self.M, self.N)))
@@ -64,7 +64,7 @@ class Call(ladder.Problem):
         return A, B, C
 
     def parts(self, *arrays) -> list:
-        """The matrices of these arrays."""
+        """Return the matrices in these arrays."""
         return [
             X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] if self.is_part else X for X in arrays
         ]
@@ -110,7 +110,7 @@ def multiply(call, format, *arrays):
 
 
 def cublas(call, format, *arrays):
-    """The same through torch."""
+    """Return the call through torch."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = format == TF32

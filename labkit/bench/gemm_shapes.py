@@ -1,4 +1,4 @@
-"""`labkit bench gemm_shapes`: gemm.multiply in bfloat16 beside cuBLAS, on squares and on the layers of a transformer.
+"""`labkit bench gemm_shapes`: gemm.multiply in bfloat16 compared with cuBLAS, on squares and a transformer's layers.
 
 For each shape the most promising candidates are timed first, as `gemm.tune` does; then the fastest takes turns with
 cuBLAS. The last row is what can be read from memory at all: `nrm2` of a vector of 1 GB.
@@ -40,24 +40,26 @@ def main(record=False, out=None) -> None:
 
 
 def measure(problem: LayerProblem) -> dict:
-    """A row for C = A @ B.T, by the fastest candidate."""
+    """Return a row for C = A @ B.T by the fastest candidate."""
     sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.min_bytes(BF16)))
-    tried = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
-    times_ms = timing.gpu_times_ms({way: [_by(way, problem, BF16, *operands) for operands in sets] for way in tried})
+    ranked = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
+    times_ms = timing.gpu_times_ms(
+        {way: [_plan_of(way, problem, BF16, *operands) for operands in sets] for way in ranked}
+    )
     fastest = min(times_ms, key=times_ms.get)
-    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_by, fastest)}, baselines=baselines)
+    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_plan_of, fastest)}, baselines=baselines)
     (row,) = _harness.measure(table, problem, BF16)
     return {**row, "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step}
 
 
 def means(rows: list[dict]) -> dict[str, float]:
-    """The geometric means of the speeds as shares of cuBLAS's: of the squares, and of the layers."""
+    """Return the geometric means of speeds relative to cuBLAS, of the squares and of the layers."""
     squares = [row["ratio"] for row in rows if row["M"] == row["N"] == row["K"]]
     layers = [row["ratio"] for row in rows if not row["M"] == row["N"] == row["K"]]
     return {"squares": geometric_mean(squares), "layers": geometric_mean(layers)}
 
 
-def _by(candidate, problem, format, A, B, C):
+def _plan_of(candidate, problem, format, A, B, C):
     """C = A @ B.T by a certain candidate."""
     operation = Product(transpose_b=True, format=format, candidate=candidate)
     plan = make_plan(operation, {"A": A, "B": B, "C": C})

@@ -1,4 +1,4 @@
-"""`labkit bench gemm_tensor`: the tensor-core steps beside cuBLAS and CUDA C++, which take turns in one run."""
+"""`labkit bench gemm_tensor`: the tensor-core steps compared with cuBLAS and CUDA C++."""
 
 from functools import partial
 
@@ -30,12 +30,6 @@ def baselines(problem, format):
     return {{TF32: "cuBLAS TF32", E4M3: "torch scaled_mm"}.get(format, "cuBLAS"): cublas}
 
 
-TABLE = _harness.Table(
-    name="gemm_tensor",
-    title="C = A @ B.T on tensor cores",
-    ladders=(gemm.ladder("tensor"),),
-    formats=(TF32,),
-    ours={"multiply": multiply},
-    baselines=baselines,
-)
+CONTENDERS = {"ours": {"multiply": multiply}, "baselines": baselines}
+TABLE = _harness.Table("gemm_tensor", "C = A @ B.T on tensor cores", (gemm.ladder("tensor"),), (TF32,), **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -1,7 +1,7 @@
-"""`labkit bench latency`: how long one load takes on this GPU, from L1, L2 and DRAM.
+"""`labkit bench latency`: the latency of a load on this GPU, from L1, L2 and DRAM.
 
-One thread walks a random ring, each load telling where the next one goes, so that no two can overlap. The
-ring is as large as the memory to be asked: within L1, within L2, or far beyond. Computing the next address
+One thread walks a random ring. Each load returns the next address, so that no two loads overlap. The
+ring fits in the memory that is measured: in L1, in L2, or only in DRAM. Computing the next address
 from the value is inside the time, a few cycles.
 """
 
@@ -33,14 +33,14 @@ def main(record=False, out=None) -> None:
     rows = []
     for level, ring_bytes in RINGS_BYTES.items():
         latency_ns = measure(ring_bytes)
-        of_level = {"operation": "latency", "level": level, "ring_bytes": ring_bytes}
-        rows.append({**of_level, "latency_ns": latency_ns, "latency_cycles": latency_ns * clock_ghz})
+        row = {"operation": "latency", "level": level, "ring_bytes": ring_bytes}
+        rows.append({**row, "latency_ns": latency_ns, "latency_cycles": latency_ns * clock_ghz})
     _record.show(f"One load on {found.name}", rows, COLUMNS)
     _record.finish("latency", rows, found.name, record, out)
 
 
 def measure(ring_bytes: int) -> float:
-    """Nanoseconds from one load to the next; what a launch itself costs is subtracted."""
+    """Measure the time in ns from one load to the next, without the time of a launch."""
     ring = cuda.to_device(random_ring(ring_bytes // LINE_BYTES))
     place = cuda.to_device(np.zeros(1, np.uint32))
 
@@ -52,7 +52,7 @@ def measure(ring_bytes: int) -> float:
 
 
 def random_ring(lines: int) -> np.ndarray:
-    """A ring through the first word of every line, in random order: each word holds the next one's index."""
+    """Return a ring through the first word of every line, in random order: each word holds the next one's index."""
     words = LINE_BYTES // 4
     order = np.random.default_rng(0).permutation(lines)
     ring = np.zeros(lines * words, np.uint32)

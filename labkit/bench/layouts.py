@@ -1,4 +1,4 @@
-"""`labkit bench layouts`: conversions of images beside torch's, eager and compiled, and a copy of as many bytes."""
+"""`labkit bench layouts`: conversions of images compared with torch, eager and compiled, and with copies."""
 
 from functools import partial
 
@@ -7,19 +7,19 @@ from labkit.bench import _harness, _torch
 
 
 def convert(problem, format, x, y, _):
-    """What users call, planned."""
+    """Return a plan of `layouts.convert`."""
     plan = layouts.plan(x, problem.source, problem.target, y=y, vector=problem.vector)
     return lambda stream: plan(stream=stream)
 
 
 def torch_eager(problem, format, x, y, _):
-    """What `x.contiguous(memory_format=...)` does, into memory that is there."""
+    """Return the copy that `x.contiguous(memory_format=...)` makes, into existing memory."""
     x, y = _alike(problem, *_torch.tensors(format, x, y))
     return _torch.on_stream(partial(y.copy_, x))
 
 
 def torch_compiled(problem, format, x, y, _):
-    """The same by torch.compile, for these sizes alone."""
+    """Return the same copy by torch.compile, for these sizes only."""
     import torch
 
     x, y = _alike(problem, *_torch.tensors(format, x, y))
@@ -28,14 +28,14 @@ def torch_compiled(problem, format, x, y, _):
 
 
 def copy(problem, format, x, y, _):
-    """The driver's copy of the images as they lie."""
+    """Return the driver's copy of the images' memory."""
     x, y = x.reshape(x.size), y.reshape(y.size)
     return lambda stream: y.copy_to_device(x, stream)
 
 
 def baselines(problem, format):
-    """Who else converts these images."""
-    if not _torch.is_here() or problem.C % problem.vector and "NCHW_VECT_C" in (problem.source, problem.target):
+    """Return the contenders from other libraries for these images."""
+    if not _torch.is_installed() or problem.C % problem.vector and "NCHW_VECT_C" in (problem.source, problem.target):
         return {}
     return {"torch": torch_eager, "torch.compile": torch_compiled}
 
@@ -45,25 +45,19 @@ def _copy(x, y):
 
 
 def _alike(problem, x, y):
-    """The tensors with the same axes, N C H W, or N C H W and channels of a vector."""
+    """Return the tensors with the same axes: N C H W, or N C H W and channels of a vector."""
     in_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
 
-    def turned(X, layout):
+    def to_common_axes(X, layout):
         if layout == "NCHW_VECT_C":
             return X
         X = X if layout == "NCHW" else X.permute(0, 3, 1, 2)
         return X.unflatten(1, (-1, problem.vector)).permute(0, 1, 3, 4, 2) if in_vectors else X
 
-    return turned(x, problem.source), turned(y, problem.target)
+    return to_common_axes(x, problem.source), to_common_axes(y, problem.target)
 
 
-TABLE = _harness.Table(
-    name="layouts",
-    title="Layouts of images",
-    ladders=ladder.ladders("layouts"),
-    ours={"convert": convert},
-    baselines=baselines,
-    yardsticks={"cuMemcpy": copy},
-    fastest=len(layouts.ladder("transpose")),
-)
+CONTENDERS = {"ours": {"convert": convert}, "baselines": baselines, "yardsticks": {"cuMemcpy": copy}}
+NUM_STEPS = len(layouts.ladder("transpose"))
+TABLE = _harness.Table("layouts", "Layouts of images", ladder.ladders("layouts"), fastest=NUM_STEPS, **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -1,7 +1,7 @@
-"""`labkit bench loops`: the book's loops beside NumPy on this CPU, one core against all of them.
+"""`labkit bench loops`: the book's loops on one core compared with NumPy on all cores of this CPU.
 
-A loop does the same work for every row of A, so it is timed on the first rows of A alone, and the whole is
-estimated from them: `timed_rows` says how many the clock saw (for Python on a part of B's columns, too).
+A loop does the same work for every row of A. It is timed on the first `timed_rows` rows, from which the time of the
+whole is estimated; Python is timed on a part of B's columns, too.
 """
 
 import numpy as np
@@ -21,16 +21,8 @@ TILE_ROWS = 256
 WORKING_SETS_KB = tuple(2**power for power in range(4, 19))
 CHASED = 500_000
 TRACED_ACCESSES = 8_000_000
-COLUMNS = {
-    "step": "",
-    "problem": "",
-    "time_ms": ",.1f",
-    "gflops": ".3f",
-    "timed_rows": "d",
-    "baseline": "",
-    "ratio": ".4f",
-    "error": ".1e",
-}
+COLUMNS = {"step": "", "problem": "", "time_ms": ",.1f", "gflops": ".3f", "timed_rows": "d"}
+COLUMNS |= {"baseline": "", "ratio": ".4f", "error": ".1e"}
 
 
 def main(record=False, out=None) -> None:
@@ -47,7 +39,7 @@ def main(record=False, out=None) -> None:
 
 
 def time_steps() -> list[dict]:
-    """The ladder at SIZE, and NumPy."""
+    """Time the ladder at SIZE, and NumPy."""
     problem = gemm.Problem(SIZE, SIZE, SIZE)
     A, B, C = problem.operands()
     baseline_ms = timing.host_time_ms(lambda: np.matmul(A, B, out=C), repeats=5)
@@ -55,23 +47,20 @@ def time_steps() -> list[dict]:
     for step in loops.ladder():
         part = ROWS[step.slug]
         columns = SIZE // 16 if step.slug == "python" else SIZE
-        arguments = (
-            A[:part],
-            np.ascontiguousarray(B[:, :columns]),
-            np.full((part, columns), np.nan, np.float32),
-        )
+        output = np.full((part, columns), np.nan, np.float32)
+        arguments = A[:part], np.ascontiguousarray(B[:, :columns]), output
         time_ms = timing.host_time_ms(lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3)
         row = _row(step.slug, problem, time_ms * (SIZE / part) * (SIZE / columns), arguments)
-        rows.append(_beside(baseline_ms, {**row, "timed_rows": part}))
+        rows.append(_with_baseline(baseline_ms, {**row, "timed_rows": part}))
     columns = SIZE // 16
     lists = A[:1].tolist(), B[:, :columns].tolist(), [[0.0] * columns]
     time_ms = timing.host_time_ms(lambda: _with_lists(*lists), repeats=3)
     row = _row("python with lists", problem, time_ms * SIZE * (SIZE / columns))
-    return [*rows, _beside(baseline_ms, {**row, "timed_rows": 1})]
+    return [*rows, _with_baseline(baseline_ms, {**row, "timed_rows": 1})]
 
 
 def _with_lists(A, B, C):
-    """The Python loop on lists of lists, whose elements Python reads faster than those of an array."""
+    """Run the Python loop on lists of lists, whose elements Python reads faster than those of an array."""
     for i in range(len(A)):
         for j in range(len(B[0])):
             total = 0.0
@@ -81,7 +70,7 @@ def _with_lists(A, B, C):
 
 
 def time_orders() -> list[dict]:
-    """The six orders, all of them whole, at a smaller size."""
+    """Time the six orders on whole matrices of a smaller size."""
     problem = gemm.Problem(ORDER_SIZE, ORDER_SIZE, ORDER_SIZE)
     A, B, C = problem.operands()
     rows = []
@@ -95,7 +84,7 @@ def time_orders() -> list[dict]:
 
 
 def time_tiles() -> list[dict]:
-    """The blocked loop with other tiles."""
+    """Time the blocked loop with other tiles."""
     problem = gemm.Problem(SIZE, SIZE, SIZE)
     A, B, C = problem.operands()
     A, C = A[:TILE_ROWS], C[:TILE_ROWS]
@@ -109,7 +98,7 @@ def time_tiles() -> list[dict]:
 
 
 def time_latencies() -> list[dict]:
-    """Nanoseconds a load takes when the next address is known only from its result, by what is walked over.
+    """Time dependent loads in ns, whose results are the next addresses, for each working set.
 
     The walk visits the lines of its working set in a random order, which no prefetcher guesses. Large sets
     pay for missing page translations too.
@@ -135,7 +124,7 @@ def _chase(following, steps):
 
 
 def trace_misses() -> list[dict]:
-    """How many accesses of each array miss, in a sample of the first ones, at SIZE and one column more."""
+    """Trace the miss rates of each array over the first accesses, at SIZE and one column more."""
     rows = []
     for columns in (SIZE, SIZE + 1):
         problem = gemm.Problem(8, columns, SIZE)
@@ -143,39 +132,23 @@ def trace_misses() -> list[dict]:
             traced = loops.trace(loops.step(slug).kernel, *problem.operands(), most_accesses=TRACED_ACCESSES)
             for name in "ABC":
                 served = traced.served(name)
-                rows.append(
-                    {
-                        "operation": "loops",
-                        "step": slug,
-                        "problem": f"{SIZE}x{columns}x{SIZE}",
-                        "cpu": traced.cpu,
-                        "array": name,
-                        "traced_accesses": sum(served),
-                        "l1_miss_rate": traced.miss_rate(name),
-                        "dram_rate": served[-1] / max(sum(served), 1),
-                    }
-                )
+                row = {"operation": "loops", "step": slug, "problem": f"{SIZE}x{columns}x{SIZE}", "cpu": traced.cpu}
+                row |= {"array": name, "traced_accesses": sum(served), "l1_miss_rate": traced.miss_rate(name)}
+                rows.append(row | {"dram_rate": served[-1] / max(sum(served), 1)})
     return rows
 
 
 def _row(slug, problem, time_ms, arrays=None) -> dict:
-    error = {"error": _error(*arrays)} if arrays else {}
-    return {
-        "operation": "loops",
-        "step": slug,
-        "problem": str(problem),
-        "dtype": "float32",
-        "time_ms": time_ms,
-        "gflops": problem.flops / time_ms / 1e6,
-        **error,
-    }
+    row = {"operation": "loops", "step": slug, "problem": str(problem), "dtype": "float32"}
+    row |= {"time_ms": time_ms, "gflops": problem.flops / time_ms / 1e6}
+    return row | {"error": _error(*arrays)} if arrays else row
 
 
-def _beside(baseline_ms, row):
+def _with_baseline(baseline_ms, row):
     return add_computed({**row, "baseline": "NumPy", "baseline_time_ms": baseline_ms})
 
 
 def _error(A, B, C) -> float:
-    """The relative error against float64."""
+    """Return the relative error against float64."""
     expected = gemm.oracle(A, B)
     return float(np.linalg.norm(C - expected) / np.linalg.norm(expected))

@@ -1,7 +1,6 @@
-"""`labkit bench norm`: every step of batch norm beside torch, eager and compiled, in either layout."""
+"""`labkit bench norm`: every step of batch norm compared with torch, eager and compiled, in either layout."""
 
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 from labkit.bench import _harness, _torch
 from labkit.formats import BF16
@@ -10,33 +9,25 @@ from labkit.norm.problem import BatchForward
 
 
 def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
-    """torch's batch norm, a residual where there is one, and ReLU, with the images in the layout that is asked for.
+    """Return torch's batch norm, with a residual if there is one and ReLU, of images in a layout.
 
-    The first call also copies its results to where ours stand, for their error to be found; torch keeps the variance of
-    the batch to itself, so that it is computed for that.
+    torch does not return the batch's variance, which is therefore computed after the first call.
     """
     import torch
 
-    of = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
-    memory_format = torch.channels_last if channels_last else torch.contiguous_format
-    images = {
-        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.image_arrays
-    }
+    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     x, *residual = (images[name].contiguous(memory_format=memory_format) for name in images if name != "y")
-    running = [of[name] for name in ("running_mean", "running_variance", "weight", "bias")]
-    call = (_compiled if compiled else _forward)(problem.relu, problem.factor, problem.eps)
-    done = []
+    running = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]
+    forward = (_compiled if compiled else _forward)(problem.relu, problem.factor, problem.eps)
 
-    def launch():
-        y = call(x, *running, *residual)
-        if not done:
-            done.append(True)
-            images["y"].copy_(y)
-            variance, mean = torch.var_mean(images["x"].float(), (0, 2, 3), correction=0)
-            of["variance"].copy_(variance)
-            of["mean"].copy_(mean)
+    def store(y):
+        images["y"].copy_(y)
+        variance, mean = torch.var_mean(images["x"].float(), (0, 2, 3), correction=0)
+        tensors["variance"].copy_(variance)
+        tensors["mean"].copy_(mean)
 
-    return _torch.on_stream(launch)
+    return _torch.on_stream(partial(forward, x, *running, *residual), store)
 
 
 def _forward(relu, factor, eps):
@@ -56,31 +47,20 @@ def _compiled(relu, factor, eps):
 
 
 def baselines(problem, format):
-    """torch in each layout, eager and compiled."""
+    """Return torch in each layout, eager and compiled."""
     return _torch.in_each_layout(of_torch)
 
 
 def copy(problem, format, *operands):
-    """A copy of the images, which reads and writes as much as batch norm must at least, if nothing is added."""
-    of = problem.arrays_by_name(operands)
+    """Return a copy of the images, which moves the least bytes that batch norm without a residual can move."""
+    of = problem.named(operands)
     return lambda stream: of["y"].copy_to_device(of["x"], stream=stream)
 
 
+CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Table(
-        ladder.record,
-        f"Normalisation, {ladder.name}",
-        (ladder,),
-        formats=(BF16,),
-        baselines=baselines,
-        yardsticks={"copy": copy},
-    )
+    _harness.Table(ladder.record, f"Normalisation, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchForward)
 ]
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    """A table and a record for each ladder, one after the other."""
-    for table in TABLES:
-        _harness.run(table, record, out)
+main = partial(_harness.run_all, TABLES)

@@ -1,7 +1,6 @@
-"""`labkit bench norm_backward`: steps of batch norm's gradients beside torch, eager and compiled, in either layout."""
+"""`labkit bench norm_backward`: batch norm's gradients compared with torch, eager and compiled, in either layout."""
 
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 from labkit.bench import _harness, _torch
 from labkit.formats import BF16
@@ -10,44 +9,42 @@ from labkit.norm.backward import BatchBackward
 
 
 def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
-    """The gradients of torch's batch norm, a residual where there is one, and ReLU, with the images in a layout.
+    """Return the gradients of torch's batch norm, with a residual if there is one and ReLU, of images in a layout.
 
-    They are what a user gets who trains: autograd's, of a forward pass that was eager or compiled, and that kept what
-    its own backward pass takes. The forward pass runs once, beside the clock. The first call also copies its results to
-    where ours stand, for their error to be found.
+    Autograd computes them, as in training, from what an eager or compiled forward pass kept. The forward pass runs
+    once, in the first call, which is not timed.
     """
     import torch
 
-    of = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
-    memory_format = torch.channels_last if channels_last else torch.contiguous_format
-    images = {
-        name: of[name] if problem.layout == "NCHW" else of[name].permute(0, 3, 1, 2) for name in problem.image_arrays
-    }
+    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     dy, x, *y = (
         images[name].contiguous(memory_format=memory_format) for name in images if name[:2] not in ("dx", "dr")
     )
-    bias = of.get("bias", torch.zeros_like(of["weight"]))
-    given = {"dx": x, "dweight": of["weight"], "dbias": bias}
+    bias = tensors.get("bias", torch.zeros_like(tensors["weight"]))
+    inputs = {"dx": x, "dweight": tensors["weight"], "dbias": bias}
     if y:
-        given["dresidual"] = _residual_of(y[0], x, of["weight"], problem.eps)
-    given = {name: X.detach().clone(memory_format=torch.preserve_format).requires_grad_() for name, X in given.items()}
-    call = (_compiled if compiled else _forward)(problem.relu, problem.eps)
+        inputs["dresidual"] = _residual_of(y[0], x, tensors["weight"], problem.eps)
+    inputs = {
+        name: X.detach().clone(memory_format=torch.preserve_format).requires_grad_() for name, X in inputs.items()
+    }
+    forward = (_compiled if compiled else _forward)(problem.relu, problem.eps)
     outputs = []
 
-    def launch():
-        is_first = not outputs
-        if is_first:
-            outputs.append(call(*given.values()))
-        found = torch.autograd.grad(outputs[0], list(given.values()), dy, retain_graph=True)
-        if is_first:
-            for name, gradient in zip(given, found, strict=True):
-                images.get(name, of[name]).copy_(gradient)
+    def call():
+        if not outputs:
+            outputs.append(forward(*inputs.values()))
+        return torch.autograd.grad(outputs[0], list(inputs.values()), dy, retain_graph=True)
 
-    return _torch.on_stream(launch)
+    def store(gradients):
+        for name, gradient in zip(inputs, gradients, strict=True):
+            images.get(name, tensors[name]).copy_(gradient)
+
+    return _torch.on_stream(call, store)
 
 
 def _residual_of(y, x, weight, eps):
-    """What was added before ReLU, so that it gives y again; where y is 0, so much that the sum is below zero."""
+    """Return a residual with which the forward pass gives y; where y is 0, the sum before ReLU is negative."""
     import torch
 
     before = torch.nn.functional.batch_norm(x, None, None, weight, training=True, eps=eps)
@@ -74,15 +71,13 @@ def _compiled(relu, eps):
 
 
 def baselines(problem, format):
-    """torch in each layout, eager and compiled."""
+    """Return torch in each layout, eager and compiled."""
     return _torch.in_each_layout(of_torch)
 
 
 def copy(problem, format, *operands):
-    """Copies that read and write three times as many bytes as the images have, as gradients must at least, if there is
-    no residual.
-    """
-    of = problem.arrays_by_name(operands)
+    """Return copies of three times the images' bytes, the least that gradients without a residual can move."""
+    of = problem.named(operands)
     half = problem.N // 2
 
     def launch(stream):
@@ -93,21 +88,10 @@ def copy(problem, format, *operands):
     return launch
 
 
+CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Table(
-        ladder.record,
-        f"Gradients of batch norm, {ladder.name}",
-        (ladder,),
-        formats=(BF16,),
-        baselines=baselines,
-        yardsticks={"copy": copy},
-    )
+    _harness.Table(ladder.record, f"Gradients of batch norm, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchBackward)
 ]
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    """A table and a record for each ladder, one after the other."""
-    for table in TABLES:
-        _harness.run(table, record, out)
+main = partial(_harness.run_all, TABLES)

@@ -1,93 +1,76 @@
-"""`labkit bench norm_rows`: every step of layer norm and RMS norm beside torch, eager and compiled, and a copy."""
+"""`labkit bench norm_rows`: every step of layer norm and RMS norm compared with torch, eager and compiled."""
 
 from functools import cache, partial
-from pathlib import Path
 
 from labkit import norm
 from labkit.bench import _harness, _torch
 
 
 def forward_of_torch(problem, format, *operands, compiled: bool = False):
-    """torch's norm of rows, whose weights are of the type that its matrix has, as torch wants them.
+    """Return torch's norm of rows; torch requires weights of the matrix's type.
 
-    The first call also copies its results to where ours stand, for their error to be found; torch keeps the statistics
-    to itself, so that they are computed for that.
+    torch does not return the statistics, which are therefore computed after the first call.
     """
     import torch
 
-    of = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
-    beside = [of[name].to(of["x"].dtype) for name in ("weight", "bias") if name in problem.shapes]
-    call = (_compiled if compiled else _forward)(problem.kind, problem.columns, problem.eps)
-    done = []
+    tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
+    weights = [tensors[name].to(tensors["x"].dtype) for name in ("weight", "bias") if name in problem.shapes]
+    forward = (_compiled if compiled else _forward)(problem.kind, problem.columns, problem.eps)
 
-    def launch():
-        y = call(of["x"], *beside)
-        if not done:
-            done.append(True)
-            of["y"].copy_(y)
-            mean, variance = _statistics(problem, of["x"].float())
-            of["rstd"].copy_(torch.rsqrt(variance + problem.eps))
-            if problem.is_centred:
-                of["mean"].copy_(mean)
+    def store(y):
+        tensors["y"].copy_(y)
+        mean, variance = _statistics(problem, tensors["x"].float())
+        tensors["rstd"].copy_(torch.rsqrt(variance + problem.eps))
+        if problem.is_centred:
+            tensors["mean"].copy_(mean)
 
-    return _torch.on_stream(launch)
+    return _torch.on_stream(partial(forward, tensors["x"], *weights), store)
 
 
 def _forward(kind, columns, eps):
     import torch
 
-    own = {"layer": torch.nn.functional.layer_norm, "rms": torch.nn.functional.rms_norm}[kind]
-
-    def forward(x, *beside):
-        return own(x, (columns,), *beside, eps=eps)
-
-    return forward
+    normalise = {"layer": torch.nn.functional.layer_norm, "rms": torch.nn.functional.rms_norm}[kind]
+    return lambda x, *weights: normalise(x, (columns,), *weights, eps=eps)
 
 
 @cache
 def _compiled(kind, columns, eps):
-    import torch
-
-    return torch.compile(_forward(kind, columns, eps), dynamic=False)
+    return _torch.compiled(_forward(kind, columns, eps))
 
 
 def _statistics(problem, x):
-    """The mean of each row, and its variance, or mean square in RMS norm."""
+    """Return the mean of each row, and its variance, or mean square in RMS norm."""
     mean = x.mean(1)
     return mean, x.var(1, correction=0) if problem.is_centred else x.square().mean(1)
 
 
 def forward_baselines(problem, format):
-    """torch, eager and compiled."""
-    ways = {"torch": forward_of_torch, "torch.compile": partial(forward_of_torch, compiled=True)}
-    return ways if _torch.is_here() else {}
+    """Return torch, eager and compiled."""
+    return _torch.eager_and_compiled(forward_of_torch)
 
 
 def copy(problem, format, x, weight, bias, y, *_):
-    """A copy of the matrix, which reads and writes as much as a norm must at least."""
+    """Return a copy of the matrix, which moves the least bytes that a norm can move."""
     return lambda stream: y.copy_to_device(x, stream=stream)
 
 
 def backward_of_torch(problem, format, *operands, compiled: bool = False):
-    """torch's gradients of a norm of rows, of what its forward pass leaves for them: the kernels that autograd runs.
+    """Return torch's gradients of a norm of rows from the forward pass's statistics: the kernels that autograd runs.
 
-    Weights are of the type that the matrix has, as torch wants them, and so are their gradients.
+    torch requires weights of the matrix's type, and gives their gradients the same type.
     """
-    of = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
-    weight = of["weight"].to(of["x"].dtype)
-    call = (_compiled_backward if compiled else _backward)(problem.kind, problem.columns)
-    statistics = [of[name].view(-1, 1) for name in ("mean", "rstd") if name in problem.shapes]
-    done = []
+    tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
+    weight = tensors["weight"].to(tensors["x"].dtype)
+    backward = (_compiled_backward if compiled else _backward)(problem.kind, problem.columns)
+    statistics = [tensors[name].view(-1, 1) for name in ("mean", "rstd") if name in problem.shapes]
 
-    def launch():
-        found = call(of["dy"], of["x"], weight, *statistics)
-        if not done:
-            done.append(True)
-            for name, gradient in zip(("dx", "dweight", "dbias"), found):
-                if name in problem.shapes:
-                    of[name].copy_(gradient)
+    def store(gradients):
+        for name, gradient in zip(("dx", "dweight", "dbias"), gradients):
+            if name in problem.shapes:
+                tensors[name].copy_(gradient)
 
-    return _torch.on_stream(launch)
+    return _torch.on_stream(partial(backward, tensors["dy"], tensors["x"], weight, *statistics), store)
 
 
 def _backward(kind, columns):
@@ -105,45 +88,23 @@ def _backward(kind, columns):
 
 @cache
 def _compiled_backward(kind, columns):
-    import torch
-
-    return torch.compile(_backward(kind, columns), dynamic=False)
+    return _torch.compiled(_backward(kind, columns))
 
 
 def backward_baselines(problem, format):
-    """torch, eager and compiled."""
-    ways = {"torch": backward_of_torch, "torch.compile": partial(backward_of_torch, compiled=True)}
-    return ways if _torch.is_here() else {}
+    """Return torch, eager and compiled."""
+    return _torch.eager_and_compiled(backward_of_torch)
 
 
 def copies(problem, format, dy, x, weight, mean, rstd, dx, *_):
-    """One and a half copies of a matrix, which read and write as much as the gradients must at least."""
-
-    def launch(stream):
-        dx.copy_to_device(dy, stream=stream)
-        _half(dx).copy_to_device(_half(x), stream=stream)
-
-    return launch
+    """Return one and a half copies of a matrix, which move the least bytes that the gradients can move."""
+    return _harness.copy_one_and_a_half(dx, dy, x)
 
 
-def _half(X):
-    return X[: -(-X.shape[0] // 2)]
-
-
-def _table(name, title, baselines, yardsticks):
-    ladder = norm.ladder(name)
-    return _harness.Table(
-        ladder.record, title, (ladder,), baselines=baselines, yardsticks=yardsticks, fastest=len(ladder)
-    )
-
-
+FORWARD = {"baselines": forward_baselines, "yardsticks": {"copy": copy}}
+BACKWARD = {"baselines": backward_baselines, "yardsticks": {"copies": copies}}
 TABLES = [
-    _table("rows", "Layer norm and RMS norm", forward_baselines, {"copy": copy}),
-    _table("rows_backward", "Gradients of layer norm and RMS norm", backward_baselines, {"copies": copies}),
+    _harness.table_of(norm.ladder("rows"), "Layer norm and RMS norm", **FORWARD),
+    _harness.table_of(norm.ladder("rows_backward"), "Gradients of layer norm and RMS norm", **BACKWARD),
 ]
-
-
-def main(record: bool = False, out: Path | None = None) -> None:
-    """A table and a record for each ladder, one after the other."""
-    for table in TABLES:
-        _harness.run(table, record, out)
+main = partial(_harness.run_all, TABLES)

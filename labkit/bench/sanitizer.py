@@ -1,4 +1,4 @@
-"""`labkit bench sanitizer`: what the simulator finds in the planted bugs beside what compute-sanitizer finds.
+"""`labkit bench sanitizer`: the simulator's findings in the planted bugs compared with those of compute-sanitizer.
 
 NVIDIA's compute-sanitizer instruments the machine code and watches the kernel run on the GPU, with one tool a run:
 memcheck (bounds, alignment), racecheck (races in shared memory), initcheck (global memory read before it is written)
@@ -39,7 +39,7 @@ def main(record=False, out=None) -> None:
 
 
 def planted() -> dict:
-    """The modules of the planted bugs, by name."""
+    """Import the modules of the planted bugs; returns them by name."""
     folder = str(places.CHECKOUT / "tests" / "simulator")
     if folder not in sys.path:
         sys.path.append(folder)
@@ -48,13 +48,13 @@ def planted() -> dict:
 
 
 def launch_of(bug, kernel: str) -> tuple:
-    """Grid and block of a bug's kernel, `wrong` or `right`."""
+    """Return grid and block of a bug's kernel, `wrong` or `right`."""
     names = ("RIGHT_GRID", "RIGHT_BLOCK") if kernel == "right" else ("GRID", "BLOCK")
     return getattr(bug, names[0], bug.GRID), getattr(bug, names[1], bug.BLOCK)
 
 
 def compare() -> list[dict]:
-    """A row for each kernel: what the simulator finds in it, and what each tool does."""
+    """Return a row for each kernel: the simulator's findings, and those of each tool."""
     bugs = planted()
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=_leave_the_gpu_alone) as pool:
         kernels = list(product(bugs, ("wrong", "right")))
@@ -75,12 +75,12 @@ def compare() -> list[dict]:
 
 
 def _leave_the_gpu_alone():
-    """Device arrays are the simulator's own then, and it knows what nobody has written there."""
+    """Use the simulator's device arrays, in which it knows unwritten elements."""
     os.environ["LABKIT_DEVICE"] = "simulator"
 
 
 def simulated(name: str, kernel: str) -> dict:
-    """The row of a kernel with what the simulator finds: the kind of error and its lines."""
+    """Return the row of a kernel with the simulator's kinds of errors and their lines."""
     bug = planted()[name]
     errors = labkit.simulate(getattr(bug, kernel), *launch_of(bug, kernel), *bug.arguments()).errors
     lines = sorted({line for e in errors for line in (e.line, e.other_line) if line})
@@ -89,7 +89,7 @@ def simulated(name: str, kernel: str) -> dict:
 
 
 def watched(kernels: list[tuple[str, str]], tool: str) -> str:
-    """What compute-sanitizer says of some kernels, launched one after the other in one process."""
+    """Return the output of compute-sanitizer on some kernels, launched one after the other in one process."""
     names = [".".join(key) for key in kernels]
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", sys.executable, "-c", LAUNCH, *names]
     path = os.pathsep.join(filter(None, [str(places.CHECKOUT), os.environ.get("PYTHONPATH")]))
@@ -111,7 +111,7 @@ def watched(kernels: list[tuple[str, str]], tool: str) -> str:
 
 
 def verdict(output: str, bug: str, kernel: str) -> tuple[str, list[int]]:
-    """The heading of the first report on a kernel ("" for none), and the lines that its reports name."""
+    """Return the heading of the first report on a kernel ("" for none), and the lines that its reports name."""
     if output == NO_END:
         return NO_END, []
     if "COMPUTE-SANITIZER" not in output or " SUMMARY: " not in output:
@@ -125,10 +125,10 @@ def verdict(output: str, bug: str, kernel: str) -> tuple[str, list[int]]:
 
 
 def reports_in(output: str) -> list[str]:
-    """The reports on kernels in what compute-sanitizer wrote: a heading, and the indented lines below it."""
-    said = [line.removeprefix("=========") for line in output.splitlines() if line.startswith("=========")]
+    """Return the reports on kernels in compute-sanitizer's output: a heading, and the indented lines below it."""
+    lines = [line.removeprefix("=========") for line in output.splitlines() if line.startswith("=========")]
     reports = []
-    for line in said:
+    for line in lines:
         if line.startswith("     ") and reports:
             reports[-1] += "\n" + line.strip()
         elif line.strip():

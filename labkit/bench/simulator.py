@@ -1,4 +1,4 @@
-"""`labkit bench simulator`: the lockstep simulator beside numba's own in one run, and how its time and memory grow.
+"""`labkit bench simulator`: the lockstep simulator compared with numba's own, and the growth of its time and memory.
 
 A lane operation is a load, a store, an atomic or a FLOP of one lane. Each size of the curve runs in a process of its
 own, so that its peak of memory is its own too.
@@ -22,15 +22,8 @@ COLUMNS = {"kernel": "", "problem": "", "numba_ms": ".1f", "labkit_ms": ".2f", "
 CURVE = (128, 256, 512, 1024)
 SAMPLED = 4096  # too large to run whole
 SAMPLE = 64  # blocks of it, at least
-CURVE_COLUMNS = {
-    "kernel": "",
-    "problem": "",
-    "blocks_run": ",d",
-    "labkit_ms": ",.1f",
-    "lane_operations": ",d",
-    "ns_per_lane_operation": ".2f",
-    "peak_mb": ",.0f",
-}
+CURVE_COLUMNS = {"kernel": "", "problem": "", "blocks_run": ",d", "labkit_ms": ",.1f"}
+CURVE_COLUMNS |= {"lane_operations": ",d", "ns_per_lane_operation": ".2f", "peak_mb": ",.0f"}
 FIRST_COLUMNS = {"kernel": "", "problem": "", "disk_cache": "", "first_simulate_s": ".2f"}
 
 
@@ -40,34 +33,34 @@ def main(record=False, out=None) -> None:
     with tempfile.TemporaryDirectory() as cache:
         first = [first_simulate(kind, cache) for kind in ("cold", "warm")]
     _record.show("import and first simulate in a fresh process", first, FIRST_COLUMNS)
-    curve = [*(grown("tiled", size) for size in CURVE), grown("tiled", SAMPLED, SAMPLE)]
+    curve = [*(measure_growth("tiled", size) for size in CURVE), measure_growth("tiled", SAMPLED, SAMPLE)]
     _record.show("time and memory of larger problems", curve, CURVE_COLUMNS)
     _record.finish("simulator", rows + first + curve, _record.cpu_name(), record, out)
 
 
 def compare(slug: str, size: int) -> dict:
-    """The time of one step in both simulators."""
+    """Time one step in both simulators."""
     step = gemm.step("fp32", slug)
     A, B, C = gemm.Problem(size, size, size).operands()
     labkit_ms = timing.host_time_ms(lambda: labkit.simulate(step.kernel, *step.geometry(size, size), A, B, C))
-    numba_ms = _in_a_process(NUMBA, slug, size, NUMBA_ENABLE_CUDASIM="1")["time_ms"]
+    numba_ms = _run_script(NUMBA, slug, size, NUMBA_ENABLE_CUDASIM="1")["time_ms"]
     problem = f"{size}x{size}x{size}"
     return add_computed({"kernel": slug, "problem": problem, "numba_ms": numba_ms, "labkit_ms": labkit_ms})
 
 
 def first_simulate(disk_cache: str, cache_folder: str) -> dict:
-    """Seconds that a fresh process takes to import labkit and simulate s03_tiled at 64 for the first time."""
-    seconds = _in_a_process(FIRST, "tiled", 64, NUMBA_CACHE_DIR=cache_folder)["time_s"]
+    """Time in seconds a fresh process that imports labkit and simulates s03_tiled at 64 for the first time."""
+    seconds = _run_script(FIRST, "tiled", 64, NUMBA_CACHE_DIR=cache_folder)["time_s"]
     return {"kernel": "tiled", "problem": "64x64x64", "disk_cache": disk_cache, "first_simulate_s": seconds}
 
 
-def grown(slug: str, size: int, sample: int | None = None) -> dict:
-    """Time and peak memory of one step; of a `sample`, the lane operations are those of the blocks that ran."""
-    found = _in_a_process(GROWN, slug, size, sample or 0)
+def measure_growth(slug: str, size: int, sample: int | None = None) -> dict:
+    """Measure time and peak memory of one step; lane operations of a `sample` are those of the blocks that ran."""
+    found = _run_script(GROWN, slug, size, sample or 0)
     return add_computed({"kernel": slug, "problem": f"{size}x{size}x{size}", **found})
 
 
-def _in_a_process(script: str, *arguments, **environment) -> dict:
+def _run_script(script: str, *arguments, **environment) -> dict:
     command = [sys.executable, "-c", script, *map(str, arguments)]
     settings = {**os.environ, "LABKIT_DEVICE": "simulator", **environment}
     done = subprocess.run(command, env=settings, stdout=subprocess.PIPE, text=True, check=True)

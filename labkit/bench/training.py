@@ -1,11 +1,11 @@
-"""`labkit bench training`: small GPTs and a small CNN, of labkit's layers and of torch's, how they learn and how fast.
+"""`labkit bench training`: losses and times of small GPTs and a small CNN, of labkit's layers and of torch's.
 
 The GPTs read the text of this book, byte by byte, under bfloat16 autocast; the CNN tells directions of stripes, in
 float32. Both kinds of layers begin with the same parameters and see the same batches, so that losses differ by rounding
 alone, which grows from step to step; runs from other seeds say how far apart two runs may be.
 
-A step runs in three ways: as Python asks for one launch after the other, by `torch.compile`, and as a CUDA graph, into
-which all that it launches is captured once.
+A step runs in three ways: eagerly, launch by launch; by `torch.compile`; and as a CUDA graph, which captures all of its
+launches once.
 """
 
 import math
@@ -44,40 +44,40 @@ def main(record=False, out=None) -> None:
     for name, training in TRAININGS.items():
         for seed in training.seeds:
             for how in training.ways:
-                for layers, of in (("labkit", LABKIT), ("torch", TORCH)):
-                    losses, time_ms = train(training, of, seed, how)
-                    of_run = {"operation": "training", "model": name, "layers": layers, "how": how, "seed": seed}
-                    shown = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
-                    rows += [{**of_run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in shown]
+                for layers, layers_of in (("labkit", LABKIT), ("torch", TORCH)):
+                    losses, time_ms = train(training, layers_of, seed, how)
+                    run = {"operation": "training", "model": name, "layers": layers, "how": how, "seed": seed}
+                    numbers = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
+                    rows += [{**run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in numbers]
     _record.show(f"Training on {found.name}", rows, COLUMNS)
     _record.finish("training", rows, found.name, record, out)
 
 
 def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]:
-    """The loss of each step by its number, of a graph those after it was captured; and milliseconds of one."""
+    """Train a new model; returns the loss of each step by its number, and the time of a step in ms."""
     import torch
 
     step, losses = _step(training, layers, seed, how), {}
     numbered = enumerate(training.batches(seed, training.steps), 1)
-    aside = torch.cuda.Stream()  # where torch wants what comes before a capture to run
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    side_stream = torch.cuda.Stream()  # where torch wants what comes before a capture to run
+    side_stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side_stream):
         for number, batch in numbered:
             losses[number] = step(*batch)
             if number == WARM_UP:
                 break
-    torch.cuda.current_stream().wait_stream(aside)
-    again = captured(step, *batch) if how == CAPTURED else step
+    torch.cuda.current_stream().wait_stream(side_stream)
+    timed_step = captured(step, *batch) if how == CAPTURED else step
     torch.cuda.synchronize()
-    begin_s = time.perf_counter()
+    start_s = time.perf_counter()
     for number, batch in numbered:
-        losses[number] = again(*batch)
+        losses[number] = timed_step(*batch)
     torch.cuda.synchronize()
-    return losses, (time.perf_counter() - begin_s) / (training.steps - WARM_UP) * 1e3
+    return losses, (time.perf_counter() - start_s) / (training.steps - WARM_UP) * 1e3
 
 
 def captured(step, x, y):
-    """The step as a CUDA graph, for batches of the shapes of x and y. (PyTorch documentation, "CUDA Graphs".)
+    """Capture the step as a CUDA graph, for batches shaped like x and y. (PyTorch documentation, "CUDA Graphs".)
 
     Keep the step: a graph has the addresses of its parameters, and does not keep them.
     """
@@ -97,7 +97,7 @@ def captured(step, x, y):
 
 
 def _step(training, layers, seed, how):
-    """A step of the training of a new model: takes a batch, gives the loss before the step."""
+    """Return a training step of a new model: it takes a batch and returns the loss before the step."""
     import torch
 
     from labkit.nn import models
@@ -120,7 +120,7 @@ def _step(training, layers, seed, how):
 
 
 def texts(length: int, count: int):
-    """Batches of so many pieces of the book's chapters, and of their next bytes."""
+    """Return batches of `count` pieces of the book's chapters, with their next bytes as labels."""
 
     def batches(seed, steps):
         import torch
@@ -137,18 +137,18 @@ def texts(length: int, count: int):
 
 
 def stripes(seed: int, steps: int):
-    """Batches of noisy images of stripes, and which of some directions they have."""
+    """Yield batches of noisy images of stripes, with their directions as labels."""
     import torch
 
     random = torch.Generator().manual_seed(seed)
     y, x = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
     for _ in range(steps):
-        of = torch.randint(CLASSES, (IMAGES,), generator=random)
-        angle = (of * math.pi / CLASSES)[:, None, None]
-        begin = torch.rand(IMAGES, 1, 1, generator=random) * 2 * math.pi
-        waves = torch.sin((x * torch.cos(angle) + y * torch.sin(angle)) * 0.8 + begin)
+        labels = torch.randint(CLASSES, (IMAGES,), generator=random)
+        angle = (labels * math.pi / CLASSES)[:, None, None]
+        phase = torch.rand(IMAGES, 1, 1, generator=random) * 2 * math.pi
+        waves = torch.sin((x * torch.cos(angle) + y * torch.sin(angle)) * 0.8 + phase)
         images = waves[:, None] + torch.randn(IMAGES, 3, SIDE, SIDE, generator=random)
-        yield images.cuda(), of.cuda()
+        yield images.cuda(), labels.cuda()
 
 
 LARGE = {"length": 2048, "width": 2048, "heads": 16}

@@ -1,4 +1,4 @@
-"""`labkit bench views`: how quickly pictures follow, in a real JupyterLab in headless Chromium."""
+"""`labkit bench views`: the response time of views, in a real JupyterLab in headless Chromium."""
 
 import tempfile
 from pathlib import Path
@@ -45,7 +45,7 @@ def main(record=False, out=None) -> None:
 
 
 def _unseen():
-    """Every position of the slider but the one it starts at, near and far in turn."""
+    """Return every position of the slider but its first, near and far in turn."""
     middle = len(TILES) // 2
     return [at for step in range(1, middle + 1) for at in (middle - step, middle + step)]
 

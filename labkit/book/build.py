@@ -4,6 +4,7 @@ import json
 import os
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -14,6 +15,7 @@ from labkit.book.chapter import CHECKED, read_chapter
 from labkit.book.contents import SourceError, read_contents, source
 from labkit.book.readme import updated
 from labkit.exercises.contents import FILE, NOTEBOOKS, book_contents
+from labkit.table import json_lines
 
 CELL_TIMEOUT_S = 300
 
@@ -24,7 +26,7 @@ def build(
     """Bring the built notebooks up to date with their sources.
 
     A chapter is run (on the simulator) only where its code or its number has changed. The solved notebook stores the
-    outputs that nbval compares; a learner's holds none, for what it shows ahead of a run it gives away.
+    outputs that nbval compares; a learner's notebook holds none, which would give results away.
 
     Parameters
     ----------
@@ -81,11 +83,11 @@ def build(
 
 
 def _in_lines(notebook) -> str:
-    """Return the notebook as JSON with a cell per line, as its source is what people review and compare."""
+    """Return the notebook as JSON with one cell per line, for review and comparison."""
     nbformat.validate(notebook)
-    cells = ",\n".join(json.dumps(cell, ensure_ascii=False, sort_keys=True) for cell in notebook.cells)
+    options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": True}
     rest = {name: value for name, value in notebook.items() if name != "cells"}
-    return f'{{"cells": [\n{cells}\n],\n{json.dumps(rest, ensure_ascii=False, sort_keys=True)[1:]}\n'
+    return f'{{"cells": {json_lines(notebook.cells, **options)},\n{json.dumps(rest, **options)[1:]}\n'
 
 
 def _remove_stale(notebooks, book, check):
@@ -122,7 +124,7 @@ def _take_outputs(notebook, built_path):
 def _execute(notebook, name):
     """Run all cells on the simulator; keep the outputs of the cells that nbval compares, and nothing else."""
     run = deepcopy(notebook)
-    # Streams are stored whole, for how prints are cut is chance; the kernel's own warnings say nothing here.
+    # Streams are stored whole, since prints are split at random; the kernel's own warnings are noise here.
     options = {"timeout": CELL_TIMEOUT_S, "coalesce_streams": True, "extra_arguments": ["--log-level=ERROR"]}
     try:
         NotebookClient(run, **options).execute(env={**os.environ, "LABKIT_DEVICE": "simulator"})

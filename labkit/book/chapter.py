@@ -32,7 +32,7 @@ class Chapter:
 
 
 def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
-    """Both notebooks of the source file `slug.md`, in a book of these contents; this one if None."""
+    """Read both notebooks of the source file `slug.md`, in a book of these contents; this book if None."""
     book = book or book_contents()
     chapter = book.chapter(path.stem)
     assert chapter is not None, f"{path.name} is in no table of contents"
@@ -51,12 +51,12 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
 
 
 def exercise_cell_id(exercise: str) -> str:
-    """The id of the cell that an exercise's answer is written in."""
+    """Return the id of the cell that an exercise's answer is written in."""
     return f"exercise-{exercise}"
 
 
 def check_cell_id(exercise: str) -> str:
-    """The id of the cell that checks an exercise."""
+    """Return the id of the cell that checks an exercise."""
     return f"check-{exercise}"
 
 
@@ -73,7 +73,7 @@ def _cell(cell, id, source):
 
 
 def _cell_ids(slug, cells):
-    """Text and code are counted apart, so that a new paragraph renames no code cell."""
+    """Return cell ids; text and code are counted separately, so that a new paragraph renames no code cell."""
     count = Counter()
     ids = []
     for cell in cells:
@@ -90,7 +90,7 @@ def _cell_ids(slug, cells):
 
 
 def _require_exercises(file, cells):
-    """Every exercise of the chapter has one cell to write in and one check cell after it."""
+    """Raise a SourceError unless every exercise has one cell to write in and one check cell after it."""
     found = []
     for cell in cells:
         rest = _SOLUTION.sub("", cell.source)
@@ -127,12 +127,12 @@ def _blank(source):
 
 
 def _given(region):
-    """The lines marked `#|`, such as a bug to find, in place of `...`; a lone `#|` stands for no line."""
+    """Return the lines marked `#|`, such as a bug to find, else `...`; a lone `#|` is no line."""
     lines = _lines(region, given=True)
     kept = [re.sub(r"#\| ?", "", line, count=1) for line in lines if line.strip() != "#|"]
     return "".join(kept) if lines else f"{region[1]}...\n"
 
 
 def _lines(region, given):
-    """The lines of a region that are marked `#|`, or those that are not."""
+    """Return the lines of a region that are marked `#|`, or those that are not."""
     return [line for line in region[2].splitlines(keepends=True) if line.lstrip().startswith("#|") == given]

@@ -1,4 +1,4 @@
-"""The table of contents, `notebooks/toc.yml`, and what follows from it: the chapters' numbers and exercises."""
+"""The table of contents, `notebooks/toc.yml`, from which the chapters' numbers and exercises are derived."""
 
 import re
 from collections import Counter
@@ -48,7 +48,7 @@ def read_toc(notebooks: Path) -> list[Part]:
 
 
 def read_contents(notebooks: Path) -> Contents:
-    """The chapters of `toc.yml` with their numbers, and the exercises that their sources have, in order."""
+    """Read the chapters of `toc.yml`, their numbers and the exercises of their sources, in order."""
     chapters = []
     number = 0
     for part in read_toc(notebooks):
@@ -71,12 +71,12 @@ def read_contents(notebooks: Path) -> Contents:
 
 
 def source(notebooks: Path, slug: str) -> Path:
-    """The source of a chapter."""
+    """Return the source file of a chapter."""
     return notebooks / "source" / f"{slug}.md"
 
 
 def title_of(path: Path) -> str:
-    """The title of the chapter with this source."""
+    """Return the title of the chapter with this source."""
     return path.read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""`diff(before, after)`: what a step of a ladder changes in the one before it, constants and kernel."""
+"""`diff(before, after)`: the changes from one step of a ladder to the next, in constants and kernel."""
 
 import ast
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MARKS = {"-": ("labkit-gone", "taken out"), "+": ("labkit-new", "put in"), " ": 
 CHANGED = [
     ".labkit-diff .labkit-gone { background: color-mix(in srgb, #D55E00 16%, transparent); }",
     ".labkit-diff .labkit-new { background: color-mix(in srgb, #009E73 20%, transparent); }",
-    # a long line goes on in the next, four characters further in than it began
+    # a long line continues in the next, indented by four more characters
     ".labkit-diff pre > span { --in: calc(1.6em + (var(--labkit-indent) + 4) * 1ch); display: block; }",
     ".labkit-diff pre > span { padding-left: var(--in); text-indent: calc(-1 * var(--in)); }",
     ".labkit-diff .labkit-mark { display: inline-block; width: 1.6em; text-indent: 0; user-select: none; }",
@@ -49,7 +49,7 @@ class Diff:
 
 
 def diff(before: Step, after: Step) -> Diff:
-    """What changes from one step of a ladder to another, in its constants and its kernel.
+    """Compare the constants and kernels of two steps of a ladder.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def diff(before: Step, after: Step) -> Diff:
         head = CONTEXT if place else 0
         tail = CONTEXT if place < len(changes) - 1 else 0
         equal = [(" ", line) for line in old[a:b]]
-        if len(equal) <= head + tail + 1:  # a mark in place of one line would save nothing
+        if len(equal) <= head + tail + 1:  # a mark instead of one line would save nothing
             lines += equal
         else:
             lines += [*equal[:head], None, *equal[len(equal) - tail :]]
@@ -74,7 +74,7 @@ def diff(before: Step, after: Step) -> Diff:
 
 
 def _constants_and_kernel(step) -> list[str]:
-    """A step's lines from the first after its imports to the end of its kernel."""
+    """Return a step's lines from the first after its imports to the end of its kernel."""
     text = step.module.__loader__.get_source(step.module.__name__)
     body = ast.parse(text).body
     name = python_function(step.kernel).__name__

@@ -1,4 +1,4 @@
-"""What a source says by slug, with the numbers, titles and points that follow: chapters, exercises and their tasks.
+"""References by slug in a source, written out with numbers, titles and points: chapters, exercises and tasks.
 
 - `[](chapter:tiled-gemm)` becomes "chapter 03", linked; in `[Chapter {}](chapter:tiled-gemm)` the number takes the
   braces' place.
@@ -20,12 +20,12 @@ _TITLE = re.compile(r"\A# (.+)")
 
 
 def titled(text: str, chapter: Chapter) -> str:
-    """The chapter's first cell, with its number in its title."""
+    """Return the chapter's first cell with the number in its title."""
     return _TITLE.sub(rf"# {chapter.number} · \1", text)
 
 
 def resolved(text: str, chapter: Chapter, book: Contents, is_code: bool) -> str:
-    """The text of a cell of this chapter, with all that it refers to by slug written out."""
+    """Return the text of a cell of this chapter with its references by slug written out."""
 
     def reference(match):
         words, kind, slug = match.groups()

@@ -1,4 +1,4 @@
-"""`show(step)`: a kernel as it stands in the package, with its constants, and folded beneath it what it calls."""
+"""`show(step)`: a kernel's source in the package, with its constants and, folded, the functions that it calls."""
 
 import inspect
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ RULES = [
 
 @dataclass(frozen=True)
 class Listing:
-    """A kernel's source with the line of its file where it begins, and what belongs to it.
+    """A kernel's source, its first line number, its constants and helpers.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Listing:
     helpers
         The functions of the package that it calls.
     cuda_cpp
-        The text of its twin, if there is one.
+        The text of its CUDA C++ version, if there is one.
     folded
-        The line that a reader clicks to see all this; empty where it is seen at once.
+        The line that a reader clicks to see the listing; empty if it is not folded.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Listing:
 
     @property
     def lines(self) -> list[tuple[int | None, str]]:
-        """What is shown, each line with its number in the file; an empty one without parts constants and kernel."""
+        """Constants and kernel, each line with its number in the file; an empty line without number separates them."""
         above = [*self.constants, (None, "")] if self.constants else []
         return above + list(enumerate(self.python.splitlines(), self.first_line))
 
@@ -78,10 +78,10 @@ class Listing:
 
 
 def show(step: Any, folded: str = "") -> Listing:
-    """The kernel of a step, or any kernel or function, as its file has it, with the numbers of its lines there.
+    """Show the source of a step's kernel, or of any kernel or function, with its line numbers.
 
-    Above it stand the constants that it names, and beneath it, folded, the functions of the package that it calls
-    and its twin in CUDA C++.
+    Its constants are shown above it. The functions of the package that it calls and its CUDA C++ version are folded
+    below it.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _listing(function):
 
 
 def _aligned(lines):
-    """Numbers as text of one width."""
+    """Return numbers as text of one width."""
     lines = list(lines)
     width = max(len(str(number)) for number, _ in lines if number)
     return [(str(number or "").rjust(width), line) for number, line in lines]
@@ -122,7 +122,7 @@ def _folded(title, content):
 
 
 def _twin(function):
-    """kernels/gemm/fp32/s03_tiled.cu for labkit.gemm.fp32.s03_tiled, if it is there."""
+    """Return kernels/gemm/fp32/s03_tiled.cu for labkit.gemm.fp32.s03_tiled, if it exists."""
     package, *path = function.__module__.split(".")
     twin = places.folder("kernels").joinpath(*path).with_suffix(".cu")
     return twin if package == "labkit" and twin.is_file() else None

@@ -1,4 +1,4 @@
-"""Where the book's kernels stand under a roofline: each run once, small, in the simulator, and what was recorded."""
+"""Roofline points of the book's kernels: a small run of each in the simulator, and its recorded speed."""
 
 from collections import Counter
 
@@ -13,9 +13,9 @@ from labkit.views import Standing
 
 
 def standings() -> dict[str, Standing]:
-    """Every kernel of the book by its name, and the vendor's library beside them.
+    """Return every kernel of the book by name, and cuBLAS.
 
-    Where two ladders have steps of one name, the ladder stands before it: "conv/direct/naive".
+    If two ladders have steps of one name, the ladder precedes it: "conv/direct/naive".
     """
     found = [(each, name, standing) for each in every_ladder() for name, standing in of(each).items()]
     count = Counter(name for _, name, _ in found)
@@ -23,29 +23,29 @@ def standings() -> dict[str, Standing]:
 
 
 def of(steps: Ladder, slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
-    """The steps of a ladder, in its first format: those of these slugs, or all; loops for the CPU are left out."""
+    """Return the steps of a ladder in its first format: those of these slugs, or all; CPU loops are left out."""
     chosen = (step for step in steps if not slugs or step.slug in slugs)
     found = {step.slug: _standing(step, step.formats[0]) for step in chosen}
     return {slug: standing for slug, standing in found.items() if standing is not None}
 
 
 def blas() -> dict[str, Standing]:
-    """BLAS level 1 and 2."""
+    """Return BLAS level 1 and 2."""
     return {name: standing for each in ladders("blas") for name, standing in of(each).items()}
 
 
 def gemm_fp32(slugs: tuple[str, ...] = ()) -> dict[str, Standing]:
-    """Steps of the fp32 ladder: those of these slugs, or all."""
+    """Return steps of the fp32 ladder: those of these slugs, or all."""
     return of(ladder("gemm", "fp32"), slugs)
 
 
 def libraries() -> dict[str, Standing]:
-    """cuBLAS, as it was recorded beside the steps of either ladder."""
+    """Return cuBLAS, as recorded with the steps of either ladder."""
     found = {}
     for name, baseline, format in (("fp32", "cuBLAS fp32", FP32), ("tensor", "cuBLAS", BF16)):
-        beside = ladder("gemm", name)
-        large = beside[-1].compared
-        rows = _rows(beside.record, baseline=baseline, problem=str(large), dtype=format.name)
+        steps = ladder("gemm", name)
+        large = steps[-1].compared
+        rows = _rows(steps.record, baseline=baseline, problem=str(large), dtype=format.name)
         speeds = {machine: large.flops / row["baseline_time_ms"] / 1e9 for machine, row in rows}
         if speeds:
             place = _arithmetic(format), large.flops / large.min_bytes(format)
@@ -54,7 +54,7 @@ def libraries() -> dict[str, Standing]:
 
 
 def batches(dtype: str) -> dict[str, Standing]:
-    """cuBLAS with more and more inputs at a time, as it was recorded: "batch 1", "batch 4", ..."""
+    """Return cuBLAS with growing batches, as recorded: "batch 1", "batch 4", ..."""
     found = {}
     for machine, row in _rows("batch", dtype=dtype):
         name = f"batch {row['batch']}"
@@ -64,7 +64,7 @@ def batches(dtype: str) -> dict[str, Standing]:
 
 
 def _standing(step: Step, format: Format) -> Standing | None:
-    """A step in the simulator, and as fast as it was recorded with its large problem, at that one's intensity."""
+    """Simulate a step with a small problem; intensity and recorded speed are those of its large problem."""
     small, large = step.roofline_point, step.compared
     if not small.flops:
         return None
@@ -78,18 +78,18 @@ def _standing(step: Step, format: Format) -> Standing | None:
         {machine: row["tflops"] for machine, row in rows},
         run.traces,
         small.flops,
-        _able(step, format),
+        _capable_gpus(step, format),
     )
 
 
 def _arithmetic(format: Format) -> str:
-    """The units that multiply a format in which kernels compute, and so all formats here."""
+    """Return the name of the units that multiply a format in which kernels compute."""
     assert format.arithmetic is not None, f"nothing multiplies {format}"
     return format.arithmetic
 
 
-def _able(step, format):
-    """The GPUs that have a step's instructions, and the shared memory that a block of it asks for."""
+def _capable_gpus(step, format):
+    """Return the GPUs that have a step's instructions and enough shared memory for its blocks."""
     used = surroundings.instructions(python_function(step.kernel))
     needed = [CAPABILITIES[key] for name in used for key in (name, (name, format.number)) if key in CAPABILITIES]
     return tuple(
@@ -101,7 +101,7 @@ def _able(step, format):
 
 
 def _rows(operation, **fields):
-    """Recorded rows of an operation with these values, each with the name of its GPU in `labkit.machine.gpus`."""
+    """Yield recorded rows of an operation with these values, each after its GPU's name in `labkit.machine.gpus`."""
     for machine, what in results.recorded():
         if what == operation:
             found = results.load(operation, machine)
@@ -110,5 +110,5 @@ def _rows(operation, **fields):
 
 
 def _intensity(row):
-    """FLOPs a byte, if each byte moved once: that is how `gb_s` is computed."""
+    """Return FLOPs per byte, with each byte moved once, as in `gb_s`."""
     return 1000 * row["tflops"] / row["gb_s"]

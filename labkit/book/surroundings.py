@@ -1,4 +1,4 @@
-"""What a kernel names beside its own variables: constants of its module, functions and instructions that it calls."""
+"""Names that a kernel uses but does not define: constants of its module, functions and instructions."""
 
 import ast
 import inspect
@@ -11,9 +11,9 @@ from labkit.rebinding import assignments, imports, names_in
 
 
 def constants(function: Callable) -> list[tuple[int | None, str]]:
-    """The lines of a module that give a function its constants, and those that these come from, each with its number.
+    """Return the lines that define a function's constants, and those that these depend on, each with its number.
 
-    Before them come those of other modules of labkit from which it imports constants, under the names of their files.
+    Lines of other modules of labkit, from which constants are imported, come first, under the names of their files.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def _constants(module, names):
 
 
 def helpers(function: Callable) -> list[Callable]:
-    """The compiled functions of the package that a function calls, and those that these call.
+    """Return the compiled functions of the package that a function calls, and those that these call.
 
-    The instructions in `labkit.ptx` are none: they are no code of the book's, but the GPU's.
+    Instructions in `labkit.ptx` do not count: they are the GPU's.
     """
     found: list[Callable] = []
     if _of_package(function):
@@ -53,7 +53,7 @@ def helpers(function: Callable) -> list[Callable]:
 
 
 def instructions(function: Callable) -> set[str]:
-    """The names in `labkit.ptx` that a function of the package uses itself or through its helpers: "ldmatrix4"."""
+    """Return the names in `labkit.ptx` that a function of the package or its helpers use: "ldmatrix4"."""
     found = set()
     for one in (function, *helpers(function)):
         imported = imports(sys.modules[one.__module__])
@@ -70,7 +70,7 @@ def _of_package(function):
 
 
 def _names(function):
-    """Every name that a function's source reads, its decorator's too."""
+    """Return every name that a function's source reads, its decorator's included."""
     return names_in(_tree(function))
 
 

@@ -15,8 +15,8 @@ LEDGER = ".labkit.json"  # chapter's slug -> digest of the chapter as it was las
 def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
     """Copy the chapters that the workspace does not have yet; say in sentences what is new.
 
-    A chapter that has changed since it was handed out replaces the copy only where the learner has
-    not touched it; otherwise it is laid beside it under a name of its own. A copy is the chapter's under any number.
+    A chapter that has changed since it was handed out replaces the copy only if the learner has not
+    changed it; otherwise it is added under a new name. A copy keeps its chapter if the chapter's number changes.
     """
     workspace.mkdir(parents=True, exist_ok=True)
     ledger_path = workspace / LEDGER
@@ -66,7 +66,7 @@ def serve(folder: Path, arguments: tuple[str, ...] = ()):
 
 
 def _config_path() -> str:
-    """JupyterLab without its news prompt, whatever the learner's own settings are."""
+    """Return configuration paths that turn off JupyterLab's news prompt, before the learner's own."""
     ours = str(Path(__file__).parent / "jupyter")
     return os.pathsep.join(filter(None, (ours, os.environ.get("JUPYTER_CONFIG_PATH"))))
 

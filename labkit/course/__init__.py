@@ -1,1 +1,1 @@
-"""What goes between an instructor and students: a release of the book, work handed in, work collected."""
+"""The exchange between an instructor and students: a release of the book, submissions, collected work."""

@@ -16,7 +16,7 @@ from labkit.grading.submission import read_submission
 
 @dataclass(frozen=True)
 class Checked:
-    """How one exercise stands: the points it would get, and why no more."""
+    """The state of one exercise: the points that it would get, and the reason if it gets fewer than all."""
 
     exercise: str
     points: float
@@ -39,7 +39,7 @@ def check_course(course: Course, folder: Path) -> Iterator[Checked]:
 
 
 def summary(course: Course, rows: Iterable[Checked]) -> str:
-    """The points so far, as a line to print."""
+    """Return the points so far as a line to print."""
     return f"{course.assignment}: {sum(row.points for row in rows):g} of {course.out_of:g} points so far."
 
 
@@ -59,7 +59,7 @@ def _check_chapter(path: Path, wanted: Mapping[str, float], seed: int) -> Iterat
 
 
 def _setups(path):
-    """The text of the chapter's setup cells."""
+    """Yield the text of the chapter's setup cells."""
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if "setup" in cell["metadata"].get("tags", ()):
             yield "".join(cell["source"])

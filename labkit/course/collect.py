@@ -1,7 +1,7 @@
 """`labkit collect`: the notebooks of a roster's repositories, a folder a student, with the times of the commits.
 
-Nothing of a student's is checked out: notebooks are read from the fetched objects as bytes and written under names
-that were looked at, so that links, hooks, filters and odd paths in a repository stay where they are.
+No file of a student is checked out. Notebooks are read from the fetched objects as bytes and written under checked
+names, so that links, hooks, filters and odd paths in a repository have no effect.
 """
 
 import re
@@ -21,16 +21,16 @@ from labkit.grading.roster import RosterError, read_table
 FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
 LIST_TIMEOUT_S = 10  # folders that hold one another's trees may stand for more files than there can be
-MOST_BYTES = 20_000_000  # of a notebook
-MOST_BYTES_TOGETHER = 100_000_000
-MOST_NOTEBOOKS = 200  # of a student
+MAX_BYTES = 20_000_000  # of a notebook
+MAX_TOTAL_BYTES = 100_000_000
+MAX_NOTEBOOKS = 200  # of a student
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
 
 
 def read_roster(path: Path) -> dict[str, str]:
-    """Students and the addresses of their repositories, from a CSV with the columns `student` and `repository`."""
+    """Read students and their repositories' addresses from a CSV with the columns `student` and `repository`."""
     try:
         rows = read_table(path, "student", "repository")
     except RosterError as error:
@@ -80,7 +80,7 @@ def _replace(path, text):
 
 
 def _collect(row: Collected, known: Collected | None, place: Path, out: Path, before: datetime | None) -> Collected:
-    """The notebooks of one student; whatever is wrong with the repository costs this row alone."""
+    """Collect the notebooks of one student; a faulty repository affects only this row."""
     folder = out / row.student
     if known is None and folder.exists():
         return replace(row, problem=f"{folder} was there before and is not from a collection; move it away.")
@@ -114,7 +114,7 @@ def _collect(row: Collected, known: Collected | None, place: Path, out: Path, be
 
 
 def _commit(bare: Path, before: datetime | None) -> str | None:
-    """The last commit of the default branch, before a time; where that is empty, of the only one that there is."""
+    """Return the last commit of the default branch before a time; if that branch is empty, of the only one."""
     commit = answers(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     branches = (answers(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
     commit = commit or (branches[0] if len(branches) == 1 else None)
@@ -124,8 +124,8 @@ def _commit(bare: Path, before: datetime | None) -> str | None:
 
 
 def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
-    """The notebooks of a commit by path, and a sentence on those that are left out."""
-    found, odd, left = {}, 0, MOST_BYTES_TOGETHER
+    """Return the notebooks of a commit by path, and a sentence on those that are left out."""
+    found, odd, left = {}, 0, MAX_TOTAL_BYTES
     for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit, timeout_s=LIST_TIMEOUT_S).split(b"\0"):
         if not entry.lower().endswith(b".ipynb"):
             continue
@@ -135,7 +135,7 @@ def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
         if name == "":
             continue
         plain = mode in (b"100644", b"100755") and name is not None
-        if not plain or int(size) > min(MOST_BYTES, left) or len(found) == MOST_NOTEBOOKS:
+        if not plain or int(size) > min(MAX_BYTES, left) or len(found) == MAX_NOTEBOOKS:
             odd += 1
         else:
             found[name] = git(bare, "cat-file", "blob", object.decode())
@@ -145,7 +145,7 @@ def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
 
 
 def _name(path: bytes) -> str | None:
-    """The path as a name to write to: None where it is none, and "" where a folder of it is hidden."""
+    """Return the path as a name to write to: None if it is unsafe, "" if a folder of it is hidden."""
     try:
         parts = PurePosixPath(path.decode()).parts
     except UnicodeDecodeError:

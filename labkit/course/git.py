@@ -11,15 +11,15 @@ from labkit.course.manifest import CourseError
 
 
 class GitError(CourseError):
-    """What git did not do; `said` is what it said."""
+    """A failure of git; `output` is its error text."""
 
-    def __init__(self, message: str, said: str = ""):
+    def __init__(self, message: str, output: str = ""):
         super().__init__(message)
-        self.said = said
+        self.output = output
 
 
 def git(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float | None = None) -> bytes:
-    """What `git` prints in this folder; a GitError where it fails, or takes longer than `timeout_s`."""
+    """Run `git` in a folder and return its output; raises GitError if it fails or takes longer than `timeout_s`."""
     if shutil.which("git") is None:
         raise GitError("git is not here; install it, open a new terminal and run this again")
     process = subprocess.Popen(
@@ -37,8 +37,8 @@ def git(folder: Path, *arguments: str, env: Mapping[str, str] | None = None, tim
         _kill(process)
         raise GitError(f"git {arguments[0]} took longer than {timeout_s:g} s") from late
     if process.returncode:
-        said = complaint.decode(errors="replace").strip()
-        raise GitError(f"git {arguments[0]} failed: {_reason(said)}", said)
+        output = complaint.decode(errors="replace").strip()
+        raise GitError(f"git {arguments[0]} failed: {_reason(output)}", output)
     return printed
 
 
@@ -52,18 +52,18 @@ def _kill(process):
 
 
 def answers(folder: Path, *arguments: str) -> str | None:
-    """What `git` prints, without the line's end, or None where it fails."""
+    """Return the output of `git` without the line's end, or None if it fails."""
     try:
         return git(folder, *arguments).decode(errors="replace").strip()
     except GitError as error:
-        if error.said or shutil.which("git"):
+        if error.output or shutil.which("git"):
             return None
         raise
 
 
-def _reason(said: str) -> str:
-    """The line that says why: the first that git calls fatal or an error, else its last."""
-    printable = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in said)
+def _reason(output: str) -> str:
+    """Return the line with the reason: the first that git calls fatal or an error, else its last."""
+    printable = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in output)
     lines = [line.strip() for line in printable.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(("fatal: ", "error: ", "remote: error: ", "! "))]
-    return (told or lines[-1:] or ["it gave no reason"])[0]
+    faults = [line for line in lines if line.startswith(("fatal: ", "error: ", "remote: error: ", "! "))]
+    return (faults or lines[-1:] or ["it gave no reason"])[0]

@@ -13,7 +13,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\((\d\d-[\w-]+)\.ipynb[^)]*\)")
 
 
 def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat.NotebookNode:
-    """A copy of a chapter's blank notebook to hand out with these chapters.
+    """Return a copy of a chapter's blank notebook to hand out with these chapters.
 
     The explained solutions are left out, and so are links to other chapters. Cells of exercises and checks carry the
     metadata of nbgrader, schema 3 (nbgrader.readthedocs.io, "Assignment metadata"); JupyterLab neither deletes them
@@ -23,8 +23,8 @@ def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat
     kept = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            told = _EXPLAINED.sub("", cell.source)
-            cell.source = _LINK.sub(lambda link: link[0] if link[2] in chapters else link[1], told).strip()
+            text = _EXPLAINED.sub("", cell.source)
+            cell.source = _LINK.sub(lambda link: link[0] if link[2] in chapters else link[1], text).strip()
             if not cell.source:
                 continue
         else:

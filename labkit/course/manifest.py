@@ -14,24 +14,24 @@ _SPAN = re.compile(r"(\d\d)(?:-(\d\d))?")
 
 
 class CourseError(Exception):
-    """What cannot be released, handed in or collected; the message says what to do, in one sentence."""
+    """A release, submission or collection that is refused; the message says what to do, in one sentence."""
 
 
 def current() -> tuple[Course, Path] | None:
-    """The course that this labkit came with and its folder; None in the book's own checkout and in a wheel."""
+    """Return this labkit's course and its folder; None in the book's own checkout and in a wheel."""
     folder = places.CHECKOUT
     return (Course.read(folder / FILE), folder) if folder and (folder / FILE).is_file() else None
 
 
 def named(assignment: str) -> str:
-    """The name of an assignment, if it can be one."""
+    """Return the name of an assignment, or raise a CourseError."""
     if not _NAME.fullmatch(assignment):
         raise CourseError(f"{assignment!r} cannot name an assignment: use letters, digits, - and _, such as hw2")
     return assignment
 
 
 def chosen(chapters: Iterable[str], selection: str) -> list[str]:
-    """The chapters, named as their notebooks are, that a selection such as "02-05" or "01,roofline" means."""
+    """Return the chapters, named like their notebooks, of a selection such as "02-05" or "01,roofline"."""
     chapters = list(chapters)
     wanted: set[str] = set()
     for part in selection.split(","):

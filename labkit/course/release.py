@@ -51,7 +51,7 @@ def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book"
 
 
 def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
-    """The course, and all files of its release by their path in it."""
+    """Return the course, and all files of its release by path."""
     book = places.CHECKOUT
     if not book or not (book / "notebooks" / TOC).exists():
         raise CourseError("a release is made from the book's sources; run this in a checkout of the book")
@@ -84,7 +84,7 @@ def _own_files(book: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _table(sources, course):
-    """The chapters with their titles and points, as rows of Markdown."""
+    """Return the chapters with their titles and points, as rows of Markdown."""
     rows = []
     for name in course.chapters:
         title = f"{name[:2]} · {title_of(sources[name])}"

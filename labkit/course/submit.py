@@ -7,7 +7,7 @@ from labkit.course.git import GitError, answers, git
 from labkit.course.manifest import NOTEBOOKS, CourseError
 from labkit.grading.course import Course
 
-_UNDER_WAY = {
+_UNFINISHED = {
     "MERGE_HEAD": "merge",
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
@@ -21,9 +21,9 @@ def require_work(folder: Path):
     git_folder = answers(folder, "rev-parse", "--absolute-git-dir")
     if git_folder is None:
         raise CourseError(f"{folder} is no git repository; clone the one that your instructor gave you and work there")
-    for file, what in _UNDER_WAY.items():
+    for file, what in _UNFINISHED.items():
         if (Path(git_folder) / file).exists():
-            raise CourseError(f"a {what} is under way; finish it or run git {what} --abort, then submit again")
+            raise CourseError(f"a {what} is not finished; finish it or run git {what} --abort, then submit again")
     if answers(folder, "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT") is None:
         raise CourseError(
             'git does not know who you are; run git config --global user.name "Your Name" '
@@ -36,7 +36,7 @@ def require_work(folder: Path):
 
 
 def _changed(folder: Path) -> bool:
-    """Whether the notebooks differ from the last commit."""
+    """Say if the notebooks differ from the last commit."""
     return bool(git(folder, "status", "--porcelain", "--", NOTEBOOKS))
 
 
@@ -45,14 +45,14 @@ def submit(course: Course, folder: Path, solved: Iterable[str], points: float) -
 
     Nothing but the folder of the notebooks is committed, whatever else is staged.
     """
-    told = []
+    sentences = []
     if _changed(folder):
         headline = f"Submit {course.assignment}: {points:g} of {course.out_of:g} points"
         note = f"{headline}\n\nSolved: {', '.join(solved) or 'none'}"
         git(folder, "add", "--", NOTEBOOKS)
         git(folder, "commit", "--quiet", "--message", note, "--", NOTEBOOKS)
-        told.append(f"Committed as {_last(folder)}.")
-    return [*told, _push(folder)]
+        sentences.append(f"Committed as {_last(folder)}.")
+    return [*sentences, _push(folder)]
 
 
 def _last(folder):
@@ -60,13 +60,13 @@ def _last(folder):
 
 
 def _ahead(folder):
-    """Whether there are commits that the remote does not have; where it was never pushed to, all are."""
+    """Say if there are commits that the remote does not have; all are if nothing was ever pushed."""
     count = answers(folder, "rev-list", "--count", "@{upstream}..HEAD")
     return count != "0" if count is not None else _remote(folder) is not None
 
 
 def _remote(folder):
-    """The branch's remote, else `origin`, else the only one."""
+    """Return the branch's remote, else `origin`, else the only one."""
     branch = answers(folder, "symbolic-ref", "--short", "HEAD")
     there = (answers(folder, "remote") or "").split()
     configured = answers(folder, "config", f"branch.{branch}.remote")
@@ -82,7 +82,7 @@ def _push(folder):
     try:
         git(folder, "push", "--quiet", "--set-upstream", remote, "HEAD")
     except GitError as error:
-        if "[rejected]" in error.said:
+        if "[rejected]" in error.output:
             raise CourseError(
                 "your work is committed, but the remote has commits that are not here; run git pull, then submit again"
             ) from error

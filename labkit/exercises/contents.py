@@ -1,6 +1,6 @@
-"""The table of contents: chapters and exercises in order, read from `contents.json`, which the build writes.
+"""The chapters and their exercises in order, with the numbers that are shown: `contents.json`, which the build writes.
 
-Ids are slugs and never change; numbers follow from the order and are only shown.
+Ids are slugs and stay; numbers follow from the order and are only shown.
 """
 
 import json
@@ -8,6 +8,8 @@ import re
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+
+from labkit.table import json_lines
 
 FILE = Path(__file__).with_name("contents.json")
 NOTEBOOKS = "[0-9][0-9]-*.ipynb"  # names of built notebooks
@@ -24,7 +26,7 @@ class Chapter:
 
     @property
     def name(self) -> str:
-        """The file name of its notebooks, without the suffix: "03-tiled-gemm"."""
+        """The name of its notebooks, without the suffix."""
         return f"{self.number}-{self.slug}"
 
 
@@ -35,49 +37,48 @@ class Contents:
     chapters: tuple[Chapter, ...]
 
     def chapter(self, slug: str) -> Chapter | None:
-        """Return the chapter with this slug, if there is one."""
+        """The chapter of that slug, if there is one."""
         return next((chapter for chapter in self.chapters if chapter.slug == slug), None)
 
     def chapter_with(self, exercise: str) -> Chapter | None:
-        """Return the chapter that has an exercise, if there is one."""
+        """The chapter that an exercise is in, if it is in one."""
         return next((chapter for chapter in self.chapters if exercise in chapter.exercises), None)
 
     def number(self, exercise: str) -> str:
-        """Return the number shown of an exercise, "03.2"; "" if it is in no chapter."""
+        """The number that is shown of an exercise, "03.2"; "" where it is in no chapter."""
         chapter = self.chapter_with(exercise)
         return f"{chapter.number}.{chapter.exercises.index(exercise) + 1}" if chapter else ""
 
     def to_json(self) -> str:
         """Return the text of `contents.json`, one line per chapter."""
-        rows = [json.dumps(asdict(chapter)) for chapter in self.chapters]
-        return "[\n" + ",\n".join(rows) + "\n]\n"
+        return json_lines(map(asdict, self.chapters)) + "\n"
 
 
 @cache
 def book_contents() -> Contents:
-    """Return the table of contents of this book."""
+    """Those of this book."""
     rows = json.loads(FILE.read_text(encoding="utf-8"))
     return Contents(tuple(Chapter(row["slug"], row["number"], tuple(row["exercises"])) for row in rows))
 
 
 def chapter_number(slug: str) -> str:
-    """Return a chapter of this book as a sentence names it, "chapter 03"."""
+    """A chapter of this book as a sentence names it, "chapter 03"."""
     chapter = book_contents().chapter(slug)
     assert chapter is not None, f"{slug} is no chapter"
     return f"chapter {chapter.number}"
 
 
 def slug_of(name: str) -> str:
-    """Return the slug in a chapter's name as any edition writes it: "tiled-gemm", "03-tiled-gemm"."""
+    """The slug in a chapter's name as any edition writes it: "tiled-gemm", "03-tiled-gemm"."""
     return _NUMBERED.sub("", name, count=1) if _NUMBERED.match(name) else name
 
 
 @cache
 def _old_ids() -> dict[str, str]:
-    """Return the ids of the edition that named exercises by number, each with the slug of the same exercise."""
+    """The ids of the edition that named exercises by number, each with the slug of the same exercise."""
     return json.loads(FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
 
 
 def current_id(id: str) -> str:
-    """Return the id of an exercise by its id in any edition: "03.2" means what it meant in the first edition."""
+    """The id of an exercise that any edition may have named: "03.2" is always what it was in the first edition."""
     return _old_ids().get(id, id)

@@ -21,7 +21,7 @@ from typing import Any
 from labkit.machine import device
 from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
 from labkit.results.computed import add_computed, drop_computed
-from labkit.table import Table
+from labkit.table import Table, json_lines
 
 FOLDER = Path(__file__).parent
 HEADINGS = {"tflops": "TFLOP/s", "gb_s": "GB/s", "dtype": "format"}
@@ -30,7 +30,7 @@ UNITS = ("ms", "us", "ns", "mb", "kb", "bytes")
 
 @dataclass(frozen=True)
 class Results:
-    """What one run measured.
+    """The measurements of one run.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Results:
 
 
 def recorded(folder: Path = FOLDER) -> list[tuple[str, str]]:
-    """What has been recorded, as pairs of machine and operation."""
+    """List all records as pairs of machine and operation."""
     return sorted((path.parent.name, path.stem) for path in folder.glob("*/*.json"))
 
 
@@ -127,7 +127,7 @@ def table(operation: str, columns: Sequence[str] | Mapping[str, str], /, machine
 
 
 def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
-    """Machines whose GPU has results of an operation, with its compute capability, the most similar to a GPU first.
+    """Return machines with results of an operation and their compute capabilities, the most similar to a GPU first.
 
     The GPU itself comes first, then those of its compute capability, then all others. Among these the order is that of
     multiprocessors and memory bandwidth, where `labkit.machine.gpus` has the figures.
@@ -163,12 +163,12 @@ def save(results: Results, machine: str, folder: Path = FOLDER) -> Path:
 
 
 def slug(name: str) -> str:
-    """A name as a folder: `NVIDIA H100 80GB HBM3` becomes `nvidia-h100-80gb-hbm3`."""
+    """Return a name as a folder: `NVIDIA H100 80GB HBM3` becomes `nvidia-h100-80gb-hbm3`."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def heading(name: str) -> str:
-    """A field's name with its unit apart: `time_ms` becomes `time, ms`."""
+    """Return a field's name with its unit after a comma: `time_ms` becomes `time, ms`."""
     words = name.split("_")
     if name in HEADINGS:
         return HEADINGS[name]
@@ -182,7 +182,7 @@ def _read(path: Path, missing_gpu: str = "") -> Results:
 
 
 def _load_nearest(operation, machines, folder):
-    """The record of this machine's GPU, or of the GPU nearest to it; of a CPU where no GPU has one."""
+    """Return the record of this machine's GPU, else of the nearest GPU, else of a CPU."""
     here = device.detect()
     gpu, capability = here.name, _capability(here)
     ranked = list(nearest(operation, gpu, capability, folder))
@@ -198,11 +198,10 @@ def _capability(here: device.Device) -> tuple[int, ...]:
 
 
 def _text(results: Results) -> str:
-    """The results as JSON: a header that can be read, and a row a line, without what is computed from it."""
+    """Return the results as JSON: an indented header, and one row per line without computed fields."""
     head = {"operation": results.operation, "header": results.header, "rows": []}
     start = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("[]\n}")
-    rows = ",\n".join(f"  {json.dumps(drop_computed(row), ensure_ascii=False)}" for row in results.rows)
-    return f"{start}[\n{rows}\n ]\n}}\n"
+    return f"{start}{json_lines(map(drop_computed, results.rows), '  ', ' ', ensure_ascii=False)}\n}}\n"
 
 
 def _matches(value, wanted) -> bool:
@@ -211,14 +210,14 @@ def _matches(value, wanted) -> bool:
 
 
 def _cell(value):
-    """A cell of a table: numbers stay numbers, what is absent is empty."""
+    """Return a cell of a table: numbers stay numbers, an absent value is empty."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else value if isinstance(value, int | float) else str(value)
 
 
 def _difference(one: str, other: str) -> float:
-    """How far apart multiprocessors and bandwidth of two GPUs are; infinite if one of them is not in the table."""
+    """Return the difference of two GPUs in multiprocessors and bandwidth; infinite if one is not in the table."""
     first, second = (GPUS.get(NAMES_OF_DRIVER.get(name, name)) for name in (one, other))
     if first is None or second is None:
         return inf

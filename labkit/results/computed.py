@@ -1,4 +1,4 @@
-"""Fields of a row that follow from its other fields: files leave them out, and rows get them when they are loaded."""
+"""Fields of a row that are computed from its other fields when it is loaded, and that files leave out."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Counters: what the simulator predicts beside what a GPU's own counters say."""
+"""Counters: the simulator's predictions compared with a GPU's own counters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,12 @@ VERDICTS = {
     "open": ("X", "✕", "hot", "left open"),
     "missed": ("v", "▼", "hot", "beyond its bound"),
 }
+LABELS = ("kernel", "problem", "counter")
 RATES = "_rate"  # counters that are shares: they stand in the table alone
 
 
 def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
-    """Each counter of each launch: predicted, times the factor read from the machine code, against measured.
+    """Compare each counter of each launch: predicted, times the factor of the machine code, against measured.
 
     Parameters
     ----------
@@ -53,33 +54,23 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
             axis.set_major_formatter(EngFormatter(sep=""))  # 1k, 1M, 1G
         axes.set(xlabel="predicted × factor of the machine code", ylabel=f"measured on {gpu}")
 
-    def still(figure, data, step):
-        chart.draw(figure, "wide", content)
-
     data = {
         "say": _sentence(rows),
         "charts": chart.svgs(content),
         "legend": [(sign, colour, text) for _, sign, colour, text in map(VERDICTS.__getitem__, kinds)],
         "table": table(
-            ("launch", "problem", "counter", "expected", "measured", ""),
+            ("launch", *LABELS[1:], "expected", "measured", ""),
             [
-                (
-                    row["kernel"],
-                    row["problem"],
-                    row["counter"],
-                    _shown(_expected(row)),
-                    _shown(row["measured"]),
-                    VERDICTS[verdict(row)][-1],
-                )
+                [*map(row.get, LABELS), _text(_expected(row)), _text(row["measured"]), VERDICTS[verdict(row)][-1]]
                 for row in rows
             ],
         ),
     }
-    return View("chart", f"Counters: predicted, and measured on {gpu}", data, still)
+    return View("chart", f"Counters: predicted, and measured on {gpu}", data, chart.still_of(content))
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """How a row came out: "exact", "held", "open" or "missed"."""
+    """Name the verdict on a row: "exact", "held", "open" or "missed"."""
     if row["held"] is None:
         return "open"
     if row["agreement"] == 1:
@@ -102,5 +93,5 @@ def _sentence(rows):
     return text + (f" The {rates} that are hit rates stand in the table alone." if rates else "")
 
 
-def _shown(value):
+def _text(value):
     return f"{value:,.0f}" if value > 1 or value == int(value) else f"{value:.1%}"

@@ -1,11 +1,12 @@
-"""How far attention's results are from those in float64, with scores stored and with scores on the chip."""
+"""Errors of attention against float64, with scores stored in memory and with scores kept on the chip."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float64
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
 LOOKS = ("B", "A", "C", "dim")  # of formats, in their order
@@ -70,7 +71,7 @@ def attention_errors(
 
 
 def _limits(errors):
-    """The powers of ten between which all errors lie."""
+    """Return the powers of ten between which all errors are."""
     found = np.array(list(errors.values()))
     found = found[np.isfinite(found) & (found > 0)]
     low, high = np.floor(np.log10(found.min())), np.ceil(np.log10(found.max()))
@@ -79,19 +80,18 @@ def _limits(errors):
 
 def _sentence(spread, weights, errors) -> str:
     says = [f"Logits spread by **{spread:g}**: the largest of {len(weights)} weights is {weights[0]:.2f}."]
-    known = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
-    if known:
-        times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in known.items()]
+    finite = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
+    if finite:
+        times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in finite.items()]
         says.append(f"Storing the scores multiplies the error of O {join(times)}.")
-    if lost := [name for name, (stored, _) in errors.items() if stored == np.inf]:
-        says.append(f"With scores stored in {join(lost)}, O is no number any more.")
+    if overflowed := [name for name, (stored, _) in errors.items() if stored == np.inf]:
+        says.append(f"With scores stored in {join(overflowed)}, O is no number any more.")
     return " ".join(says)
 
 
 def still(figure, data, step):
-    """The errors by the spread; the step shown is marked. Beside them the weights there."""
-    figure.set_size_inches(9.5, 3.8)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    """Draw the errors by spread, with the step marked, and the weights of the step."""
+    stills.set_up(figure, data, step, 9.5, 3.8, fontsize=8, wrap=True)
     bars, chart = figure.subplots(1, 2, width_ratios=[1, 1.8])
     weights = unpack(data["weights"])[step]
     bars.bar(range(len(weights)), weights, color=COLOURS["A"])
@@ -106,5 +106,4 @@ def still(figure, data, step):
     chart.set_ylabel("error of O, over O", fontsize=8)
     chart.legend(fontsize=8, frameon=False)
     for axes in (bars, chart):
-        axes.tick_params(labelsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
+        stills.show_two_sides(axes)

@@ -1,4 +1,4 @@
-"""What every view shares: one module of JavaScript, one piece of data, three ways to show them.
+"""The base of every view: one module of JavaScript, one piece of data, three ways to show them.
 
 How a view is made. Python computes everything, once, into JSON-ready `data`; JavaScript only draws.
 
@@ -63,7 +63,7 @@ class View:
 
     @property
     def sentence(self) -> str:
-        """What the view shows first, in a sentence."""
+        """The sentence of the step that the view shows first."""
         say = self.data["say"]
         return plain(say if isinstance(say, str) else say[self.data.get("start", 0)])
 
@@ -84,7 +84,7 @@ class View:
         """Handle what the live widget sent; a view that listens overrides this."""
 
     def to_html(self) -> str:
-        """A whole HTML page that needs no kernel and no network."""
+        """Return a whole HTML page that needs no kernel and no network."""
         data = json.dumps(self.page_data(), allow_nan=False).replace("</", "<\\/")
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -96,11 +96,11 @@ class View:
         )
 
     def page_data(self) -> dict:
-        """What the page holds; a view that needs its kernel when live adds here what stands in for it."""
+        """Data that the page holds; a view that runs its kernel when live adds the results of runs made beforehand."""
         return self.data
 
     def module(self) -> str:
-        """The JavaScript of this view: base.js and its own."""
+        """Return the JavaScript of this view: base.js and its own."""
         return static_text("base.js") + static_text(f"{self.script}.js")
 
     def save_html(self, path):
@@ -113,7 +113,7 @@ class View:
         self._drawn(step).savefig(path, format=kind, dpi=dpi, bbox_inches="tight", facecolor=COLOURS["bg"])
 
     def to_svg(self, step=None) -> str:
-        """The view as a still picture in SVG; dollar signs in it are no mathematics."""
+        """Return the still picture in SVG; dollar signs in it are plain text."""
         import matplotlib
 
         text = io.StringIO()
@@ -125,7 +125,7 @@ class View:
         return drawn[drawn.index("<svg") :]
 
     def _drawn(self, step, layout: Any = "constrained"):
-        """A figure with the still picture of a step, of the first shown if it is None."""
+        """Return a figure with the still picture of a step; None is the step shown first."""
         from matplotlib.figure import Figure
 
         say = self.data["say"]
@@ -156,7 +156,7 @@ class View:
 
 
 def pack(array) -> dict:
-    """An array as JSON: base64 of the smallest of int8, int16, int32 that holds it, or float32."""
+    """Return an array as JSON: base64 of the smallest of int8, int16, int32 that holds it, or float32."""
     array = np.ascontiguousarray(array)
     if array.dtype.kind in "iub":
         extremes = (int(array.min()), int(array.max())) if array.size else (0, 0)
@@ -172,7 +172,7 @@ def _holds(dtype, value):
 
 
 def pack_lanes(index) -> dict:
-    """Rows of lane indices (-1: no access), each as its lowest index and one of few patterns."""
+    """Pack rows of lane indices (-1: no access), each as its lowest index and one of few patterns."""
     index = np.asarray(index)
     active = index >= 0
     lowest = np.where(active, index, np.iinfo(np.int32).max).min(axis=1, initial=np.iinfo(np.int32).max)
@@ -182,8 +182,14 @@ def pack_lanes(index) -> dict:
     return {"lowest": pack(lowest), "which": pack(which.ravel()), "patterns": pack(patterns)}
 
 
+def layout_data(info, offset_bytes: int = 0) -> dict:
+    """Return an array's shape, strides and base address for JavaScript; strides, address and offset are in bytes."""
+    base = info.base_address + offset_bytes
+    return {"shape": list(info.shape), "strides": list(info.strides_bytes), "base": base}
+
+
 def unpack(packed) -> np.ndarray:
-    """What `pack` or `pack_lanes` packed, for still pictures."""
+    """Return the array that `pack` or `pack_lanes` packed, for still pictures."""
     if "patterns" in packed:
         rows = unpack(packed["patterns"])[unpack(packed["which"])].astype(int)
         return np.where(rows >= 0, rows + unpack(packed["lowest"])[:, None], -1)
@@ -191,23 +197,40 @@ def unpack(packed) -> np.ndarray:
 
 
 def table(columns, rows, by_step=False) -> dict:
-    """The data behind a picture, as a table; with a row a step, its last column is the sentence."""
+    """Return the data behind a picture as a table; with one row per step, its last column is the sentence."""
     return {"columns": list(columns), "rows": [list(row) for row in rows], "byStep": by_step}
 
 
+def stats_by_step(columns, cells, labels, values) -> dict:
+    """Return the numbers to show large at each step, and the table of all steps as data of a view.
+
+    Parameters
+    ----------
+    columns, cells
+        Headings of the table's first columns, and for each step their cells.
+    labels, values
+        Labels of the numbers, and for each step the numbers.
+    """
+    rows = [[*first, *numbers] for first, numbers in zip(cells, values, strict=True)]
+    return {
+        "stats": {"labels": labels, "values": values},
+        "table": table([*columns, *labels], rows, by_step=True),
+    }
+
+
 def heading(data, step) -> str:
-    """Title and sentence of a step, for still pictures."""
+    """Return title and sentence of a step, for still pictures."""
     say = data["say"] if isinstance(data["say"], str) else data["say"][step]
     return f"{plain(data['title'])}\n{plain(say)}"
 
 
 def plain(sentence) -> str:
-    """A sentence without its marks."""
+    """Return a sentence without its marks."""
     return re.sub(r"[`]|\*\*", "", sentence)
 
 
 def static_text(name: str) -> str:
-    """A file of `static/`."""
+    """Return the text of a file of `static/`."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 

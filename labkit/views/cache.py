@@ -1,4 +1,4 @@
-"""What a cache did: reuse, hits and misses of every element, and the hit rates of several runs."""
+"""A cache at work: reuse, hits and misses of every element, and the hit rates of several runs."""
 
 from collections.abc import Mapping
 from math import prod
@@ -10,9 +10,9 @@ from labkit.loops import LoopTrace
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, pack, pack_lanes, table, unpack
+from labkit.views.base import COLOURS, View, layout_data, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import EITHER, block_name, check_trace, check_traces, element_name, elements_in
+from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, count, element_name, elements_in
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
@@ -27,7 +27,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     steps : int
         How many accesses to show.
     """
-    check_trace("cache", trace, EITHER)
+    check_trace("cache", trace, ANY_TRACE)
     if steps < 1:
         raise ValueError(f"A cache view of {steps} accesses shows nothing: give steps=1 or more.")
     if isinstance(trace, LoopTrace):
@@ -41,15 +41,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {how}")
     data = {
         "say": _sentences(replay),
-        "arrays": [
-            {
-                "name": info.name,
-                "shape": list(info.shape),
-                "strides": list(info.strides_bytes),
-                "base": info.base_address,
-            }
-            for info in replay.arrays
-        ],
+        "arrays": [{"name": info.name, **layout_data(info)} for info in replay.arrays],
         "piece_bytes": replay.piece_bytes,
         "array": pack(replay.array),
         "elements": pack(replay.elements),
@@ -73,56 +65,53 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
     check_traces("hit_rates", traces)
     rates = {str(name): trace.counters.l1_hit_rate for name, trace in traces.items()}
     best = max(rates, key=rates.__getitem__)
+    bars = [{"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best} for name, rate in rates.items()]
     data = {
         "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of what it asked for.",
-        "bars": [
-            {"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best} for name, rate in rates.items()
-        ],
+        "bars": bars,
         "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
     }
     return View("bars", "L1 hit rates", data, _still_bars)
 
 
 def _sentences(replay: Replay):
-    incoming = [{} for _ in replay.array]
+    pieces_by_step = [{} for _ in replay.array]
     for step, piece, entered in replay.moves.tolist():
         if entered:
-            incoming[step][piece] = None
+            pieces_by_step[step][piece] = None
     loop = replay.elements.shape[1] == 1
     describe = _loop_sentence if loop else _warp_sentence
-    tail = f" (The first {len(replay.array):,} accesses; {replay.left_out:,} more followed.)" if replay.left_out else ""
-    sentences = [describe(replay, step, list(came)) for step, came in enumerate(incoming)]
-    sentences[-1] += tail
+    left_out = (
+        f" (The first {len(replay.array):,} accesses; {replay.left_out:,} more followed.)" if replay.left_out else ""
+    )
+    sentences = [describe(replay, step, list(incoming)) for step, incoming in enumerate(pieces_by_step)]
+    sentences[-1] += left_out
     return sentences
 
 
-def _loop_sentence(replay, step, came):
+def _loop_sentence(replay, step, incoming):
     info = replay.arrays[replay.array[step]]
     element = replay.elements[step, 0]
     text = f"Access {step + 1:,}, line {replay.line[step]}: {element_name(info, element)} "
-    if not came:
+    if not incoming:
         return text + "was in the cache."
     return text + (
         f"was **not in the cache**: its line of {replay.piece_bytes} bytes comes in, "
-        f"{elements_in(info, came[0], replay.piece_bytes)}."
+        f"{elements_in(info, incoming[0], replay.piece_bytes)}."
     )
 
 
-def _warp_sentence(replay, step, came):
+def _warp_sentence(replay, step, incoming):
     info = replay.arrays[replay.array[step]]
     lanes = replay.elements[step][replay.elements[step] >= 0]
-    asked = len(np.unique(replay.pieces[step][replay.elements[step] >= 0]))
+    requested = len(np.unique(replay.pieces[step][replay.elements[step] >= 0]))
     block = f" of block {block_name(replay.blocks[replay.block[step]])}" if len(replay.blocks) > 1 else ""
     text = f"Load {step + 1:,}, line {replay.line[step]}: warp {replay.warp[step]}{block} reads "
-    text += f"{_count(len(np.unique(lanes)), 'element')} of `{info.name}` in {_count(asked, 'sector')}; "
-    if not came:
+    text += f"{count(len(np.unique(lanes)), 'element')} of `{info.name}` in {count(requested, 'sector')}; "
+    if not incoming:
         return text + "L1 had all of it."
-    first = elements_in(info, came[0], replay.piece_bytes)
-    return text + f"**{_count(len(came), 'sector')} of {asked} had to come in**, the first with {first}."
-
-
-def _count(number, word):
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    first = elements_in(info, incoming[0], replay.piece_bytes)
+    return text + f"**{count(len(incoming), 'sector')} of {requested} had to come in**, the first with {first}."
 
 
 def _rows(replay):
@@ -135,7 +124,7 @@ def _rows(replay):
 
 
 def in_cache(data, step) -> list[np.ndarray]:
-    """Of each array, which elements are in the cache after a step."""
+    """Return a flag per element of each array: is it in the cache after a step?"""
     moves = unpack(data["moves"])
     moved = moves[moves[:, 0] <= step]
     held = np.flatnonzero(np.bincount(moved[:, 1], weights=2 * moved[:, 2] - 1) > 0)
@@ -148,7 +137,7 @@ def in_cache(data, step) -> list[np.ndarray]:
 
 
 def _still(figure, data, step):
-    """What is in the cache after a step, an array a picture."""
+    """Draw the elements that are in the cache after a step, one picture per array."""
     array, elements = (unpack(data[name]) for name in ("array", "elements"))
     figure.set_size_inches(2.8 * len(data["arrays"]), 3.2)
     figure.suptitle(data["title"].replace("`", ""), fontsize=10)

@@ -26,7 +26,7 @@ STYLE: dict[Any, Any] = {
 
 
 def draw(figure: Figure, size: str, content: Callable[[Axes], None], height: float | None = None) -> None:
-    """Draws `content` between axes, in one of the sizes; `height` is in inches, where it depends on the content."""
+    """Draw `content` between axes, in one of the sizes; `height` is in inches, if it depends on the content."""
     with matplotlib.rc_context(STYLE):
         wide, tall = SIZES[size]
         figure.set_size_inches(wide, height or tall)
@@ -34,6 +34,11 @@ def draw(figure: Figure, size: str, content: Callable[[Axes], None], height: flo
         axes.grid(color=COLOURS["line"], linewidth=0.8)
         axes.tick_params(length=0)
         content(axes)
+
+
+def still_of(content: Callable[[Axes], None]) -> Callable:
+    """Return the function that draws `content` as a view's still picture."""
+    return lambda figure, data, step: draw(figure, "wide", content)
 
 
 def set_logarithmic(axes: Axes) -> None:
@@ -46,7 +51,7 @@ def set_logarithmic(axes: Axes) -> None:
 
 
 def svgs(content: Callable[[Axes], None], height: float | None = None) -> dict[str, str]:
-    """The chart in each size, as SVG whose colours are the page's CSS variables."""
+    """Return the chart in each size, as SVG whose colours are the page's CSS variables."""
     return {size: _svg(content, size, height) for size in SIZES}
 
 

@@ -1,4 +1,4 @@
-"""A tile's products as a convolution defines them, beside the fewer ones of its transformed pixels (Winograd)."""
+"""A tile's products as a convolution defines them, compared with those of its transformed pixels (Winograd)."""
 
 from collections.abc import Mapping, Sequence
 from math import isqrt
@@ -6,8 +6,9 @@ from math import isqrt
 import numpy as np
 
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
-from labkit.views.wording import check_trace
+from labkit.views import stills
+from labkit.views.base import View, pack, stats_by_step, unpack
+from labkit.views.wording import check_trace, global_outputs
 
 LABELS = [
     "products as defined",
@@ -36,15 +37,15 @@ def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: 
         Whether to tell how far off the outputs are.
     """
     check_trace("collapse", direct)
-    kept = [{"name": name, **_way(direct, traces, errors)} for name, traces in transformed.items()]
+    kept = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]
     if not kept:
         raise ValueError("collapse compares a convolution with those by transforms: give the launches of one.")
     data = {**kept[0], "kept": kept, "chosen": 0}
     return View("collapse", "Products: as defined, and of transformed pixels", data, still)
 
 
-def _way(direct, traces, errors) -> dict:
-    """All that is drawn of one way to cut up the image, as JSON-ready data."""
+def _choice_data(direct, traces, errors) -> dict:
+    """Return what is drawn of one choice of tile, as JSON-ready data."""
     x, y = (_plane(_array(traces, name)) for name in "xy")
     w = _plane(_array([direct], "w"))
     U, V, M = (_array(traces, name) for name in "UVM")
@@ -57,58 +58,48 @@ def _way(direct, traces, errors) -> dict:
     count = -(-y.shape[0] // out[0]) * across
     flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
-    each = sum(site.accesses for site in direct.sites if (site.site.array, site.site.kind) == ("x", "load")) // y.size
-    kept = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
+    loads = [counted for counted in direct.sites if (counted.site.array, counted.site.kind) == ("x", "load")]
+    per_output = sum(counted.accesses for counted in loads) // y.size
+    columns = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
     for number in range(count):
         first = number // across * out[0], number % across * out[1]
         inside = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
         of_tile = error[inside]
-        parts = _whole if number else _parts
-        for stage, shown, counted, sentence in parts(each, of_tile.size, len(U), flops):
+        parts = _later_tile_steps if number else _first_tile_steps
+        for stage, shown, counted, sentence in parts(per_output, of_tile.size, len(U), flops):
             worst = max(worst, of_tile.max()) if stage == DONE else worst
             steps.append([number, shown, stage])
             numbers = [*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"]
-            stats.append([numbers[column] for column in kept])
+            stats.append([numbers[column] for column in columns])
             says.append(f"Tile {number + 1} of {count}: {sentence}")
         before = before + counted
-    labels = [LABELS[column] for column in kept]
+    labels = [LABELS[column] for column in columns]
     return {
         "say": says,
         "steps": pack(np.array(steps)),
         "sides": {"x": x.shape, "w": w.shape, "y": y.shape, "out": out, "tile": tile},
         **{name: pack(array.ravel()) for name, array in {"x": x, "w": w, "y": y, "U": U, "V": V, "M": M}.items()},
-        "stats": {"labels": labels, "values": stats},
-        "table": table(
-            ["tile", *labels],
-            [[step[0] + 1, *numbers] for step, numbers in zip(steps, stats, strict=True)],
-            by_step=True,
-        ),
+        **stats_by_step(["tile"], [[number + 1] for number, *_ in steps], labels, stats),
     }
 
 
 def _array(traces, name):
-    """An array as the launches left it."""
+    """Return an array as the launches left it."""
     for trace in reversed(traces):
-        values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
-        for info, value in zip(_global(trace), values, strict=True):
-            if info == name:
-                return value
+        if name in (arrays := global_outputs(trace)):
+            return arrays[name]
     raise ValueError(f"No launch has an array {name}: show a convolution by transforms, whose arrays are U, V and M.")
 
 
-def _global(trace):
-    return [info.name for info in trace.arrays if info.space == "global"]
-
-
 def _flops(traces, *names):
-    """Of the launch that has these arrays."""
-    return sum(trace.counters.flops for trace in traces if sorted(_global(trace)) == sorted(names))
+    """Return the FLOPs of the launch that has these global arrays."""
+    return sum(trace.counters.flops for trace in traces if global_outputs(trace).keys() == {*names})
 
 
 def _plane(array):
-    """The rows and columns of an array of one image and one channel; a line is a row."""
+    """Return the rows and columns of an array of one image and one channel; a 1D array is one row."""
     *planes, rows, columns = (1, *array.shape)
     if any(size != 1 for size in planes):
         raise ValueError("The picture has room for one image, one channel and one filter: show such a problem.")
@@ -116,73 +107,64 @@ def _plane(array):
 
 
 def _sides(places, taps):
-    """Rows and columns of a tile's outputs, and of the tile: a line has tiles of one row, others are square."""
+    """Return rows and columns of a tile's outputs and of the tile: one row if the filter has one, else square."""
     tile = (1, places) if taps[0] == 1 else (isqrt(places), isqrt(places))
     return tuple(side - size + 1 for side, size in zip(tile, taps, strict=True)), tile
 
 
-def _parts(each, outputs, places, flops):
-    """The steps of the first tile: its stage, the outputs that are shown, what it took by now, and the sentence."""
+def _first_tile_steps(per_output, outputs, places, flops):
+    """Yield the steps of the first tile: stage, outputs shown, products and FLOPs so far, sentence."""
     yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
     for shown in range(1, outputs + 1) if outputs <= MOST_SINGLE else [outputs]:
-        who = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
-        sentence = f"As defined, {who} **{each}**, a pixel times a tap; that makes **{shown * each}**."
-        yield PIXELS, shown, [shown * each, 0, 0], sentence
-    effort = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
+        subject = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
+        sentence = f"As defined, {subject} **{per_output}**, a pixel times a tap; that makes **{shown * per_output}**."
+        yield PIXELS, shown, [shown * per_output, 0, 0], sentence
+    cost = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
     yield (
-        *(TRANSFORMED, outputs, [outputs * each, 0, flops[0]]),
-        f"By transforms, its pixels become {places} sums of pixels, V{effort}.",
+        *(TRANSFORMED, outputs, [outputs * per_output, 0, flops[0]]),
+        f"By transforms, its pixels become {places} sums of pixels, V{cost}.",
     )
     yield (
-        *(MULTIPLIED, outputs, [outputs * each, places, flops[0]]),
+        *(MULTIPLIED, outputs, [outputs * per_output, places, flops[0]]),
         f"Each sum times the number of U, the transformed filter, in the same place: **{places} products**, M.",
     )
-    ((*_, counted, _),) = _whole(each, outputs, places, flops)
+    ((*_, counted, _),) = _later_tile_steps(per_output, outputs, places, flops)
     yield (
         *(DONE, outputs, counted),
-        f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * each}**.",
+        f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * per_output}**.",
     )
 
 
-def _whole(each, outputs, places, flops):
-    """The only step of a tile after the first."""
-    counted = [outputs * each, places, sum(flops)]
-    yield DONE, outputs, counted, f"{outputs * each} products as defined, **{places}** of transformed pixels."
+def _later_tile_steps(per_output, outputs, places, flops):
+    """Yield the only step of a later tile."""
+    counted = [outputs * per_output, places, sum(flops)]
+    yield DONE, outputs, counted, f"{outputs * per_output} products as defined, **{places}** of transformed pixels."
 
 
 def still(figure, data, step):
-    """The image and its tile, the products of both ways, and the outputs, as they stand at a step."""
-    figure.set_size_inches(9.5, 3.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the image and its tile, the products of both algorithms, and the outputs at a step."""
+    stills.set_up(figure, data, step, 9.5, 3.4)
     panels = painted(data, step)
     places = figure.subplots(1, len(panels), width_ratios=[max(cells.shape[:2]) for cells in panels.values()])
     for axes, (title, cells) in zip(places, panels.items(), strict=True):
-        axes.imshow(cells, interpolation="nearest")
-        axes.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=0.6)
-        axes.set_title(title, fontsize=9, color=COLOURS["fg"], loc="left", weight="bold")
-        axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+        stills.show_cells(axes, cells, title, lines=0.6)
 
 
 def painted(data, step):
-    """Each panel of the still picture as colours, by its title."""
-    from matplotlib.colors import to_rgb
-
-    colours = {name: np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "C", "hot")}
+    """Return each panel of the still picture as colours, by title."""
+    colours = {name: stills.rgb(name) for name in ("cell", "A", "C", "hot")}
     sides, (number, shown, stage) = data["sides"], unpack(data["steps"])[step].tolist()
     (H, W), (P, Q), (R, S), (rows, columns), tile = (sides[name] for name in ("x", "y", "w", "out", "tile"))
     across = -(-Q // columns)
-    pixels = np.tile(0.35 * colours["A"] + 0.65, (H, W, 1))
+    pixels = np.tile(stills.tint("A", 0.35), (H, W, 1))
     row, column = number // across * rows, number % across * columns
     pixels[row : row + tile[0], column : column + tile[1]] = colours["hot"]
     done = np.arange(-(-P // rows) * across).reshape(-1, across) < number + (stage == DONE)
     outputs = np.where(np.kron(done, np.ones((rows, columns)))[:P, :Q, None], colours["C"], colours["cell"])
-    there = np.indices((rows, columns)) + np.array([row, column])[:, None, None]
-    there = (there[0] < P) & (there[1] < Q)
-    there &= np.cumsum(there).reshape(there.shape) <= shown
-    direct = np.where(np.kron(there, np.ones((R, S)))[..., None], colours["hot"], colours["cell"])
+    shown_outputs = np.indices((rows, columns)) + np.array([row, column])[:, None, None]
+    shown_outputs = (shown_outputs[0] < P) & (shown_outputs[1] < Q)
+    shown_outputs &= np.cumsum(shown_outputs).reshape(shown_outputs.shape) <= shown
+    direct = np.where(np.kron(shown_outputs, np.ones((R, S)))[..., None], colours["hot"], colours["cell"])
     of_stage = {PIXELS: "cell", TRANSFORMED: "A", MULTIPLIED: "hot", DONE: "hot"}
-    fewer = np.tile(colours[of_stage[stage]], (*tile, 1))
-    return {"x": pixels, "as defined": direct, "transformed": fewer, "y": outputs}
+    transformed = np.tile(colours[of_stage[stage]], (*tile, 1))
+    return {"x": pixels, "as defined": direct, "transformed": transformed, "y": outputs}

@@ -3,20 +3,20 @@
 from labkit.loops import LoopTrace
 from labkit.trace import Finding, Trace
 from labkit.views.base import COLOURS, View, table
-from labkit.views.wording import EITHER, check_trace
+from labkit.views.wording import ANY_TRACE, check_trace, count
 
 MARKS = {"error": "✖ error", "advice": "◆ advice"}
 
 
 def findings(trace: Trace | LoopTrace) -> View:
     """Show a kernel's or loop's source with what the simulator found, each under the line it is about."""
-    check_trace("findings", trace, EITHER)
+    check_trace("findings", trace, ANY_TRACE)
     found = sorted(trace.findings, key=lambda finding: (finding.severity != "error", finding.line))
     notes = {}
     for finding in found:
         notes.setdefault(finding.line, []).append(_note(trace, finding))
         if finding.other_line not in (None, finding.line):
-            notes.setdefault(finding.other_line, []).append(_other_end(trace, finding))
+            notes.setdefault(finding.other_line, []).append(_second_note(trace, finding))
     lines = trace.source.rstrip().split("\n")
     data = {
         "say": _summary(trace),
@@ -26,16 +26,7 @@ def findings(trace: Trace | LoopTrace) -> View:
         ],
         "table": table(
             ("", "line", "finding", "threads", "times"),
-            (
-                (
-                    MARKS[f.severity],
-                    f.line,
-                    f.message,
-                    " and ".join(t.named(trace.grid, trace.block) for t in f.threads),
-                    f"{f.count:,}",
-                )
-                for f in found
-            ),
+            [[MARKS[f.severity], f.line, f.message, " and ".join(_threads(trace, f)), f"{f.count:,}"] for f in found],
         ),
     }
     return View("findings", f"Findings in `{trace.kernel}`", data, _still)
@@ -45,53 +36,44 @@ def _summary(trace):
     errors, advice = len(trace.errors), len(trace.advice)
     if not errors and not advice:
         return "Nothing wrong was found in this run."
-    parts = [f"**{errors} error{'s' if errors > 1 else ''}**"] if errors else ["No errors"]
+    parts = [f"**{count(errors, 'error')}**"] if errors else ["No errors"]
     if advice:
-        parts.append(f"{advice} piece{'s' if advice > 1 else ''} of advice")
+        parts.append(f"{count(advice, 'piece')} of advice")
     return " and ".join(parts) + "."
 
 
 def _note(trace, finding: Finding):
     site = next((s.site for s in trace.sites if (s.site.line, s.site.column) == (finding.line, finding.column)), None)
-    return {
-        "severity": finding.severity,
-        "mark": f"{MARKS[finding.severity]}: {finding.kind}",
-        "message": _without_line(finding),
-        "column": finding.column,
-        "width": len(site.text) if site else 1,
-        "threads": [t.named(trace.grid, trace.block) for t in finding.threads],
-        "times": f"{finding.count:,} times" if finding.count > 1 else "",
-    }
+    mark = {"severity": finding.severity, "mark": f"{MARKS[finding.severity]}: {finding.kind}"}
+    place = {"column": finding.column, "width": len(site.text) if site else 1}
+    times = f"{finding.count:,} times" if finding.count > 1 else ""
+    return mark | place | {"message": _without_line(finding), "threads": _threads(trace, finding), "times": times}
+
+
+def _threads(trace, finding):
+    return [thread.named(trace.grid, trace.block) for thread in finding.threads]
 
 
 def _without_line(finding):
-    """The sentence, less the line that it stands under."""
+    """Return the sentence without the number of the line that it is shown under."""
     sentence = finding.message.removeprefix(f"Line {finding.line}: ")
     return sentence[:1].upper() + sentence[1:]
 
 
-def _other_end(trace, finding):
-    """What stands at the second line of a race or a deadlock."""
-    site = next(
-        (s.site for s in trace.sites if s.site.line == finding.other_line and s.site.array == finding.array),
-        None,
-    )
-    what, message = "access", f"It meets line {finding.line} here."
+def _second_note(trace, finding):
+    """Return the note at the second line of a race or a deadlock."""
+    wanted = finding.other_line, finding.array
+    site = next((s.site for s in trace.sites if (s.site.line, s.site.array) == wanted), None)
+    noun, message = "access", f"It meets line {finding.line} here."
     if finding.kind == "deadlock":
-        what, message = "wait", f"Neither this one nor that of line {finding.line} ends."
-    return {
-        "severity": finding.severity,
-        "mark": f"✖ the other {what} of the {finding.kind}",
-        "message": message,
-        "column": site.column if site else 0,
-        "width": len(site.text) if site else 0,
-        "threads": [],
-        "times": "",
-    }
+        noun, message = "wait", f"Neither this one nor that of line {finding.line} ends."
+    mark = {"severity": finding.severity, "mark": f"✖ the other {noun} of the {finding.kind}"}
+    place = {"column": site.column if site else 0, "width": len(site.text) if site else 0}
+    return mark | place | {"message": message, "threads": [], "times": ""}
 
 
 def _still(figure, data, step):
-    """The listing as text, with its notes."""
+    """Draw the listing as text, with its notes."""
     rows = []
     for line in data["lines"]:
         colour = COLOURS["hot"] if any(n["severity"] == "error" for n in line["notes"]) else COLOURS["fg"]

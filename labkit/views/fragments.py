@@ -1,10 +1,12 @@
-"""Who holds what: the fragments of one `mma`, as the lanes of a warp loaded and stored them."""
+"""Fragments of one `mma`: the elements that each lane of a warp loaded and stored."""
 
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.trace import TENSOR, WARP_LANES, Trace
+from labkit.views import stills
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
 from labkit.views.wording import check_traces, join
 
@@ -12,13 +14,13 @@ M, N = 16, 8  # of an `mma`
 
 
 def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = "C") -> View:
-    """Which elements of A, of B and of the sums each lane holds, for one `mma` in one or several formats.
+    """Show which elements of A, B and the accumulators each lane holds, for one `mma` in one or several formats.
 
     Parameters
     ----------
     traces
-        By the format's name a run of a kernel in which one warp loads its words of A (16 rows) and of B (8 rows, the
-        columns of the product) from global memory, makes one `mma`, and stores its four sums to C.
+        Runs by the format's name. In each kernel one warp loads its words of A (16 rows) and of B (8 rows, the columns
+        of the product) from global memory, makes one `mma`, and stores its four accumulators to C.
     A, B, C
         The arrays' names in the kernel.
 
@@ -34,7 +36,7 @@ def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = 
 
 
 def _choice(name, trace, arrays):
-    """What the view shows of one format."""
+    """Return what is drawn of one format, as JSON-ready data."""
     flops = sum(count for kind, count in trace.counters.flops_by_dtype.items() if kind.endswith(TENSOR))
     k = flops // (2 * M * N)
     held = [_accesses(trace, array, kind) for array, kind in zip(arrays, ("load", "load", "store"), strict=True)]
@@ -66,14 +68,14 @@ def _choice(name, trace, arrays):
 
 
 def _accesses(trace, array, kind):
-    """The element of each lane, a row for each access of the first warp."""
+    """Return the element of each lane, one row per access of the first warp."""
     wanted = [i for i, found in enumerate(trace.sites) if found.site.array == array and found.site.kind == kind]
     samples = trace.samples
     return samples.index[np.isin(samples.site, wanted) & (samples.warp == 0)]
 
 
 def _part(array, flat, width, each):
-    """The elements of a register, as Python writes them."""
+    """Return the elements of a register, as Python writes them."""
     row, first = flat // width, flat % width * each
     return f"{array}[{row}, {first}]" if each == 1 else f"{array}[{row}, {first}:{first + each}]"
 
@@ -88,7 +90,7 @@ def _sentence(lane, registers, each):
 
 
 def cells(choice, lane):
-    """Row, column and register's name of what a lane holds, for A, for B turned as it is drawn, and for C."""
+    """Return row, column and register of each element that a lane holds, of A, of B transposed as drawn, and of C."""
     found = []
     for which, (letter, packed) in enumerate(zip("abc", choice["held"], strict=True)):
         width, each = (N if which == 2 else choice["words"]), choice["each"][which]
@@ -102,21 +104,19 @@ def cells(choice, lane):
 
 
 def still(figure, data, step):
-    """A left, B above, C where they meet; what the lane holds is filled."""
+    """Draw A left, B above, C where they meet; the lane's elements are filled."""
     k = data["k"]
     figure.set_size_inches(0.3 * (k + 12), 0.3 * (k + 20))
     axes = figure.add_subplot()
     axes.set_axis_off()
     corners = [(0, k + 1), (k + 1, 0), (k + 1, k + 1)]
     shapes = [(M, k), (k, N), (M, N)]
-    from matplotlib.patches import Rectangle
-
     for (x, y), (rows, columns), places, letter in zip(corners, shapes, cells(data, step), "ABC", strict=True):
         for row in range(rows):
             for column in range(columns):
                 axes.add_patch(Rectangle((x + column, y + row), 0.9, 0.9, facecolor=COLOURS["cell"]))
         for row, column, register in places:
             axes.add_patch(Rectangle((x + column, y + row), 0.9, 0.9, facecolor=COLOURS[letter]))
-            axes.text(x + column + 0.45, y + row + 0.45, register, ha="center", va="center", fontsize=6, color="white")
+            stills.write(axes, x + column + 0.45, y + row + 0.45, register, fontsize=6, color="white")
     axes.set(xlim=(-0.5, k + 10), ylim=(k + 18, -0.5), aspect="equal")
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"], wrap=True)

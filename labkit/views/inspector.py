@@ -1,8 +1,8 @@
-"""The thread inspector: one thread's variables, statement by statement, beside the source."""
+"""The thread inspector: the source, and one thread's variables statement by statement."""
 
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, heading, table
-from labkit.views.wording import check_trace
+from labkit.views.wording import check_trace, value_text
 
 MOST_STEPS = 5000
 
@@ -21,7 +21,7 @@ def inspector(trace: Trace) -> View:
     steps = trace.steps[:MOST_STEPS]
     before, changes, says = {}, [], []
     for number, step in enumerate(steps, 1):
-        now = {name: _show(value) for name, value in step.variables.items()}
+        now = {name: value_text(value) for name, value in step.variables.items()}
         changed = {name: value for name, value in now.items() if before.get(name) != value}
         changes.append(changed)
         says.append(_sentence(number, step.line, changed, before))
@@ -49,14 +49,8 @@ def _sentence(number, line, changed, before):
     return f"Statement {number}, line {line}: {', '.join(parts)}."
 
 
-def _show(value) -> str:
-    if isinstance(value, bool) or not isinstance(value, float):
-        return str(value)
-    return f"{value:.7g}"
-
-
 def still(figure, data, step):
-    """The source with the current line marked, and the variables after it."""
+    """Draw the source with the current line marked, and the variables after it."""
     variables = {}
     for change in data["changes"][: step + 1]:
         variables.update(change)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from labkit.forecast import roofline
 from labkit.machine.gpus import GPUS, UnknownDevice
@@ -13,7 +14,7 @@ from labkit.views.roofline_figure import Place
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of a kernel.
+    """A kernel's place under a roofline, and the speeds that were measured.
 
     Attributes
     ----------
@@ -54,10 +55,7 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
     roofline.peak_tflops(gpu, precision)  # raises for a precision that it does not have
     data = {
         "say": "Where a kernel's FLOPs a byte meet the roof, that is the fastest it can be.",
-        "gpus": [
-            {"name": figures.name, "dram_gb_s": figures.dram_gb_s, "peaks": figures.peak_tflops}
-            for figures in GPUS.values()
-        ],
+        "gpus": [{"name": one.name, "dram_gb_s": one.dram_gb_s, "peaks": one.peak_tflops} for one in GPUS.values()],
         "gpu": gpu,
         "precision": precision,
         "kernels": [_shown(name, standing) for name, standing in kernels.items()],
@@ -71,32 +69,20 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
         ),
     }
     places = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
-    return View(
-        "landscape",
-        "Roofline: kernels under the roofs of any GPU",
-        data,
-        lambda figure, _, step: chart.draw(
-            figure, "wide", lambda axes: roofline_figure.content(axes, places, GPUS[gpu], precision)
-        ),
-    )
+    content = partial(roofline_figure.content, places=places, device=GPUS[gpu], precision=precision)
+    return View("landscape", "Roofline: kernels under the roofs of any GPU", data, chart.still_of(content))
 
 
 def _shown(name, standing):
-    """A kernel's place, how fast it could be on each GPU that can run it, and what was measured."""
-    best = {
-        gpu: _best_tflops(standing, GPUS[gpu]) for gpu in standing.gpus if standing.precision in GPUS[gpu].peak_tflops
-    }
-    return {
-        "name": name,
-        "precision": standing.precision,
-        "intensity": standing.intensity,
-        "best": best,
-        "measured": dict(standing.measured_tflops),
-    }
+    """Return a kernel's place, its best speed on each GPU that can run it, and its measured speeds."""
+    gpus = [gpu for gpu in standing.gpus if standing.precision in GPUS[gpu].peak_tflops]
+    best = {gpu: _best_tflops(standing, GPUS[gpu]) for gpu in gpus}
+    place = {"name": name, "precision": standing.precision, "intensity": standing.intensity}
+    return place | {"best": best, "measured": dict(standing.measured_tflops)}
 
 
 def _best_tflops(standing, gpu):
-    """The roof; and of a run, what the units allow that its traces count, in a problem large enough for all SMs."""
+    """Return the roof, or less if a unit counted in the traces limits a problem that is large enough for all SMs."""
     roof = roofline.attainable_tflops(gpu, standing.intensity, standing.precision)
     if not standing.traces:
         return roof
@@ -112,6 +98,6 @@ def _time_ms(trace, gpu):
 
 
 def _place(shown, gpu):
-    """The same for the picture that stands still."""
+    """Return the place that the still picture draws."""
     at = shown["intensity"]
     return Place(shown["name"], at, shown["best"].get(gpu), shown["measured"].get(gpu), at)

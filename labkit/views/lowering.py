@@ -1,4 +1,4 @@
-"""A convolution's lowered matrix: where each pixel stands in it, and the tiles of it that implicit GEMM makes."""
+"""A convolution's lowered matrix: the places of each pixel, and the tiles that implicit GEMM makes of it."""
 
 from itertools import pairwise
 from math import prod
@@ -6,8 +6,9 @@ from math import prod
 import numpy as np
 
 from labkit.trace import WARP_LANES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
-from labkit.views.wording import block_name, check_trace, element_name, join
+from labkit.views import stills
+from labkit.views.base import View, pack, stats_by_step, unpack
+from labkit.views.wording import block_name, check_trace, element_name, index_text, join
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
 UNKNOWN = -2  # which pixel stands at a place, where -1 is none
@@ -38,14 +39,8 @@ def lowering(
     check_trace("lowering", lowered)
     if tiled is not None:
         check_trace("lowering", tiled)
-    data = lowering_data(lowered, tiled, shape, matrix, tile)
-    return View("lowering", data.pop("title"), data, still)
-
-
-def lowering_data(lowered: Trace, tiled: Trace | None, shape, matrix: str, tile: str) -> dict:
-    """Everything the view draws, as JSON-ready data."""
-    held, images, stored = _filled(lowered, matrix, "global")
-    rows, columns = held.shape
+    lowered_matrix, images, stored = _copied_elements(lowered, matrix, "global")
+    rows, columns = lowered_matrix.shape
     shape = tuple(shape or images.shape)
     pixels = prod(shape)
     if not 2 <= len(shape) <= 4 or pixels != prod(images.shape):
@@ -55,46 +50,45 @@ def lowering_data(lowered: Trace, tiled: Trace | None, shape, matrix: str, tile:
             f"{pixels} pixels and a matrix of {rows} x {columns} are too many to show, which is beyond {MOST_PIXELS} "
             f"and {MOST_ELEMENTS} elements: take a smaller problem."
         )
-    place = np.full(rows * columns, UNKNOWN)
+    pixel_at = np.full(rows * columns, UNKNOWN)
     for _, elements, found in stored:
-        place[elements] = found
-    if (place == UNKNOWN).any():
+        pixel_at[elements] = found
+    if (pixel_at == UNKNOWN).any():
         raise ValueError(f"Not all stores to {matrix} were recorded: record every block.")
-    tiles, sides = ([], (0, 0)) if tiled is None else _tiles(tiled, tile, place.reshape(rows, columns))
-    copies = np.bincount(place[place >= 0], minlength=pixels).tolist()
-    stats = [[count, f"{place.size / pixels:.1f}", 0] for count in copies]
+    tiles, sides = ([], (0, 0)) if tiled is None else _tiles(tiled, tile, pixel_at.reshape(rows, columns))
+    copies = np.bincount(pixel_at[pixel_at >= 0], minlength=pixels).tolist()
+    stats = [[count, f"{pixel_at.size / pixels:.1f}", 0] for count in copies]
     stats += [["\u2013", "0.0", number] for number in range(1, len(tiles) + 1)]
     labels = LABELS if tiles else LABELS[:2]
     values = [numbers[: len(labels)] for numbers in stats]
-    names = [f"{images.name}[{_index(shape, pixel)}]" for pixel in range(pixels)]
-    says = [_of_pixel(name, held, np.flatnonzero(place == pixel)) for pixel, name in enumerate(names)]
-    says += [_of_tile(one, matrix, tile) for one in tiles]
-    names += [f"block {block}, round {turn + 1}" for block, turn, *_ in tiles]
+    names = [f"{images.name}[{index_text(shape, pixel)}]" for pixel in range(pixels)]
+    says = [
+        _pixel_sentence(name, lowered_matrix, np.flatnonzero(pixel_at == pixel)) for pixel, name in enumerate(names)
+    ]
+    says += [_tile_sentence(one, matrix, tile) for one in tiles]
+    names += [f"block {block}, round {step + 1}" for block, step, *_ in tiles]
     not_stored = f", and `{tiled.kernel}` does not" if tiles and tiled is not None else ""
-    return {
-        "title": f"Lowering: what `{lowered.kernel}` stores{not_stored}",
+    data = {
         "say": says,
         "start": int(np.argmax(copies)),
         "image": {"name": images.name, "planes": [prod(shape[:-3]), prod(shape[-3:-2])], "sides": list(shape[-2:])},
-        "matrix": {"name": matrix, "rows": rows, "columns": columns, "breaks": _breaks(place, rows, columns, shape)},
-        "place": pack(place),
+        "matrix": {"name": matrix, "rows": rows, "columns": columns, "breaks": _breaks(pixel_at, rows, columns, shape)},
+        "place": pack(pixel_at),
         "tile": {"name": tile, "sides": list(sides), "corners": pack(np.array([one[2] for one in tiles], int).ravel())},
         "bytes": {
             "images": pixels * images.itemsize,
-            "matrix": place.size * held.itemsize,
-            "tile": prod(sides) * held.itemsize,
+            "matrix": pixel_at.size * lowered_matrix.itemsize,
+            "tile": prod(sides) * lowered_matrix.itemsize,
         },
-        "stats": {"labels": labels, "values": values},
-        "table": table(
-            ["step", *labels], [[name, *numbers] for name, numbers in zip(names, values, strict=True)], by_step=True
-        ),
+        **stats_by_step(["step"], [[name] for name in names], labels, values),
     }
+    return View("lowering", f"Lowering: what `{lowered.kernel}` stores{not_stored}", data, still)
 
 
-def _filled(trace, name, space):
-    """An array that a kernel fills, the one that it is filled from, and what each thread brought, in its order.
+def _copied_elements(trace, name, space):
+    """Return an array that a kernel fills, the one that it is filled from, and the elements that each thread copied.
 
-    That is (block, elements stored, elements that were loaded for them, or -1).
+    Elements are (block, elements stored, elements that were loaded for them, or -1).
     """
     sites = [counted.site for counted in trace.sites]
     stores = [(site.array, site.space, site.kind) == (name, space, "store") for site in sites]
@@ -104,82 +98,82 @@ def _filled(trace, name, space):
         raise ValueError(f"`{trace.kernel}` fills no {space} array {name} from another one: say which one it fills.")
     images = max(loads, key=lambda site: site.line).array
     samples, found = trace.samples, {}
-    for row, place in enumerate(samples.site.tolist()):
-        is_load = (sites[place].array, sites[place].kind) == (images, "load")
-        if place < 0 or not (stores[place] or is_load):
+    for row, site in enumerate(samples.site.tolist()):
+        is_load = (sites[site].array, sites[site].kind) == (images, "load")
+        if site < 0 or not (stores[site] or is_load):
             continue
         lanes = np.flatnonzero(samples.index[row] >= 0)
         for lane, element in zip(lanes.tolist(), samples.index[row][lanes].tolist(), strict=True):
-            owner = int(samples.block[row]), int(samples.warp[row]) * WARP_LANES + lane
-            did = found.setdefault(owner, {"loaded": -1, "stored": []})
+            thread = int(samples.block[row]), int(samples.warp[row]) * WARP_LANES + lane
+            progress = found.setdefault(thread, {"loaded": -1, "stored": []})
             if is_load:
-                did["loaded"] = element
+                progress["loaded"] = element
             else:
-                did["stored"].append((element, did["loaded"]))
-                did["loaded"] = -1
-    kept = [(block, *np.array(did["stored"]).T) for (block, _), did in sorted(found.items()) if did["stored"]]
-    return trace.array(name), trace.array(images), kept
+                progress["stored"].append((element, progress["loaded"]))
+                progress["loaded"] = -1
+    copies = [
+        (block, *np.array(progress["stored"]).T) for (block, _), progress in sorted(found.items()) if progress["stored"]
+    ]
+    return trace.array(name), trace.array(images), copies
 
 
 def _tiles(trace, name, place):
-    """Each tile that a block makes (the block, its round, its corner in the matrix, what it holds), and their sides."""
-    tile, _, stored = _filled(trace, name, "shared")
+    """Return the tiles that blocks make (block, iteration, corner in the matrix, content), and their sides."""
+    tile, _, stored = _copied_elements(trace, name, "shared")
     (height, width), tiles = tile.shape, {}
     for block, elements, found in stored:
-        for turn, (element, pixel) in enumerate(zip(elements, found, strict=True)):
-            tiles.setdefault((block, turn), np.full((height, width), -1)).flat[element] = pixel
-    made = []
-    for (block, turn), held in sorted(tiles.items()):
+        for step, (element, pixel) in enumerate(zip(elements, found, strict=True)):
+            tiles.setdefault((block, step), np.full((height, width), -1)).flat[element] = pixel
+    found_tiles = []
+    for (block, step), held in sorted(tiles.items()):
         index = trace.samples.blocks[block]
-        top, left = turn * height, index[0] * width
+        top, left = step * height, index[0] * width
         part = place[top : top + height, left : left + width]
         if (held[: part.shape[0], : part.shape[1]] != part).any():
             raise ValueError(
                 f"What block {block_name(index)} puts into {name} is no tile of the matrix: run one problem."
             )
-        made.append((block_name(index), turn, (top, left), part))
-    return made, (height, width)
+        found_tiles.append((block_name(index), step, (top, left), part))
+    return found_tiles, (height, width)
 
 
-def _index(shape, element):
-    return ", ".join(str(int(i)) for i in np.unravel_index(element, shape))
-
-
-def _of_pixel(name, held, at):
-    ends = " to ".join(element_name(held, element) for element in dict.fromkeys(at[[0, -1]] if len(at) else ()))
+def _pixel_sentence(name, matrix, places):
+    ends = " to ".join(
+        element_name(matrix, element) for element in dict.fromkeys(places[[0, -1]] if len(places) else ())
+    )
     if not ends:
         return f"No window meets `{name}`: it stands **nowhere** in the matrix."
-    if len(at) == 1:
+    if len(places) == 1:
         return f"`{name}` stands at **1 place** of the matrix, {ends}."
-    return f"`{name}` stands at **{len(at)} places** of the matrix, {ends}, each under another tap."
+    return f"`{name}` stands at **{len(places)} places** of the matrix, {ends}, each under another tap."
 
 
-def _of_tile(one, matrix, tile):
-    block, turn, (top, left), held = one
+def _tile_sentence(one, matrix, tile):
+    block, step, (top, left), held = one
     rows, columns = held.shape
     different, zeros = len(np.unique(held[held >= 0])), int((held < 0).sum())
     where = f"rows {top} to {top + rows - 1}, columns {left} to {left + columns - 1}"
     with_zeros = f" and {zeros} zero{'s'[: zeros != 1]}" if zeros else ""
     return (
-        f"Block {block}, round {turn + 1}: it fills `{tile}` with {where}, from **{different} pixels**{with_zeros}. "
+        f"Block {block}, round {step + 1}: it fills `{tile}` with {where}, from **{different} pixels**{with_zeros}. "
         f"The rest of `{matrix}` does not exist."
     )
 
 
 def _breaks(place, rows, columns, shape):
-    """Before which rows another channel begins, and before which columns another image."""
+    """Return the rows before which another channel begins, and the columns before which another image begins."""
     plane, place = prod(shape[-2:]), place.reshape(rows, columns)
     return [_changes(place, plane), _changes(place.T, plane * prod(shape[-3:-2]))]
 
 
 def _changes(lines, pixels):
-    """Before which lines the first pixel is of other ones than before, by so many; lines of zeros have none."""
+    """Return the lines whose first pixel is in another group of `pixels` than the line before; zeros are skipped."""
     firsts = [(number, int(line[line >= 0][0]) // pixels) for number, line in enumerate(lines) if (line >= 0).any()]
     return [number for (_, before), (number, now) in pairwise(firsts) if now != before]
 
 
 def state_at(data, step):
-    """Which pixels and which elements of the matrix are marked at a step, and how much of the matrix there is."""
+    """Return the marked pixels and matrix elements of a step, and a flag per element: does it exist by then?"""
     place, pixels = unpack(data["place"]), len(data["say"]) - len(unpack(data["tile"]["corners"])) // 2
     if step < pixels:
         return np.array([step]), np.flatnonzero(place == step), np.ones(place.shape, bool)
@@ -192,15 +186,12 @@ def state_at(data, step):
 
 
 def still(figure, data, step):
-    """The images and the matrix with what is marked, and the bytes of either."""
-    from matplotlib.colors import to_rgb
-
-    figure.set_size_inches(9.5, 4.6)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the images and the matrix with marked elements, and the bytes of both."""
+    stills.set_up(figure, data, step, 9.5, 4.6)
     pixels, elements, exists = state_at(data, step)
     place, image, matrix = unpack(data["place"]), data["image"], data["matrix"]
     (down, across), (rows, columns) = image["planes"], image["sides"]
-    cell, full, hot = (np.array(to_rgb(COLOURS[name])) for name in ("cell", "A", "hot"))
+    cell, full, hot = map(stills.rgb, ("cell", "A", "hot"))
 
     def shaded(numbers):
         share = (0.25 + 0.55 * (numbers % (rows * columns)) / (rows * columns))[:, None]
@@ -215,14 +206,9 @@ def still(figure, data, step):
     if exists.all():
         of_matrix[elements] = hot
     left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
-    left.imshow(planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3))
-    right.imshow(of_matrix.reshape(matrix["rows"], matrix["columns"], 3))
+    planes = planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3)
+    stills.show_cells(left, planes, image["name"], "A")
     held = ("images", "matrix") if exists.all() else ("images", "tile")
-    told = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
-    for axes, name in (
-        (left, image["name"]),
-        (right, f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {told}"),
-    ):
-        axes.set_title(name, fontsize=9, color=COLOURS["A"], loc="left", weight="bold")
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+    sizes = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
+    title = f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {sizes}"
+    stills.show_cells(right, of_matrix.reshape(matrix["rows"], matrix["columns"], 3), title, "A")

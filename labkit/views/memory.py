@@ -1,18 +1,20 @@
 """One warp's addresses: as sectors of global memory, and as banks of shared memory."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit import layout
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, plain, table, unpack
-from labkit.views.wording import block_name, check_trace, elements_in, join, recorded_block
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, heading, layout_data, pack, pack_lanes, plain, table, unpack
+from labkit.views.wording import block_name, check_trace, count, elements_in, join, recorded_block
 
 MOST_STEPS = 2000
 
 
 def memory(trace: Trace, line: int | None = None, array: str | None = None, warp: int = 0, block=None) -> View:
-    """The sectors that a warp's global accesses move, and how many of the bytes are used.
+    """Show the sectors that a warp's global accesses move, and how many of the bytes are used.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
     for step, (which, index) in enumerate(zip(site.tolist(), lanes, strict=True)):
         facts, info = sites[which], trace.array(trace.sites[which].site.array)
         used, moved, first = _bytes(facts, index)
-        says.append(_memory_sentence(trace.sites[which].site, facts, index, _turned(info)))
+        says.append(_memory_sentence(trace.sites[which].site, facts, index, _is_transposed(info)))
         firsts.append(plain(elements_in(info, first, SECTOR_BYTES)))
         rows.append([step + 1, facts["line"], facts["text"], moved // SECTOR_BYTES, used, moved])
     columns = ["access", "line", "text", "sectors", "bytes used", "bytes moved"]
@@ -51,7 +53,7 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
 def banks(
     *traces: Trace, line: int | None = None, array: str | None = None, warp: int = 0, block=None, labels=()
 ) -> View:
-    """The shared-memory banks that a warp's accesses meet in; several traces stand side by side.
+    """Show the shared-memory banks in which a warp's accesses meet; several traces are drawn side by side.
 
     Parameters
     ----------
@@ -110,14 +112,14 @@ def _accesses(trace, space, line, array, warp, block):
     block, rows = recorded_block(trace, block)
     samples = trace.samples
     of_space = [(i, counted.site) for i, counted in enumerate(trace.sites) if counted.site.space == space]
-    wanted = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
-    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], wanted)][:MOST_STEPS]
+    chosen = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
+    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], chosen)][:MOST_STEPS]
     if not len(rows):
         places = sorted({f"{site.text} (line {site.line})" for _, site in of_space})
-        known = f"there are {join(places)}" if places else "there is none"
+        available = f"there are {join(places)}" if places else "there is none"
         where = (f" at line {line}" if line else "") + (f" of {array!r}" if array else "")
-        who = f"Warp {warp} of block {block_name(block)}"
-        raise ValueError(f"{who} makes no {space} access{where}; in this kernel {known}.")
+        subject = f"Warp {warp} of block {block_name(block)}"
+        raise ValueError(f"{subject} makes no {space} access{where}; in this kernel {available}.")
     return block, samples.site[rows], samples.index[rows]
 
 
@@ -130,66 +132,58 @@ def _site_data(trace, which):
         "array": site.array,
         "load": site.kind == "load",
         "sectors": trace.sites[which].sectors,
-        "shape": list(info.shape),
-        "strides": list(info.strides_bytes),
-        "base": info.base_address + site.offset_bytes,
+        **layout_data(info, site.offset_bytes),
         "bytes": site.bytes,
         "elements": site.elements,
     }
 
 
 def _addresses(site, index):
-    """The first byte that each lane takes; -1 where it takes none."""
+    """Return the address that each lane accesses; -1 if it is idle."""
     return np.where(index >= 0, site["base"] + layout.element_offsets(index, site["shape"], site["strides"]), -1)
 
 
 def _bytes(site, index):
-    """Bytes that the lanes ask for (each once), bytes that move, and the first sector."""
+    """Return the bytes that the lanes request (each once), the bytes that move, and the first sector."""
     touched = np.unique(_addresses(site, index)[index >= 0])
     sectors = np.unique(touched // SECTOR_BYTES)
     return len(touched) * site["bytes"], len(sectors) * SECTOR_BYTES, int(sectors[0])
 
 
-def _turned(info):
-    """Do neighbours in memory stand one below the other?"""
-    apart = [abs(stride) for size, stride in zip(info.shape, info.strides_bytes, strict=True) if size > 1]
-    return len(apart) == 2 and apart[0] < apart[1]
+def _is_transposed(info):
+    """Say if neighbours in memory are drawn one below the other."""
+    strides = [abs(stride) for size, stride in zip(info.shape, info.strides_bytes, strict=True) if size > 1]
+    return len(strides) == 2 and strides[0] < strides[1]
 
 
-def _memory_sentence(site, facts, index, turned):
+def _memory_sentence(site, facts, index, is_transposed):
     lanes = int((index >= 0).sum())
     used, moved, _ = _bytes(facts, index)
-    sectors = moved // SECTOR_BYTES
+    note = f" (Neighbours in memory stand one below the other in `{site.array}`.)" if is_transposed else ""
     verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
     distinct = used // facts["bytes"]
-    who = _count(lanes, "lane") + ("" if distinct == lanes else f" ({_count(distinct, 'different element')})")
+    subject = count(lanes, "lane") + ("" if distinct == lanes else f" ({count(distinct, 'different element')})")
     share = f"{100 * used / moved:.1f}".removesuffix(".0")
     return (
-        f"Line {site.line}, `{site.text}`: {who} {verb} {_count(sectors, 'sector')} "
-        f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**"
-        + f" (Neighbours in memory stand one below the other in `{site.array}`.)"
-        * turned
+        f"Line {site.line}, `{site.text}`: {subject} {verb} {count(moved // SECTOR_BYTES, 'sector')} "
+        f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**{note}"
     )
 
 
-def _count(number, word):
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def _worst_array(traces, trace):
-    """The shared array with the most bank conflicts in any trace if this trace has it, else its own worst."""
-    own, every = {}, {}
+    """Return the shared array with the most bank conflicts in any trace if this trace has it, else its own worst."""
+    conflicts_here, conflicts = {}, {}
     for counted in (counted for t in traces for counted in t.sites if counted.site.space == "shared"):
         name = counted.site.array
-        every[name] = max(every.get(name, 0), counted.bank_conflicts)
+        conflicts[name] = max(conflicts.get(name, 0), counted.bank_conflicts)
         if counted in trace.sites:
-            own[name] = max(own.get(name, 0), counted.bank_conflicts)
-    best = max(every, key=every.__getitem__, default=None)
-    return best if best in own else max(own, key=own.__getitem__, default=None)
+            conflicts_here[name] = max(conflicts_here.get(name, 0), counted.bank_conflicts)
+    best = max(conflicts, key=conflicts.__getitem__, default=None)
+    return best if best in conflicts_here else max(conflicts_here, key=conflicts_here.__getitem__, default=None)
 
 
 def _passes(site, index) -> int:
-    """Wavefronts of one warp's access."""
+    """Count the wavefronts of one warp's access."""
     lanes, width = index >= 0, site["elements"]
     itemsize = site["bytes"] // width
     elements = np.where(lanes, _addresses(site, index) // itemsize, 0)
@@ -217,7 +211,7 @@ def _banks_sentence(sides, step, warp):
 
 
 def memory_still(figure, data, step):
-    """Lanes above, sectors below, each used byte marked."""
+    """Draw lanes above and sectors below, each used byte marked."""
     site = data["sites"][int(unpack(data["site"])[step])]
     index = unpack(data["index"])[step].astype(int)
     address = _addresses(site, index)
@@ -228,16 +222,16 @@ def memory_still(figure, data, step):
     width = 32 / max(8, len(sectors))
     for lane in range(32):
         on = index[lane] >= 0
-        axes.add_patch(_box(lane, 3, 0.8, 0.6, COLOURS["A"] if on else COLOURS["cell"]))
+        axes.add_patch(Rectangle((lane, 3), 0.8, 0.6, facecolor=COLOURS["A"] if on else COLOURS["cell"]))
         colour = "white" if on else COLOURS["dim"]
-        axes.text(lane + 0.4, 3.3, lane, ha="center", va="center", fontsize=7, color=colour)
+        stills.write(axes, lane + 0.4, 3.3, lane, fontsize=7, color=colour)
     for place in range(len(sectors)):
-        axes.add_patch(_box(place * width, 0, width * 0.9, 0.7, COLOURS["line"]))
+        axes.add_patch(Rectangle((place * width, 0), width * 0.9, 0.7, facecolor=COLOURS["line"]))
     for lane in np.flatnonzero(index >= 0):
         place = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
         byte = width * 0.9 / SECTOR_BYTES
         left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["bytes"] * byte
-        axes.add_patch(_box(left, 0, size, 0.7, COLOURS["hot"]))
+        axes.add_patch(Rectangle((left, 0), size, 0.7, facecolor=COLOURS["hot"]))
         axes.plot([lane + 0.4, left + size / 2], [3, 0.7], color=COLOURS["hot"], lw=0.6, alpha=0.6)
     which = "the first sector" if len(sectors) > 1 else "the sector"
     axes.text(0, -0.5, f"{which} holds {data['firsts'][step]}", fontsize=8, va="center", color=COLOURS["dim"])
@@ -246,7 +240,7 @@ def memory_still(figure, data, step):
 
 
 def banks_still(figure, data, step):
-    """Each trace's banks, the words that meet in one stacked up."""
+    """Draw each trace's banks; the words that meet in one are stacked."""
     figure.set_size_inches(9.5, 2.4)
     for axes, side in zip(np.ravel(figure.subplots(1, len(data["sides"]))), data["sides"], strict=True):
         at = min(step, side["count"] - 1)
@@ -259,9 +253,3 @@ def banks_still(figure, data, step):
         axes.set_title(f"{side['label']}: {passes} wavefront{'s'[: passes != 1]}", fontsize=10, loc="left")
         axes.set(ylim=(0, 32), xlabel="bank", ylabel="words", xticks=[0, 8, 16, 24, 31])
         axes.spines[["top", "right"]].set_visible(False)
-
-
-def _box(x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x, y), width, height, facecolor=colour)

@@ -1,11 +1,12 @@
-"""Who computes what: the outputs of one lane, its warp and its block, and which lanes load the same values."""
+"""The outputs of one lane, its warp and its block, and the lanes that load the same values."""
 
 from math import prod
 
 import numpy as np
 
 from labkit.trace import WARP_LANES, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, join, recorded_block
 
 
@@ -22,62 +23,61 @@ def outputs(trace: Trace, block=None, warp: int = 0) -> View:
         The warp within the block.
     """
     check_trace("outputs", trace)
-    data = outputs_data(trace, block, warp)
-    return View("outputs", data.pop("title"), data, still)
-
-
-def outputs_data(trace: Trace, block, warp) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     block, rows = recorded_block(trace, block)
     name, owner, corner = _owners(trace, rows)
     lanes = range(min(WARP_LANES, prod(trace.block) - WARP_LANES * warp))
-    own = [np.argwhere(owner == WARP_LANES * warp + lane) for lane in lanes]
-    if not any(map(len, own)):
+    places_of = [np.argwhere(owner == WARP_LANES * warp + lane) for lane in lanes]
+    if not any(map(len, places_of)):
         raise ValueError(f"Warp {warp} of block {block_name(block)} stores nothing into {name}: choose another warp.")
-    rows_of = [np.unique(places[:, 0]) for places in own]
-    columns_of = [np.unique(places[:, 1]) for places in own]
+    rows_of = [np.unique(places[:, 0]) for places in places_of]
+    columns_of = [np.unique(places[:, 1]) for places in places_of]
     loaded = _loaded(trace, rows, warp, lanes)
     down, across = _ranks(rows_of), _ranks(columns_of)
-    alike = {array: _ranks(elements) for array, elements in loaded.items()}
-    roles = {array: "B" if classes == across and classes != down else "A" for array, classes in alike.items()}
-    alike = {array: alike[array] for array in sorted(alike, key=roles.__getitem__)}
-    says = [_sentence(lane, warp, len(own[lane]), len(rows_of[lane]), len(columns_of[lane]), alike) for lane in lanes]
+    classes_of = {array: _ranks(elements) for array, elements in loaded.items()}
+    roles = {array: "B" if classes == across and classes != down else "A" for array, classes in classes_of.items()}
+    classes_of = {array: classes_of[array] for array in sorted(classes_of, key=roles.__getitem__)}
+    sentences = [
+        _sentence(lane, warp, len(places_of[lane]), len(rows_of[lane]), len(columns_of[lane]), classes_of)
+        for lane in lanes
+    ]
     multiply_adds = trace.counters.flops / 2
     loads = trace.counters.shared_loads or trace.counters.global_loads
     space = "shared" if trace.counters.shared_loads else "global"
     top, left = corner
-    return {
-        "title": f"Outputs: warp {warp} of block {block_name(block)} of `{trace.kernel}`",
-        "say": says,
+    data = {
+        "say": sentences,
         "array": name,
         "owner": pack(owner),
         "warp": warp,
         "down": down,
         "across": across,
-        "loaded": [{"array": array, "role": roles[array], "alike": classes} for array, classes in alike.items()],
+        "loaded": [{"array": array, "role": roles[array], "alike": classes} for array, classes in classes_of.items()],
         "stats": {
-            "outputs of this lane": [len(places) for places in own],
-            "rows and columns of the warp": f"{len(_union(rows_of))} + {len(_union(columns_of))}",
+            "outputs of this lane": [len(places) for places in places_of],
+            "rows and columns of the warp": " + ".join(
+                str(len(np.unique(np.concatenate(sets)))) for sets in (rows_of, columns_of)
+            ),
             f"{space} loads for each multiply-add": f"{loads / multiply_adds:.4g}" if multiply_adds else "",
         },
         "table": table(
-            ["lane", f"rows of {name}", f"columns of {name}", *(f"same of {array} as lanes" for array in alike)],
+            ["lane", f"rows of {name}", f"columns of {name}", *(f"same of {array} as lanes" for array in classes_of)],
             [
                 [
                     lane,
                     _ranges(rows_of[lane] + top),
                     _ranges(columns_of[lane] + left),
-                    *(_ranges(np.flatnonzero(np.array(classes) == classes[lane])) for classes in alike.values()),
+                    *(_ranges(np.flatnonzero(np.array(classes) == classes[lane])) for classes in classes_of.values()),
                 ]
                 for lane in lanes
             ],
             by_step=True,
         ),
     }
+    return View("outputs", f"Outputs: warp {warp} of block {block_name(block)} of `{trace.kernel}`", data, still)
 
 
 def _owners(trace, rows):
-    """The matrix that the block writes most of, who stores each element of its part of it, and where that begins."""
+    """Return the matrix that the block writes most, the thread that stores each of its elements, and their corner."""
     samples = trace.samples
     stores = {}
     for number, counted in enumerate(trace.sites):
@@ -105,7 +105,7 @@ def _owners(trace, rows):
 
 
 def _loaded(trace, rows, warp, lanes):
-    """For each array that the warp loads its operands from, the elements that each lane loads."""
+    """Return the elements that each lane loads, by array: of shared memory if the kernel reads it, else of global."""
     samples = trace.samples
     loads = [(n, c.site) for n, c in enumerate(trace.sites) if c.site.kind == "load"]
     space = "shared" if any(site.space == "shared" for _, site in loads) else "global"
@@ -119,21 +119,21 @@ def _loaded(trace, rows, warp, lanes):
 
 
 def _ranks(sets):
-    """Lanes with equal sets get equal numbers, in the order of the sets' first elements."""
+    """Number the lanes: equal sets get equal numbers, in the order of the sets' first elements."""
     keys = [tuple(elements.tolist()) for elements in sets]
     order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
     return [order[key] for key in keys]
 
 
-def _union(sets):
-    return np.unique(np.concatenate(sets))
-
-
-def _sentence(lane, warp, count, rows, columns, alike):
-    what = "1 output" if count == 1 else f"{count} outputs"
+def _sentence(lane, warp, count, rows, columns, classes_of):
+    outputs = "1 output" if count == 1 else f"{count} outputs"
     shape = f", in {rows} row{'s'[: rows != 1]} and {columns} column{'s'[: columns != 1]}" if count > 1 else ""
-    told = join([f"of `{array}` as {_others(classes.count(classes[lane]) - 1)}" for array, classes in alike.items()])
-    return f"Lane {lane} of warp {warp} computes **{what}**{shape}." + (f" It loads the same {told}." if told else "")
+    shared = join(
+        [f"of `{array}` as {_others(classes.count(classes[lane]) - 1)}" for array, classes in classes_of.items()]
+    )
+    return f"Lane {lane} of warp {warp} computes **{outputs}**{shape}." + (
+        f" It loads the same {shared}." if shared else ""
+    )
 
 
 def _others(count):
@@ -141,36 +141,27 @@ def _others(count):
 
 
 def _ranges(numbers):
-    """Whole numbers as text: "0-3, 64-67"."""
+    """Return whole numbers as text: "0-3, 64-67"."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
     return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs if len(run))
 
 
 def still(figure, data, step):
-    """The block's part of the matrix, and the warp's lanes as they stand."""
-    from matplotlib.colors import to_rgb
-
+    """Draw the block's part of the matrix, and the warp's lanes in their arrangement."""
     owner, warp = unpack(data["owner"]).astype(int), data["warp"]
-    cells = np.tile(to_rgb(COLOURS["cell"]), (*owner.shape, 1))
-    strengths = {"others": (owner >= 0, 0.15), "warp": (owner // WARP_LANES == warp, 0.6)}
-    for mask, strength in strengths.values():
-        cells[mask] = strength * np.array(to_rgb(COLOURS["C"])) + (1 - strength)
-    cells[owner == WARP_LANES * warp + step] = to_rgb(COLOURS["hot"])
-    figure.set_size_inches(9.5, 4.2)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    cells = np.tile(stills.rgb("cell"), (*owner.shape, 1))
+    for mask, strength in ((owner >= 0, 0.15), (owner // WARP_LANES == warp, 0.6)):
+        cells[mask] = stills.tint("C", strength)
+    cells[owner == WARP_LANES * warp + step] = stills.rgb("hot")
+    stills.set_up(figure, data, step, 9.5, 4.2)
     left, right = figure.subplots(1, 2)
-    left.imshow(cells, interpolation="nearest")
-    left.set_title(data["array"], fontsize=9, color=COLOURS["C"], loc="left", weight="bold")
-    right.set_title("lanes of the warp", fontsize=9, loc="left")
-    grid = np.tile(to_rgb(COLOURS["cell"]), (max(data["down"]) + 1, max(data["across"]) + 1, 1))
+    stills.show_cells(left, cells, data["array"], "C")
+    grid = np.tile(stills.rgb("cell"), (max(data["down"]) + 1, max(data["across"]) + 1, 1))
     places = list(zip(data["down"], data["across"], strict=True))
     for lane, place in enumerate(places):
         for loaded in data["loaded"]:
             if loaded["alike"][lane] == loaded["alike"][step]:
-                grid[place] = 0.6 * np.array(to_rgb(COLOURS[loaded["role"]])) + 0.4
-        right.text(place[1], place[0], lane, ha="center", va="center", fontsize=6)
-    grid[places[step]] = to_rgb(COLOURS["hot"])
-    right.imshow(grid, interpolation="nearest", aspect="auto" if grid.shape[1] > 16 else "equal")
-    for axes in (left, right):
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+                grid[place] = stills.tint(loaded["role"], 0.6)
+        stills.write(right, place[1], place[0], lane, fontsize=6)
+    grid[places[step]] = stills.rgb("hot")
+    stills.show_cells(right, grid, "lanes of the warp", aspect="auto" if grid.shape[1] > 16 else "equal")

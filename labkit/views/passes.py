@@ -1,11 +1,13 @@
-"""Passes over memory: what each launch of several runs reads and writes of the large arrays, as bars that grow."""
+"""Passes over memory: reads and writes of large arrays by each launch of several runs, as growing bars."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import prod
 
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, table
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, stats_by_step
 from labkit.views.wording import check_trace, join
 
 VERBS = {"load": "reads", "store": "writes"}
@@ -26,20 +28,13 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
     names
         What an array is called that several kernels know by different names, by each of these.
     """
-    if not isinstance(runs, Mapping) or not runs or not all(map(_is_list, runs.values())):
+    is_mapping = isinstance(runs, Mapping) and runs
+    if not is_mapping or not all(isinstance(traces, Sequence) and traces for traces in runs.values()):
         raise TypeError("passes takes runs by their names, each a list of traces: passes({'fused': run.traces}).")
     for traces in runs.values():
         for trace in traces:
             check_trace("passes", trace)
-    return View("passes", "Passes over memory, launch by launch", passes_data(runs, names or {}), still)
-
-
-def _is_list(traces):
-    return isinstance(traces, Sequence) and len(traces) > 0
-
-
-def passes_data(runs, names) -> dict:
-    """Everything the view draws, as JSON-ready data."""
+    names = names or {}
     sizes = (_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
     size_bytes = max(sizes, default=1)
     kept = [
@@ -60,21 +55,15 @@ def passes_data(runs, names) -> dict:
     labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
     if len(kept) == 1:
         labels, stats = labels[:2], [row[:2] for row in stats]
-    return {
+    cells = [[kept[run]["name"], kept[run]["launches"][at]["kernel"]] for run, at in steps]
+    data = {
         "say": says,
         "runs": kept,
         "arrays": list(dict.fromkeys(one["array"] for run in kept for la in run["launches"] for one in la["passes"])),
         "steps": steps,
-        "stats": {"labels": labels, "values": stats},
-        "table": table(
-            ["run", "launch", *labels],
-            [
-                [kept[run]["name"], kept[run]["launches"][at]["kernel"], *row]
-                for (run, at), row in zip(steps, stats, strict=True)
-            ],
-            by_step=True,
-        ),
+        **stats_by_step(["run", "launch"], cells, labels, stats),
     }
+    return View("passes", "Passes over memory, launch by launch", data, still)
 
 
 def _global(trace):
@@ -82,14 +71,11 @@ def _global(trace):
 
 
 def _bytes_of(info):
-    count = info.itemsize
-    for side in info.shape:
-        count *= side
-    return count
+    return info.itemsize * prod(info.shape)
 
 
 def _launch(trace, size_bytes, names):
-    """The passes of a launch, reads first."""
+    """Return the passes of a launch, reads first."""
     large = {info.name for info in _global(trace) if _bytes_of(info) >= size_bytes / 2}
     found, small = [], Counter()
     for counted in trace.sites:
@@ -124,12 +110,13 @@ def _number(value):
 def _sentence(runs, number, at, so_far):
     run = runs[number]
     launch = run["launches"][at]
-    told = {}
+    counts = {}
     for one in launch["passes"]:
         what = f"{VERBS[one['kind']]} `{one['array']}`"
-        told[what] = told.get(what, 0) + one["passes"]
+        counts[what] = counts.get(what, 0) + one["passes"]
     words = [
-        what + {"1": "", "2": " twice"}.get(_number(share), f" {_number(share)} times") for what, share in told.items()
+        what + {"1": "", "2": " twice"}.get(_number(share), f" {_number(share)} times")
+        for what, share in counts.items()
     ]
     says = f"`{run['name']}`, launch {at + 1} of {len(run['launches'])}: `{launch['kernel']}` "
     says += join(words) or "touches no large array"
@@ -147,9 +134,8 @@ def _plural(count):
 
 
 def still(figure, data, step):
-    """The bars as they stand at a step."""
-    figure.set_size_inches(9.5, 1.2 + 0.38 * len(data["runs"]))
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the bars at a step."""
+    stills.set_up(figure, data, step, 9.5, 1.2 + 0.38 * len(data["runs"]))
     axes = figure.subplots()
     run, launch = data["steps"][step]
     for row, one in enumerate(data["runs"][: run + 1]):
@@ -161,19 +147,18 @@ def still(figure, data, step):
                 axes.barh(row, part["passes"], 0.7, x, color=colour, edgecolor=COLOURS["hot" if now else "bg"])
                 label = f"{VERBS[part['kind']][0]} {part['array']}"
                 ink = COLOURS["fg" if colour == COLOURS["B"] else "bg"]
-                axes.text(x + part["passes"] / 2, row, label, ha="center", va="center", fontsize=7, color=ink)
+                stills.write(axes, x + part["passes"] / 2, row, label, fontsize=7, color=ink)
                 x += part["passes"]
         axes.text(x + 0.1, row, _number(x), va="center", fontsize=8, color=COLOURS["fg"])
     axes.set_yticks(range(len(data["runs"])), [one["name"] for one in data["runs"]], fontsize=8)
     axes.set_ylim(len(data["runs"]) - 0.5, -0.5)
     axes.set_xlim(0, max(one["total"] for one in data["runs"]) + 1)
     axes.set_xlabel("passes over memory", fontsize=8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelsize=8)
+    stills.hide_marks(axes, labelsize=8)
 
 
 def colour_of(part, arrays) -> str:
-    """Blue for what is read of the first array, orange for what is read of others, green for what is written."""
+    """Return blue for reads of the first array, orange for reads of others, green for writes."""
     if part["kind"] == "store":
         return "C"
     return "A" if part["array"] == arrays[0] else "B"

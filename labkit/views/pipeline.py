@@ -1,8 +1,10 @@
-"""A ring of tiles in shared memory over time: which stages are being filled, used, or free, and by whom."""
+"""A ring of tiles in shared memory over time: which stages are filled, used or free, and by which warps."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.trace import Trace
+from labkit.views import stills
 from labkit.views.base import COLOURS, View, heading, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, join, recorded_block
 
@@ -11,10 +13,10 @@ MOST_STEPS = 400
 
 
 def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
-    """Step through the stages of a ring: who fills one, who uses one, which copies are under way.
+    """Step through the stages of a ring: which warps fill one, which use one, which copies are in flight.
 
     Time is the order in which the simulator ran the block. A step is a run of accesses to one stage, all to fill it or
-    all to use it. A stage counts as under way from when its copy begins until somebody first uses it. Tiles are used in
+    all to use it. A stage counts as in flight from when its copy begins until a warp first uses it. Tiles are used in
     the order in which they were begun: in a ring that is too short, where the copy of one begins before the last one of
     its stage is used, the step is marked.
 
@@ -43,26 +45,26 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
             "with three axes, the first of which are the stages."
         )
     stages = info.shape[0]
-    state, tile, filled = np.zeros(stages, int), np.full(stages, -1), 0
+    state, tile, next_tile = np.zeros(stages, int), np.full(stages, -1), 0
     waiting = [[] for _ in range(stages)]  # tiles that were begun and are still to be used
     states, tiles, ahead, early, says, lines = [], [], [], [], [], []
     for fills, stage, warps, line in runs[:MOST_STEPS]:
-        for left in np.flatnonzero(state == USED):  # by now, unless this step uses it
-            state[left], tile[left] = (FILLED, waiting[left][-1]) if waiting[left] else (FREE, tile[left])
-        spoilt = waiting[stage][-1] if fills and waiting[stage] else None
+        for used in np.flatnonzero(state == USED):  # by now, unless this step uses it
+            state[used], tile[used] = (FILLED, waiting[used][-1]) if waiting[used] else (FREE, tile[used])
+        overwritten = waiting[stage][-1] if fills and waiting[stage] else None
         if fills:
-            state[stage], tile[stage] = FILLED, filled
-            waiting[stage].append(filled)
-            filled += 1
+            state[stage], tile[stage] = FILLED, next_tile
+            waiting[stage].append(next_tile)
+            next_tile += 1
         else:
             state[stage], tile[stage] = USED, waiting[stage].pop(0) if waiting[stage] else tile[stage]
         states.append(state.copy())
         tiles.append(tile.copy())
-        early.append(spoilt is not None)
-        under_way = sorted(number for numbers in waiting for number in numbers)
-        ahead.append(len(under_way))
-        says.append(_sentence(fills, stage, warps, line, state, tile, under_way, spoilt))
-        lines.append([len(lines) + 1, line, "fill" if fills else "use", stage, int(tile[stage]), _those(warps)])
+        early.append(overwritten is not None)
+        in_flight = sorted(number for numbers in waiting for number in numbers)
+        ahead.append(len(in_flight))
+        says.append(_sentence(fills, stage, warps, line, state, tile, in_flight, overwritten))
+        lines.append([len(lines) + 1, line, "fill" if fills else "use", stage, int(tile[stage]), _warps_text(warps)])
     data = {
         "say": says,
         "stages": stages,
@@ -71,7 +73,7 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
         "ahead": ahead,
         "early": early,
         "at": pack(np.array([stage for _, stage, *_ in runs[:MOST_STEPS]])),
-        "who": [_those(warps) for _, _, warps, _ in runs[:MOST_STEPS]],
+        "who": [_warps_text(warps) for _, _, warps, _ in runs[:MOST_STEPS]],
         "table": table(["step", "line", "does", "stage", "tile", "warps"], lines, by_step=True),
     }
     whose = f"of `{info.name}` in `{trace.kernel}`"
@@ -79,7 +81,7 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
 
 
 def _runs(trace, rows, info):
-    """Runs of accesses to one stage: whether they fill it, the stage, the warps, and the first access's line."""
+    """Return runs of accesses to one stage: (they fill it, stage, warps, line of the first access)."""
     of_stage = int(np.prod(info.shape[1:]))
     samples, runs = trace.samples, []
     for at in rows:
@@ -95,8 +97,8 @@ def _runs(trace, rows, info):
     return runs
 
 
-def _those(warps):
-    """Warps in words: warp 0, warps 0 and 2, or warps 4 to 11."""
+def _warps_text(warps):
+    """Return warps in words: warp 0, warps 0 and 2, or warps 4 to 11."""
     low, high = min(warps), max(warps)
     if low == high:
         return f"warp {low}"
@@ -104,25 +106,20 @@ def _those(warps):
     return f"warps {low} to {high}" if in_a_row else f"warps {join(list(map(str, sorted(warps))))}"
 
 
-def _sentence(fills, stage, warps, line, state, tile, under_way, spoilt):
+def _sentence(fills, stage, warps, line, state, tile, in_flight, overwritten):
     verb = "begins to fill" if len(warps) == 1 else "begin to fill"
     if not fills:
         verb = "uses" if len(warps) == 1 else "use"
-    rest = (
-        f"Under way or waiting: tile{'s'[: len(under_way) != 1]} {join(list(map(str, under_way)))}. "
-        if under_way
-        else ""
-    )
+    tiles = f"tile{'s'[: len(in_flight) != 1]} {join(list(map(str, in_flight)))}"
+    busy = f"In flight or waiting: {tiles}. " if in_flight else ""
     free = [str(n) for n in np.flatnonzero(state == FREE)]
-    empty = f"Free: stage{'s'[: len(free) != 1]} {join(free)}." if free else "No stage is free."
-    where = f"stage {stage}" if spoilt is None else f"stage {stage}, where tile {spoilt} is still to be used"
-    return f"Line {line}: **{_those(warps)} {verb} tile {tile[stage]}**, in {where}. {rest}{empty}"
+    free_stages = f"Free: stage{'s'[: len(free) != 1]} {join(free)}." if free else "No stage is free."
+    where = f"stage {stage}" if overwritten is None else f"stage {stage}, where tile {overwritten} is still to be used"
+    return f"Line {line}: **{_warps_text(warps)} {verb} tile {tile[stage]}**, in {where}. {busy}{free_stages}"
 
 
 def still(figure, data, step):
-    """The stages as rows, time to the right; the step shown is framed."""
-    from matplotlib.patches import Rectangle
-
+    """Draw the stages as rows, time to the right, with a frame around the step."""
     states, tiles = unpack(data["states"]), unpack(data["tiles"])
     shown = min(len(states), 40)
     figure.set_size_inches(9.5, 0.4 * data["stages"] + 1.1)
@@ -134,11 +131,10 @@ def still(figure, data, step):
             late = data["early"][at] and stage == unpack(data["at"])[at]
             axes.add_patch(Rectangle((at, stage), 0.94, 0.9, facecolor=COLOURS["hot"] if late else colours[state]))
             if state != FREE:
-                axes.text(at + 0.47, stage + 0.47, tiles[at, stage], ha="center", va="center", fontsize=7)
+                stills.write(axes, at + 0.47, stage + 0.47, tiles[at, stage], fontsize=7)
     if step < shown:
         axes.add_patch(Rectangle((step - 0.03, -0.05), 1, data["stages"], fill=False, edgecolor=COLOURS["ink"]))
     axes.set(xlim=(-0.2, shown + 0.2), ylim=(data["stages"] + 0.1, -0.2), xlabel="steps", xticks=[])
     axes.set_yticks(np.arange(data["stages"]) + 0.45, [f"stage {n}" for n in range(data["stages"])], fontsize=8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+    stills.hide_marks(axes)
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"])

@@ -15,7 +15,7 @@ from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, static_text
 from labkit.views.tiling import tiling
-from labkit.views.wording import named
+from labkit.views.wording import count, type_name
 
 _KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
 _INNER = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
@@ -57,9 +57,9 @@ def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str 
     >>> playground(tiled, setup, TILE=[4, 8, 16], N=(16, 64, 16))
     """
     if not callable(kernel):
-        raise TypeError(f"playground takes a kernel or a loop, not {named(kernel)}.")
+        raise TypeError(f"playground takes a kernel or a loop, not {type_name(kernel)}.")
     if not callable(setup):
-        raise TypeError(f"setup is a function that returns what the kernel is launched with, not {named(setup)}.")
+        raise TypeError(f"setup is a function that returns what the kernel is launched with, not {type_name(setup)}.")
     choices = {name: _choices(name, slider) for name, slider in sliders.items()}
     return Playground(kernel, setup, view, counters or _counters, record, cpu, choices)
 
@@ -76,7 +76,7 @@ class Playground(View):
         self.trace: Trace | loops.LoopTrace | None = None
         self._shown = None
         self._before = {}
-        data = self._state(_start(kernel, choices))
+        data = self._state(_start_positions(kernel, choices))
         super().__init__("playground", f"Playground: `{self.name}`", data, self._still)
 
     def move(self, **values):
@@ -89,29 +89,29 @@ class Playground(View):
         self.update(self._state(positions))
 
     def received(self, message):
-        """A slider moved in the browser, or the button was pressed."""
+        """Run again, since a slider moved in the browser or the button was pressed."""
         self.update({**self._state(message["positions"]), "serial": message["serial"]})
 
     def module(self):
-        """Every view's own file goes in between, by its name: which is shown is not known before a run succeeds."""
+        """Return JavaScript with every view's file by name: only a successful run decides which view is shown."""
         views = ",\n".join(f"{name}: (() => {{\n{static_text(f'{name}.js')}\nreturn view;\n}})()" for name in _INNER)
         return static_text("base.js") + f"const inner = {{\n{views}\n}};\n" + static_text("playground.js")
 
     def page_data(self):
-        """The page holds a few positions of the sliders, run beforehand: each slider's ends and middle."""
-        kept, shown, trace, before = [], self._shown, self.trace, self._before
+        """Run a few positions of the sliders for the page: each slider's ends and middle."""
+        states, shown, trace, counters_before = [], self._shown, self.trace, self._before
         start = self.data["positions"]
         corners = {name: sorted({0, len(v) // 2, len(v) - 1}) for name, v in self.choices.items()}
         wanted = [start, *({**start, name: at} for name in corners for at in corners[name])]
         if math.prod(map(len, corners.values())) <= _KEPT_STATES:
             wanted = [start, *(dict(zip(corners, at, strict=True)) for at in product(*corners.values()))]
         for positions in wanted:
-            if positions not in [state["positions"] for state in kept] and len(kept) < _KEPT_STATES:
+            if positions not in [state["positions"] for state in states] and len(states) < _KEPT_STATES:
                 self._before = {}
-                kept.append(self._state(positions))
-        self._shown, self.trace, self._before = shown, trace, before
-        kept.sort(key=lambda state: list(state["positions"].values()))
-        return {**self.data, "kept": kept}
+                states.append(self._state(positions))
+        self._shown, self.trace, self._before = shown, trace, counters_before
+        states.sort(key=lambda state: list(state["positions"].values()))
+        return {**self.data, "kept": states}
 
     def _state(self, positions):
         values = {name: self.choices[name][at] for name, at in positions.items()}
@@ -123,13 +123,13 @@ class Playground(View):
             rows = [[label, value, self._before.get(label, "")] for label, value in counters.items()]
             self._before = counters
         except Exception as problem:  # whatever the learner's kernel or setup raises is shown in the view
-            known = isinstance(problem, SimulatorError)
-            error = str(problem) if known else f"{type(problem).__name__}: {problem}"
+            is_simulator_error = isinstance(problem, SimulatorError)
+            error = str(problem) if is_simulator_error else f"{type(problem).__name__}: {problem}"
             rows = []
         found = self.trace.findings if self.trace and not error else ()
         setting = ", ".join(f"{name} = {value}" for name, value in values.items())
         return {
-            "say": f"{setting}: **{error}**" if error else f"{setting}: {_outcome(found)}",
+            "say": f"{setting}: **{error}**" if error else f"{setting}: {_findings_sentence(found)}",
             "sliders": [{"name": n, "values": [str(v) for v in vs]} for n, vs in self.choices.items()],
             "positions": positions,
             "setting": setting,
@@ -140,7 +140,7 @@ class Playground(View):
         }
 
     def _run(self, values):
-        kernel: Any = _newest(self.kernel, self.name)
+        kernel: Any = _newest_kernel(self.kernel, self.name)
         parameters = inspect.signature(self.setup).parameters
         for name, value in values.items():
             try:
@@ -152,12 +152,12 @@ class Playground(View):
         prepared = self.setup(**{name: v for name, v in values.items() if name in parameters})
         expected = "grid, block, *arguments" if self.cpu is None else "argument, ..."
         if not isinstance(prepared, tuple | list) or len(prepared) < (2 if self.cpu is None else 1):
-            given = f"{len(prepared)} of them" if isinstance(prepared, tuple | list) else named(prepared)
-            raise ValueError(f"setup returns `{expected}`, not {given}.")
+            description = f"{len(prepared)} of them" if isinstance(prepared, tuple | list) else type_name(prepared)
+            raise ValueError(f"setup returns `{expected}`, not {description}.")
         if self.cpu is not None:
             return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED)
         grid, block, *arguments = prepared
-        record = _second(grid) if self.record is None else self.record
+        record = _inner_block(grid) if self.record is None else self.record
         return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
 
     def _offered(self):
@@ -168,8 +168,8 @@ class Playground(View):
             self._shown.still(figure, self._shown.data, step)
 
 
-def _second(grid):
-    """A block one step from the corner in each direction that the grid has room in."""
+def _inner_block(grid):
+    """Return the block at index 1 of each axis that has more than one block."""
     sizes = grid if isinstance(grid, tuple | list) else (grid,)
     return tuple(int(isinstance(size, Integral) and int(size) > 1) for size in sizes[:3])
 
@@ -187,8 +187,8 @@ def _choices(name, slider):
     raise ValueError(f"A slider takes a range (low, high) or (low, high, step), or a list of values, not {slider!r}.")
 
 
-def _start(kernel, choices):
-    """The positions of the values that the kernel's own constants have; the middle ones of all others."""
+def _start_positions(kernel, choices):
+    """Return the positions of the kernel's own constants; other sliders start in the middle."""
     function = getattr(kernel, "py_func", kernel)
     own = names_used_by(function) if inspect.isfunction(function) else {}
     positions = {}
@@ -199,8 +199,8 @@ def _start(kernel, choices):
     return positions
 
 
-def _newest(kernel, name):
-    """The kernel of that name in the notebook, if there is one."""
+def _newest_kernel(kernel, name):
+    """Return the kernel of that name in the notebook, if there is one."""
     try:
         from IPython import get_ipython
     except ImportError:
@@ -235,10 +235,7 @@ def _counters(trace):
     }
 
 
-def _outcome(findings):
-    errors = sum(f.severity == "error" for f in findings)
-    if errors:
-        return f"**{errors} error{'s'[: errors != 1]} found.**"
-    if findings:
-        return f"no errors, {len(findings)} piece{'s'[: len(findings) != 1]} of advice."
-    return "no errors, no advice."
+def _findings_sentence(findings):
+    if errors := sum(finding.severity == "error" for finding in findings):
+        return f"**{count(errors, 'error')} found.**"
+    return f"no errors, {count(len(findings), 'piece') + ' of' if findings else 'no'} advice."

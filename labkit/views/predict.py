@@ -22,7 +22,7 @@ class Prediction(View):
 
     @property
     def guess(self) -> float | str | None:
-        """What the learner said, or None."""
+        """The learner's guess, or None."""
         said = _guesses.get(self.question)
         return said if self._is_answer(said) else None
 
@@ -36,17 +36,14 @@ class Prediction(View):
                 raise ValueError(f"{actual!r} is not one of the choices: {', '.join(map(repr, self.choices))}")
             raise ValueError(f"compare takes the number that was measured, not {actual!r}: give a finite number.")
         say = _choice(self.guess, actual) if self.choices else _number(self.guess, actual, self.unit)
-        scale = not self.choices and self.guess is not None and min(self.guess, actual) > 0
+        guess, measured = _shown(self.guess), _shown(actual)
+        marks = [[self.guess, f"your guess: {guess}"], [actual, f"it is {measured}"]]
+        is_scale = not self.choices and self.guess is not None and min(self.guess, actual) > 0
         data = {
             "say": say,
-            "marks": [[self.guess, f"your guess: {_shown(self.guess)}"], [actual, f"it is {_shown(actual)}"]]
-            if scale
-            else [],
+            "marks": marks if is_scale else [],
             "unit": self.unit,
-            "table": table(
-                ("", self.unit or "answer"),
-                (("your guess", _shown(self.guess)), ("measured", _shown(actual))),
-            ),
+            "table": table(("", self.unit or "answer"), (("your guess", guess), ("measured", measured))),
         }
         return View("compare", f"Predicted and measured: {self.question}", data, _still_scale)
 
@@ -79,7 +76,7 @@ def _number(guess, actual, unit):
 
 
 def _singular(unit):
-    """One of the unit's plural; ms and % have none."""
+    """Return the singular of a unit; ms and % have none."""
     if len(unit) <= 2 or not unit.endswith("s"):
         return unit
     return unit[: -2 if unit.endswith("sses") else -1]

@@ -1,4 +1,4 @@
-"""One chart with one message from recorded measurements: a figure of steps beside their baselines."""
+"""One chart with one message from recorded measurements: steps compared with their baselines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -128,7 +128,7 @@ def _check_fields(found, x, y):
 
 
 def _names(rows, series, baseline) -> dict[str, str]:
-    """Names of steps and baselines to draw, with what they are called in the chart."""
+    """Return the steps and baselines to draw, and their names in the chart."""
     steps = dict.fromkeys(row["step"] for row in rows)
     baselines = dict.fromkeys(row["baseline"] for row in rows if "baseline" in row)
     if series is None:
@@ -150,7 +150,7 @@ def _only_baseline(rows, named) -> str:
 
 
 def _places(rows, x, wanted) -> list:
-    """Values of `x`: rising numbers, or in the order that is asked for, or as they were recorded."""
+    """Return values of `x`: numbers in rising order, others in the order of `wanted` or of the record."""
     found = dict.fromkeys(row[x] for row in rows if row.get(x) is not None)
     if all(map(_is_number, found)):
         return sorted(found)
@@ -173,7 +173,7 @@ def _series(rows, name, label, x, y, places, baseline) -> Series:
 
 
 def _values(rows, name, is_step, x, y, places) -> dict:
-    """The value of a step or baseline at each place that has one."""
+    """Return the value of a step or baseline at each place that has one."""
     values = {}
     for place in places:
         mine = [row for row in rows if row.get(x) == place and row["step" if is_step else "baseline"] == name]
@@ -187,14 +187,14 @@ def _values(rows, name, is_step, x, y, places) -> dict:
 
 
 def _of_baseline(row) -> dict:
-    """What a row says of its baseline, under the names that a step's figures have."""
+    """Return a row's figures of its baseline, under the names that a step's figures have."""
     same_problem = {name: row[name] for name in ("flops", "min_bytes") if name in row}
     own = {name.removeprefix("baseline_"): value for name, value in row.items() if name.startswith("baseline_")}
     return add_computed(same_problem | own)
 
 
 def _check_alike(rows, name, x, place, is_step):
-    """Refuse rows that stand for several measurements of one step at one place."""
+    """Refuse rows that are several measurements of one step at one place."""
     settings = {key for row in rows for key, value in row.items() if _is_setting(key, value)} - {x}
     is_shared = name != OF_ONE_STEP and len({(row.get("flops"), row.get("min_bytes")) for row in rows}) == 1
     if not is_step and is_shared:  # steps that do the same have the same baseline
@@ -206,12 +206,12 @@ def _check_alike(rows, name, x, place, is_step):
 
 
 def _is_setting(key, value) -> bool:
-    """Whether a field says what was measured, and not what came of it."""
+    """Say if a field describes the measured problem, not the result."""
     return not isinstance(value, float) and not key.startswith("baseline") and key not in FIGURES
 
 
 def _check_count(drawn, places):
-    """Refuse more than can be told apart."""
+    """Refuse more bars or lines than can be distinguished."""
     count, limit, what = len(drawn) * len(places), MOST_BARS, "bars"
     if _is_over_numbers(places):
         steps = sum(one.is_step for one in drawn)
@@ -221,7 +221,7 @@ def _check_count(drawn, places):
 
 
 def _is_over_numbers(places) -> bool:
-    """Whether a chart has lines: over several numbers."""
+    """Say if a chart has lines, which need several numbers on the x axis."""
     return len(places) > 1 and all(map(_is_number, places))
 
 
@@ -230,7 +230,7 @@ def _is_number(value) -> bool:
 
 
 def _peak(found, rows, y) -> Peak:
-    """The published peak of the recorded GPU."""
+    """Return the published peak of the recorded GPU."""
     name = found.gpu or ""
     gpu = GPUS.get(NAMES_OF_DRIVER.get(name, name))
     if gpu is None:
@@ -256,14 +256,14 @@ def _place_name(place, labels) -> str:
 
 
 def _at(x, place, name) -> str:
-    """A place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
+    """Name a place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
     if not _is_number(place):
         return name
     return f"{name} {x}" if x.endswith("s") else f"{x} = {name}"
 
 
 def _sentence(drawn, place, at, y, baseline, label) -> str:
-    """The best step at the last place, beside the baseline."""
+    """Compare the best step at the last place with the baseline."""
     here = [one for one in drawn if place in one.values]
     steps = [one for one in here if one.is_step] or here
     low, high = (choose(steps, key=lambda one: one.values[place]) for choose in (min, max))
@@ -284,7 +284,7 @@ def _sentence(drawn, place, at, y, baseline, label) -> str:
 
 
 def _caption(found, rows, drawn, places, names) -> str:
-    """Device, format, baselines with their versions, date, and what was not measured."""
+    """Return device, format, baselines with versions, date, and missing measurements, as a sentence."""
     formats = dict.fromkeys(row["dtype"] for row in rows if "dtype" in row)
     parts = [f"{found.gpu}, {', '.join(formats)}" if formats else found.gpu]
     baselines = [one.label for one in drawn if not one.is_step]

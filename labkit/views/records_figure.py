@@ -1,4 +1,4 @@
-"""What a chart of recorded figures shows: groups of bars, or lines with their names at the right end."""
+"""The content of a chart of recorded figures: groups of bars, or lines with their names at the right end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class Content:
         self._names_at_the_end(axes)
 
     def _scale(self, axes):
-        """From 0, or logarithmic where values are of very different sizes."""
+        """Scale the y axis from 0, or logarithmically if values differ by a large factor."""
         values = [value for one in self.series for value in one.values.values()]
         top = max([*values, self.peak.value] if self.peak else values)
         if min(values) > 0 and top / min(values) >= LOG_FROM:
@@ -101,8 +101,8 @@ class Content:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
     def _names_at_the_end(self, axes):
-        """Names beside the last dots, moved apart where they would stand on one another."""
-        axes.figure.draw_without_rendering()  # before that nobody knows where a dot stands
+        """Write names next to the last dots, moved where they would overlap."""
+        axes.figure.draw_without_rendering()  # which computes the dots' places
         pixel = axes.figure.dpi / 72
         ends = []
         for one, (_, sign, colour) in zip(self.series, looks(self.series)):
@@ -118,7 +118,7 @@ class Content:
             axes.annotate(self._end_name(one), place, (NAME, height - y), **style)
 
     def _end_name(self, one):
-        """Its name at the right end, with the place where it ends if that is an earlier one."""
+        """Return a line's name, with the place where it ends if that is not the last one."""
         last = max(one.values)
         return one.label if last == self.places[-1] else f"{one.label} (to {self.names[self.places.index(last)]})"
 
@@ -160,7 +160,7 @@ class Content:
 
 
 def looks(series: list[Series]) -> list[tuple[str, str, str]]:
-    """Marker, sign and colour of each series: colours for steps, hollow and grey for baselines."""
+    """Return marker, sign and colour of each series: colours for steps, hollow and grey for baselines."""
     found, counts = [], {True: 0, False: 0}
     for one in series:
         marker, (full, hollow), colour = LOOKS[counts[one.is_step] % len(LOOKS)]
@@ -170,7 +170,7 @@ def looks(series: list[Series]) -> list[tuple[str, str, str]]:
 
 
 def legend(series: list[Series], is_line: bool) -> list[tuple[str, str, str]]:
-    """Lines of the legend: mark, colour and text."""
+    """Return lines of the legend: mark, colour and text."""
     kinds = {one.is_step for one in series}
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
     baselines = ("╌", BASELINE, "baselines") if is_line else ("□", BASELINE, "baselines")
@@ -178,7 +178,7 @@ def legend(series: list[Series], is_line: bool) -> list[tuple[str, str, str]]:
 
 
 def spread(heights: list[float], apart: float) -> list[float]:
-    """Rising heights, moved as little as needed to be at least so far apart: neighbours that touch keep their mean."""
+    """Move rising heights as little as needed for distances of at least `apart`; neighbours keep their mean."""
     groups: list[list[float]] = []  # of each: sum of middles, count
     for height in heights:
         groups.append([height, 1])

@@ -1,4 +1,4 @@
-"""Sampled accesses of a run, sent through its first cache: what came in and what was pushed out."""
+"""Sampled accesses of a run, sent through its first cache: the pieces loaded and evicted."""
 
 from dataclasses import dataclass
 from math import prod
@@ -120,23 +120,23 @@ def _pieces(trace, sites, of_step, elements, piece_bytes):
 
 def _moves(pieces, cache: Cache, copies):
     moves = []
-    held = set()  # pieces, each with the copy of the cache that it is in
+    cached = set()  # pieces, each with the copy of the cache that it is in
     for step, (copy, lanes) in enumerate(zip(copies.tolist(), pieces, strict=True)):
         for piece in dict.fromkeys(lanes[lanes >= 0].tolist()):
-            leaving = _leaving(cache, copy, piece)
+            evicted = _evicted_pieces(cache, copy, piece)
             hit, _ = touch(cache, copy, piece, False, True)
             if hit:
                 continue
-            for old in (p for p in leaving if (copy, p) in held):
-                held.remove((copy, old))
+            for old in (p for p in evicted if (copy, p) in cached):
+                cached.remove((copy, old))
                 moves.append((step, old, 0))
-            held.add((copy, piece))
+            cached.add((copy, piece))
             moves.append((step, piece, 1))
     return np.array(moves, np.int64).reshape(-1, 3)
 
 
-def _leaving(cache, copy, piece):
-    """The pieces of the line that makes room if `piece`'s line is not in the cache."""
+def _evicted_pieces(cache, copy, piece):
+    """Return the pieces of the line that is evicted if `piece`'s line is not in the cache."""
     line = piece // cache.sectors_per_line
     ways = cache.lines[copy, set_index(cache, line)]
     if line in ways:

@@ -1,4 +1,4 @@
-"""The online softmax: a row comes value by value, and each new maximum rescales what was summed before it."""
+"""Online softmax: the values of a row arrive one by one, and each new maximum rescales the sum before it."""
 
 from collections.abc import Sequence
 from math import exp, isfinite
@@ -6,7 +6,8 @@ from math import exp, isfinite
 import numpy as np
 from jaxtyping import Float32
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 
 
 def rescaling(
@@ -34,12 +35,6 @@ def rescaling(
         raise ValueError("rescaling takes rows of logits, and maxima, totals and plain sums of the same shape.")
     if not np.isfinite(x).all():
         raise ValueError("rescaling draws logits that are finite: leave out rows with others.")
-    data = rescaling_data(list(map(float, added)), x, maxima, totals, plain)
-    return View("rescaling", "Online softmax: maximum and sum in one pass", data, still)
-
-
-def rescaling_data(added, x, maxima, totals, plain) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     largest = maxima.astype(float)
     relative = np.minimum(x.astype(float)[:, None, :] - largest[:, :, None], 0)
     came = np.tri(x.shape[1], dtype=bool)
@@ -50,40 +45,41 @@ def rescaling_data(added, x, maxima, totals, plain) -> dict:
     first = int(np.argmin(np.abs(added)))
     columns = ["added", "value", "logit", "maximum", "sum", "sum of exp(x)"]
     lines = [
-        [f"{more:g}", k + 1, *(_number(float(X[r, k])) for X in (x, maxima, totals, plain))]
+        [f"{more:g}", k + 1, *(_number(X[r, k]) for X in (x, maxima, totals, plain))]
         for r, more in enumerate(added)
         for k in range(x.shape[1])
     ]
-    return {
+    data = {
         "say": rows[first]["say"],
         "rows": rows,
         "first": first,
-        "added": added,
+        "added": list(map(float, added)),
         "x": pack(x),
         "maxima": pack(maxima),
         "heights": pack(np.where(came, np.exp(relative), 0)),
         "labels": ["maximum so far", "factor of the old sum", "sum, relative to the maximum", "sum of exp(x) as it is"],
         "table": table(columns, lines),
     }
+    return View("rescaling", "Online softmax: maximum and sum in one pass", data, still)
 
 
 def _factor(k, maxima):
-    """By which the sum before value k is multiplied."""
+    """Return the rescale factor of the sum before value k."""
     return exp(float(maxima[k - 1]) - float(maxima[k])) if k else 0.0
 
 
 def _sentence(k, x, maxima, totals, plain):
-    value, total = _number(float(x[k])), _number(float(totals[k]))
+    value, total = _number(x[k]), _number(totals[k])
     if k == 0:
         say = f"Value 1 is {value}, the first maximum. Its exponential relative to itself is 1."
     elif maxima[k] > maxima[k - 1]:
-        apart = f"{_number(float(maxima[k - 1]))} {'-' if x[k] >= 0 else '+'} {value.lstrip('-')}"
+        apart = f"{_number(maxima[k - 1])} {'-' if x[k] >= 0 else '+'} {value.lstrip('-')}"
         say = (
             f"Value {k + 1} is {value}, a **new maximum**: all that was summed is multiplied by exp({apart}) = "
             f"**{_number(_factor(k, maxima))}**, and 1 is added. The sum is {total}."
         )
     else:
-        more, maximum = _number(exp(float(x[k]) - float(maxima[k]))), _number(float(maxima[k]))
+        more, maximum = _number(exp(float(x[k]) - float(maxima[k]))), _number(maxima[k])
         say = f"Value {k + 1} is {value}. The maximum stays {maximum}: {more} is added. The sum is {total}."
     if not isfinite(plain[k]):
         say += " The sum of exp(x) as it is has **overflowed**."
@@ -93,23 +89,19 @@ def _sentence(k, x, maxima, totals, plain):
 
 
 def _stats(k, x, maxima, totals, plain):
-    return [_number(float(maxima[k])), _number(_factor(k, maxima)) if k else "-", *map(_shown, (totals[k], plain[k]))]
-
-
-def _shown(value):
-    return _number(float(value))
+    return [_number(maxima[k]), _number(_factor(k, maxima)) if k else "-", *map(_number, (totals[k], plain[k]))]
 
 
 def _number(value):
+    value = float(value)
     if not isfinite(value):
         return "infinite" if value > 0 else "NaN" if value != value else "-infinite"
     return f"{value:.2f}" if value == 0 or 0.005 <= abs(value) < 1e5 else f"{value:.0e}"
 
 
 def still(figure, data, step):
-    """The logits that came, with their maximum, and the exponentials relative to it, of the row that is shown first."""
-    figure.set_size_inches(8.4, 4.2)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the logits so far with their maximum, and the exponentials relative to it, of the row shown first."""
+    stills.set_up(figure, data, step, 8.4, 4.2)
     above, below = figure.subplots(2, 1)
     row, x, heights = data["first"], unpack(data["x"]), unpack(data["heights"])
     places = np.arange(x.shape[1])
@@ -126,5 +118,4 @@ def still(figure, data, step):
     below.set_ylim(0, 1.05)
     for axes in (above, below):
         axes.set_xlim(-0.7, x.shape[1] - 0.3)
-        axes.tick_params(labelsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
+        stills.show_two_sides(axes)

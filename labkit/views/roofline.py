@@ -56,22 +56,10 @@ def roofline(
         "legend": _legend(places, device, problem),
         "table": table(
             ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
-            (
-                (
-                    p.label,
-                    f"{p.intensity:.3g}",
-                    _giga(p.predicted_tflops),
-                    _giga(p.measured_tflops) if p.measured_tflops else "",
-                )
-                for p in places
-            ),
+            [[p.label, f"{p.intensity:.3g}", _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in places],
         ),
     }
-
-    def still(figure, data, step):
-        chart.draw(figure, "wide", content)
-
-    return View("chart", f"Roofline: {device.name}, {precision}", data, still)
+    return View("chart", f"Roofline: {device.name}, {precision}", data, chart.still_of(content))
 
 
 def _legend(places, device, problem):
@@ -120,4 +108,6 @@ def _speed(tflops):
 
 
 def _giga(tflops):
+    if not tflops:
+        return ""
     return f"{tflops * 1000:,.3g}" if tflops < 1 else f"{tflops * 1000:,.0f}"

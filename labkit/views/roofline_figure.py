@@ -1,4 +1,4 @@
-"""What a roofline chart shows: roofs, and the places of kernels under them."""
+"""The content of a roofline chart: roofs, and the places of kernels under them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,16 @@ from labkit.machine.gpus import Cpu, Gpu
 from labkit.views import chart
 from labkit.views.base import COLOURS
 
-# Where a name may stand beside its mark, in points: the first that is free.
+# Offsets of a name from its mark, in points: the first free one is used.
 SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39), (-10, 39), (10, -54))
-# How far along the memory roof its name may begin, from its left end to the ridge: the first that is free.
+# Where the memory roof's name may begin, from the roof's left end (0) to the ridge (1): the first free one is used.
 BEGINS = (1 / 3, 0.45, 0.2, 0.55, 0.08, 0)
 LETTER, HIGH = 6.2, 11  # a letter's width and height, in points
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a kernel stands: its intensity, what its trace allows, and what was measured and where; either may lack."""
+    """A kernel's intensity and predicted speed, and its measured intensity and speed; either speed may be missing."""
 
     label: str
     intensity: float
@@ -30,23 +30,19 @@ class Place:
 
 
 def content(
-    axes: Axes,
-    places: list[Place],
-    device: Gpu | Cpu,
-    precision: str,
-    intensities: tuple[float, float] | None = None,
+    axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str, intensities: tuple[float, float] | None = None
 ) -> None:
-    """Roofs, kernels' places and their names, between logarithmic axes: over these intensities, or those that fit."""
+    """Draw roofs, kernels' places and names between logarithmic axes, over these intensities or those that fit."""
     chart.set_logarithmic(axes)
     left, right = intensities or _span(places, device, precision)
     bottom, top = _heights(places, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
     figure: Any = axes.figure
-    figure.draw_without_rendering()  # or nobody knows what will stand where
+    figure.draw_without_rendering()  # which computes the places of texts
     marks = _marks(axes, places)
-    taken = marks + _roofs(axes, device, precision, marks)
-    _names(axes, places, taken)
+    occupied = marks + _roofs(axes, device, precision, marks)
+    _names(axes, places, occupied)
 
 
 def _span(places, device, precision):
@@ -64,7 +60,7 @@ def _heights(places, device, precision, left):
 
 
 def _roofs(axes, device, precision, marks):
-    """The roofs with their names; returns the boxes of the memory roof's name."""
+    """Draw the roofs with their names; returns the boxes of the memory roof's name."""
     left, right = axes.get_xlim()
     ridge = roofline.ridge_point(device, precision)
     peak = roofline.peak_tflops(device, precision)
@@ -80,47 +76,33 @@ def _roofs(axes, device, precision, marks):
 
 
 def _memory_name(axes, device, left, ridge, marks):
-    """Writes the bandwidth along the memory roof, where no mark is in its way; returns a box for each letter."""
+    """Write the bandwidth along the memory roof, clear of marks; returns a box for each letter."""
     speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
     text, angle, pixel = f"{speed} DRAM", _slope(axes), axes.figure.dpi / 72
+    sin, cos = np.sin(angle), np.cos(angle)
     for share in BEGINS:
         at = left ** (1 - share) * ridge**share
         begin = at, at * device.dram_gb_s / 1000
         x, y = axes.transData.transform(begin) + np.array([-4, 7]) * pixel
         along = (np.arange(len(text)) + 0.5) * 1.1 * LETTER * pixel  # bold
-        letters = [
-            _box(
-                x + step * np.cos(angle) - HIGH / 2 * pixel * np.sin(angle),
-                y + step * np.sin(angle) + HIGH / 2 * pixel * np.cos(angle),
-                1.5 * HIGH * pixel,
-                1.5 * HIGH * pixel,
-            )
-            for step in along
-        ]
+        above, size = HIGH / 2 * pixel, 1.5 * HIGH * pixel
+        letters = [_box(x + step * cos - above * sin, y + step * sin + above * cos, size, size) for step in along]
         if not any(_overlap(letter, mark) for letter in letters for mark in marks):
             break
-    axes.annotate(
-        text,
-        begin,
-        (-4, 7),
-        textcoords="offset points",
-        ha="left",
-        weight="bold",
-        rotation=np.degrees(angle),
-        rotation_mode="anchor",
-    )
+    style = {"textcoords": "offset points", "ha": "left", "weight": "bold", "rotation_mode": "anchor"}
+    axes.annotate(text, begin, (-4, 7), rotation=np.degrees(angle), **style)
     return letters
 
 
 def _slope(axes):
-    """The angle at which a line of slope 1 in the data stands on the page."""
+    """Return the angle on the page of a line of slope 1 in the data."""
     box = axes.get_window_extent()
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     return np.arctan2(box.height / np.log(top / bottom), box.width / np.log(right / left))
 
 
 def _marks(axes, places):
-    """Hollow for what the trace allows, filled for what was measured, and a line between them; returns their boxes."""
+    """Draw hollow marks for predictions, filled ones for measurements, and lines between them; returns their boxes."""
     pixel = axes.figure.dpi / 72
     marks = []
     for place in places:
@@ -137,8 +119,8 @@ def _marks(axes, places):
     return [_box(x, y, 10 * pixel, 10 * pixel) for x, y in map(axes.transData.transform, marks)]
 
 
-def _names(axes, places, taken):
-    """A name beside each place's mark, where nothing stands yet."""
+def _names(axes, places, occupied):
+    """Write a name next to each place's mark, where nothing is drawn yet."""
     pixel = axes.figure.dpi / 72
     names = []
     for place in places:
@@ -149,16 +131,11 @@ def _names(axes, places, taken):
         for side, down in SPOTS:
             middle = x + side * pixel + (wide / 2 if side > 0 else -wide / 2)
             box = _box(middle, y + down * pixel, wide, tall)
-            if not any(_overlap(box, other) for other in taken + names):
+            if not any(_overlap(box, other) for other in occupied + names):
                 break
         names.append(box)
         axes.annotate(
-            place.label,
-            at,
-            (side, down),
-            textcoords="offset points",
-            va="center",
-            ha="left" if side > 0 else "right",
+            place.label, at, (side, down), textcoords="offset points", va="center", ha="left" if side > 0 else "right"
         )
 
 

@@ -1,4 +1,4 @@
-"""The schedule view: warps take turns, step by step, and another order of the same turns ends in another result."""
+"""The schedule view: accesses of warps in one order, step by step; another order ends in another result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from labkit.simulator.explorer.schedules import Exploration, Step
 from labkit.views.base import View, pack, plain, table
 from labkit.views.schedule_still import still
 from labkit.views.tiling_steps import region
-from labkit.views.wording import block_name, join, named
+from labkit.views.wording import block_name, index_text, join, type_name, value_text
 
 MOST_STEPS = 500
 MOST_OUTCOMES = 8
@@ -35,11 +35,11 @@ def schedule(
         Says whether an outcome's `outputs` are right; each end is then marked as right or wrong.
     """
     if not isinstance(exploration, Exploration):
-        raise TypeError(f"schedule takes what `labkit.explore` returned, not {named(exploration)}.")
-    held = {info.name: info for info in exploration.arrays}
-    shown = held.get((_shown(exploration) or "") if array is None else array)
+        raise TypeError(f"schedule takes what `labkit.explore` returned, not {type_name(exploration)}.")
+    arrays = {info.name: info for info in exploration.arrays}
+    shown = arrays.get((_shown(exploration) or "") if array is None else array)
     if array is not None and shown is None:
-        raise ValueError(f"The kernel has no array {array!r}; it has {join(list(held))}.")
+        raise ValueError(f"The kernel has no array {array!r}; it has {join(list(arrays))}.")
     labels = _labels(exploration)
     verdicts = [_verdict(outcome, right) for outcome in exploration.outcomes]
     orders = [
@@ -73,7 +73,7 @@ def _title(exploration):
 
 
 def _shown(exploration) -> str | None:
-    """The array over which the orders part, else the first shared one, else the first that is written."""
+    """Return the array in which orders differ first, else the first shared one, else the first that is written."""
     if exploration.difference:
         return exploration.difference.array
     shared = [info.name for info in exploration.arrays if info.space == "shared"]
@@ -82,7 +82,7 @@ def _shown(exploration) -> str | None:
 
 
 def _panel(exploration, info):
-    """The shown array before the launch; None for an element that nothing has written."""
+    """Return the shown array before the launch; None for an unwritten element."""
     if info is None:
         return None
     shape = info.shape or (1,)
@@ -92,7 +92,7 @@ def _panel(exploration, info):
     if info.space == "global":
         names = [a.name for a in exploration.arrays if a.space == "global"]
         arrays = [a for a in exploration.inputs if isinstance(a, np.ndarray)]
-        filled = [_show(v, CELL_DIGITS) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
+        filled = [value_text(v, CELL_DIGITS) for v in arrays[names.index(info.name)].ravel()[:size].tolist()]
     return {
         "name": info.name,
         "shape": list(shape),
@@ -104,18 +104,18 @@ def _panel(exploration, info):
 
 
 def _labels(exploration) -> list[str]:
-    """Each outcome in few words: what the elements that tell most of them apart came to."""
+    """Label each outcome with the final values of the elements that distinguish most outcomes."""
     names = [a.name for a in exploration.arrays if a.space == "global"]
-    ends = [[o for o in outcome.outputs if isinstance(o, np.ndarray)] for outcome in exploration.outcomes]
-    ended = [end for end, outcome in zip(ends, exploration.outcomes) if not outcome.deadlock] or ends
-    chosen, known = [], [()] * len(ended)
-    while len(chosen) < 3 and len(set(known)) < len(ended):
+    outputs = [[o for o in outcome.outputs if isinstance(o, np.ndarray)] for outcome in exploration.outcomes]
+    finished = [end for end, outcome in zip(outputs, exploration.outcomes) if not outcome.deadlock] or outputs
+    chosen, known = [], [()] * len(finished)
+    while len(chosen) < 3 and len(set(known)) < len(finished):
         best = None
         for which in range(len(names)):
-            for element in np.flatnonzero(np.any([e[which] != ended[0][which] for e in ended], axis=0).ravel()):
-                told = [(*k, _show(end[which].flat[element].item())) for k, end in zip(known, ended)]
-                if best is None or len(set(told)) > len(set(best[1])):
-                    best = (which, int(element)), told
+            for element in np.flatnonzero(np.any([e[which] != finished[0][which] for e in finished], axis=0).ravel()):
+                texts = [(*k, value_text(end[which].flat[element].item())) for k, end in zip(known, finished)]
+                if best is None or len(set(texts)) > len(set(best[1])):
+                    best = (which, int(element)), texts
         if best is None or len(set(best[1])) == len(set(known)):
             break
         chosen.append(best[0])
@@ -123,14 +123,16 @@ def _labels(exploration) -> list[str]:
     if not chosen:
         chosen = _first_written(exploration, names)
     labels = []
-    for end, outcome in zip(ends, exploration.outcomes):
-        told = [f"`{_element(names[w], end[w].shape, e)}` = {_show(end[w].flat[e].item())}" for w, e in chosen]
-        labels.append("a launch that hangs" if outcome.deadlock else join(told) if told else "the same end")
+    for end, outcome in zip(outputs, exploration.outcomes):
+        texts = [
+            f"`{names[w]}[{index_text(end[w].shape, e)}]` = {value_text(end[w].flat[e].item())}" for w, e in chosen
+        ]
+        labels.append("a launch that hangs" if outcome.deadlock else join(texts) if texts else "the same end")
     return labels
 
 
 def _verdict(outcome, right) -> str:
-    """Whether an outcome is right, if anybody can say so: "right", "wrong" or ""."""
+    """Return "right" or "wrong", or "" if no function judges the outcome or the launch hangs."""
     if right is None or outcome.deadlock:
         return ""
     return "right" if right(outcome.outputs) else "wrong"
@@ -142,10 +144,6 @@ def _first_written(exploration, names):
             if step.kind == kind and step.array in names and step.elements:
                 return [(names.index(step.array), step.elements[0])]
     return []
-
-
-def _element(name, shape, flat):
-    return f"{name}[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]"
 
 
 def _row_name(exploration, block, warp):
@@ -161,10 +159,10 @@ def _block(exploration, block):
 
 
 def _order(exploration: Exploration, number: int, labels: list[str], verdict: str, shown) -> dict:
-    """All about the example schedule of an outcome."""
+    """Return what is drawn of the example schedule of an outcome, as JSON-ready data."""
     outcome = exploration.outcomes[number]
     steps = outcome.schedule[:MOST_STEPS]
-    words = _Words(exploration, number, labels, verdict)
+    words = _Sentences(exploration, number, labels, verdict)
     says = [words.say(k) for k in range(len(steps))] or ["No warp touches memory that the kernel changes."]
     if len(outcome.schedule) > len(steps):
         says[-1] += f" The view ends here, {len(outcome.schedule) - len(steps):,} steps before the launch does."
@@ -193,30 +191,30 @@ def _order(exploration: Exploration, number: int, labels: list[str], verdict: st
 
 
 def _places(exploration):
-    """(block, warp) of every warp of the launch, as `Step.stands` has them."""
+    """Return (block, warp) of every warp of the launch, in the order of `Step.stands`."""
     x, y, z = exploration.grid
     blocks = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
     return [(block, warp) for block in blocks for warp in range(exploration.warps_per_block)]
 
 
 def _rows_high(exploration, step) -> int:
-    """How many warps the step is about."""
+    """Return the number of warps that a step covers."""
     return {"barrier": exploration.warps_per_block, "grid barrier": len(_places(exploration))}.get(step.kind, 1)
 
 
 def _touched(step: Step, steps, info):
-    """What a step does to the shown array: its elements, those that race, and their new values unless it only reads."""
+    """Return the shown array's elements that a step touches, those that race, and the new values."""
     if info is None or step.array != info.name:
         return None
     kept = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
     elements = [e for e, _ in kept]
     racing = {e for k in step.races for e in steps[k].elements}
-    values = [] if step.kind == "load" else [_show(v, CELL_DIGITS) for _, v in kept]
+    values = [] if step.kind == "load" else [value_text(v, CELL_DIGITS) for _, v in kept]
     return {"elements": elements, "racing": [e for e in elements if e in racing], "values": values}
 
 
-class _Words:
-    """Says in sentences what happens in one schedule."""
+class _Sentences:
+    """The sentences of one schedule."""
 
     def __init__(self, exploration, number, labels, verdict):
         self.exploration, self.labels = exploration, labels
@@ -226,8 +224,8 @@ class _Words:
         self.arrays = {info.name: info for info in exploration.arrays}
         # Where this order parts from another: the first outcome's from the second, the others' from the first.
         self.difference = self.outcome.difference if number else exploration.difference
-        self.mine = int(number > 0)
-        self.parting = self.difference.steps[self.mine] if self.difference else None
+        self.side = int(number > 0)
+        self.parting = self.difference.steps[self.side] if self.difference else None
 
     def who(self, step) -> str:
         if step.warp < 0:
@@ -258,48 +256,41 @@ class _Words:
         else:
             did = f"{_NOW[step.kind]} {self._elements(step)} at line {step.line}{self._value(step)}"
             say = f"{number}: **{self.who(step)}** {did}."
-            say += "".join(f" {self._other(k, other)}" for other in self._nearest(k))
+            say += "".join(f" {self._other_sentence(k, other)}" for other in self._nearest(k))
         if k == self.parting:
-            say += f" {self._apart()}"
-        return f"{say} {self._end()}" if k == len(self.steps) - 1 else say
+            say += f" {self._parting_sentence()}"
+        return f"{say} {self._end_sentence()}" if k == len(self.steps) - 1 else say
 
     def _value(self, step) -> str:
-        """The value, where all elements have one."""
-        values = {_show(v) for v in step.values}
+        """Return the value in words, if all elements have the same."""
+        values = {value_text(v) for v in step.values}
         if len(values) != 1:
             return ""
         verb = "finds" if step.kind == "load" else "leaves"
         return f" and {verb} {values.pop()}" + (" in each" if len(step.elements) > 1 else "")
 
     def _nearest(self, k) -> list[int]:
-        """Of the accesses that no order holds to their side of this step, the last before and the first after it."""
+        """Return the nearest access before and after this step among those that may run on either side of it."""
         others = self.steps[k].races or self.steps[k].unordered
         return [*[n for n in others if n < k][-1:], *[n for n in others if n > k][:1]]
 
-    def _other(self, k, other) -> str:
+    def _other_sentence(self, k, other) -> str:
         step, race = self.steps[other], "**Race**: " if other in self.steps[k].races else "Either may be first: "
         if other < k:
             return f"{race}{self.who(step)} {_THEN[step.kind]} there in step {other + 1}; nothing made it come first."
         return f"{race}{self.who(step)} {_NOW[step.kind]} there in step {other + 1}; nothing makes it come later."
 
-    def _apart(self) -> str:
+    def _parting_sentence(self) -> str:
         difference = self.difference
         name = f"{difference.array}[{', '.join(map(str, difference.index))}]"
-        here, there = difference.values[self.mine], difference.values[1 - self.mine]
-        end = self.labels[1 - self.mine]
-        return (
-            f"**Here the orders part**: `{name}` is {_show(here)} now, and {_show(there)} in the order that ends with "
-            f"{end}."
-        )
+        here, there = (value_text(difference.values[side]) for side in (self.side, 1 - self.side))
+        end = self.labels[1 - self.side]
+        return f"**Here the orders part**: `{name}` is {here} now, and {there} in the order that ends with {end}."
 
-    def _end(self) -> str:
+    def _end_sentence(self) -> str:
         if self.outcome.deadlock:
             return f"**The launch hangs.** {self.outcome.deadlock.fact}"
         if len(self.exploration.outcomes) == 1:
             return f"**The end**: {self.label}{self.which}, as in every order."
         orders = self.exploration.orders
         return f"**The end**: {self.label}{self.which}, as in {self.outcome.orders} of {orders} orders."
-
-
-def _show(value, digits=7) -> str:
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

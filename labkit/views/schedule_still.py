@@ -4,7 +4,8 @@ from itertools import groupby
 
 import numpy as np
 
-from labkit.views.base import COLOURS, heading, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, unpack
 
 TONES = ("A", "C", "B", "ink")
 LETTERS = "rwa"
@@ -12,12 +13,11 @@ WINDOW = 40
 
 
 def still(figure, data, step):
-    """The turns around one step, the source with where each warp stands, and the array after the step."""
+    """Draw the accesses around one step, the source with each warp's line, and the array after the step."""
     common, lines, kinds, rows = data["common"], *(unpack(data[name]) for name in ("line", "kind", "row"))
     tall = max(len(common["source"]), 12) * 0.17
     count = len(common["rows"])
-    figure.set_size_inches(9.5, 1.1 + 0.24 * count + tall)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 9.5, 1.1 + 0.24 * count + tall, fontsize=8, wrap=True)
     grid = figure.add_gridspec(2, 2, height_ratios=[0.24 * count + 0.2, tall])
     _turns(figure.add_subplot(grid[0, :]), data, step, lines, kinds, rows)
     stands = unpack(data["stands"])[step] if len(lines) else []
@@ -36,11 +36,10 @@ def _turns(axes, data, step, lines, kinds, rows):
         axes.bar(k, high[k] - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
         if kinds[k] != 3:
             text = f"{LETTERS[kinds[k]]}{lines[k]}"
-            axes.text(k, rows[k], text, size=5, ha="center", va="center", color="white" if k <= step else COLOURS["fg"])
+            stills.write(axes, k, rows[k], text, size=5, color="white" if k <= step else COLOURS["fg"])
     axes.set(xlim=(first - 0.6, first + WINDOW - 0.4), ylim=(len(names) - 0.4, -0.6))
     axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.tick_params(length=0, labelbottom=False)
-    axes.spines[:].set_visible(False)
+    stills.hide_marks(axes, labelbottom=False)
 
 
 def _source(axes, common, line, stands):
@@ -58,8 +57,6 @@ def _source(axes, common, line, stands):
 
 
 def _array(axes, data, step, kinds, rows):
-    from matplotlib.colors import to_rgb
-
     array = data["common"]["array"]
     held, now, racing = contents(data, step, kinds, rows)
     columns = array["columns"]
@@ -69,21 +66,15 @@ def _array(axes, data, step, kinds, rows):
         if element in now:
             tone = "hot" if element in racing else TONES[kinds[step]]
         y, x = divmod(element, columns)
-        cells[y, x] = to_rgb(COLOURS[tone])
+        cells[y, x] = stills.rgb(tone)
         if value is not None:
             ink = "white" if element in now else COLOURS["fg"]
-            axes.text(x, y, value, size=4.5 if len(value) < 4 else 3.2, ha="center", va="center", color=ink)
-    axes.imshow(cells, interpolation="nearest", aspect="auto")
-    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(cells) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", linewidth=1)
-    axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
-    axes.spines[:].set_visible(False)
-    axes.set_title(f"{array['name']} after the step", size=8, loc="left", color=COLOURS["fg"], weight="bold")
+            stills.write(axes, x, y, value, size=4.5 if len(value) < 4 else 3.2, color=ink)
+    stills.show_cells(axes, cells, f"{array['name']} after the step", lines=1, aspect="auto")
 
 
 def contents(data, step, kinds, rows):
-    """What the shown array holds after a step, for the step's block; the elements touched now, and those that race."""
+    """Return the shown array's values after a step, for its block; the elements touched now, and those that race."""
     array, per_block = data["common"]["array"], data["common"]["perBlock"]
     held, touched = list(array["filled"]), None
     for k in range(min(step + 1, len(kinds))):
@@ -95,7 +86,7 @@ def contents(data, step, kinds, rows):
 
 
 def named_rows(common, numbers) -> str:
-    """Rows in few words: "warps 0, 2–4"; with several blocks, how many there are."""
+    """Return rows in few words: "warps 0, 2–4"; for several blocks, the number of warps."""
     if len(numbers) == 1:
         return common["rows"][numbers[0]]
     if common["perBlock"] < len(common["rows"]):

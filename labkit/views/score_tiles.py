@@ -1,4 +1,4 @@
-"""Tiles of scores being born and dying: what a kernel of attention holds on the chip, and what it moved for that."""
+"""Tiles of scores over time: what an attention kernel holds on the chip, and the bytes that it moved for them."""
 
 from collections.abc import Mapping
 
@@ -6,8 +6,9 @@ import numpy as np
 
 from labkit.attention import AttentionForward
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table
-from labkit.views.wording import check_trace
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.wording import check_trace, global_outputs
 
 METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("maxima", "totals", "lse")}  # arrays, by what is shown
 
@@ -50,43 +51,50 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
 
 
 def _run(problem, trace) -> dict:
-    """The tiles of a run: each with its place, and the bytes that were moved until it was gone; what a row has then."""
+    """Return the tiles of a run, the bytes that were moved until each was done, and the state of its last row."""
     visits = _visits(trace)
     if not visits:
         raise ValueError("No block of this run is recorded, or it loads no Q and K: simulate with record=all blocks.")
     height, width = (max(len(visit[axis]) for visit in visits) for axis in (0, 1))
-    (Q, K), allowed = (_array(trace, name) for name in "QK"), problem.allowed()
+    (Q, K), allowed = (global_outputs(trace)[name].astype(float) for name in "QK"), problem.allowed()
     exponents = np.where(allowed, problem.factor * (Q @ K.T), -np.inf)
     down, across = -(-problem.queries // height), -(-problem.keys // width)
-    seen = [
+    visible = [
         [bool(allowed[i * height : (i + 1) * height, j * width : (j + 1) * width].any()) for j in range(across)]
         for i in range(down)
     ]
-    found, told, state = [], [], {}
+    tiles, row_states, state = [], [], {}
     for queries, keys, moved in visits:
         row = queries[-1]
         before = state.get(row, (-np.inf, 0.0))
         scores = exponents[row, keys]
-        most = max(before[0], scores.max())
-        shrunk = np.exp(before[0] - most) if np.isfinite(before[0]) else 0.0
-        state[row] = most, before[1] * shrunk + np.exp(scores - most).sum() if np.isfinite(most) else 0.0
-        found.append([queries[0] // height, keys[0] // width, *moved])
-        told.append((int(row), queries, keys, float(shrunk), *map(float, state[row]), bool(before[1])))
-    return {"visits": found, "told": told, "seen": seen, "down": down, "across": across, "tile": [height, width]}
+        row_max = max(before[0], scores.max())
+        alpha = np.exp(before[0] - row_max) if np.isfinite(before[0]) else 0.0
+        state[row] = row_max, before[1] * alpha + np.exp(scores - row_max).sum() if np.isfinite(row_max) else 0.0
+        tiles.append([queries[0] // height, keys[0] // width, *moved])
+        row_states.append((int(row), queries, keys, float(alpha), *map(float, state[row]), bool(before[1])))
+    return {
+        "visits": tiles,
+        "told": row_states,
+        "seen": visible,
+        "down": down,
+        "across": across,
+        "tile": [height, width],
+    }
 
 
 def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
-    """Each tile of scores: its queries, its keys, and the bytes of each meter until the next one begins."""
+    """Return each tile of scores: its queries, its keys, and the bytes of each meter until the next tile begins."""
     sites = [counted.site for counted in trace.sites]
     widths = {info.name: info.shape[-1] for info in trace.arrays}
     bytes_of = dict.fromkeys((name for names in METERS.values() for name in names), 0)
     found, samples = [], trace.samples
     for block in sorted(range(len(samples.blocks)), key=lambda block: samples.blocks[block][::-1]):
-        held, stale, computed = {"Q": set(), "K": set()}, set(), False
+        rows_of, stale, computed = {"Q": set(), "K": set()}, set(), False
 
-        def close(held=held):
+        def close(rows_of=rows_of):
             moved = [sum(bytes_of[name] for name in names) for names in METERS.values()]
-            found.append((sorted(held["Q"]), sorted(held["K"]), moved))
+            found.append((sorted(rows_of["Q"]), sorted(rows_of["K"]), moved))
 
         for number in np.flatnonzero((samples.block == block) & (samples.site >= 0)):
             site, lanes = sites[samples.site[number]], samples.index[number]
@@ -94,25 +102,18 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
             if site.space == "shared" and site.kind == "load":
                 computed = True
             elif site.space == "global" and site.array in bytes_of:
-                if site.kind == "load" and site.array in held:
+                if site.kind == "load" and site.array in rows_of:
                     if computed:
                         close()
                         stale, computed = {"Q", "K"}, False
                     if site.array in stale:
-                        held[site.array].clear()
+                        rows_of[site.array].clear()
                         stale.discard(site.array)
-                    held[site.array].update((lanes // widths[site.array]).tolist())
+                    rows_of[site.array].update((lanes // widths[site.array]).tolist())
                 bytes_of[site.array] += len(lanes) * site.bytes
         if computed:
             close()
     return found
-
-
-def _array(trace, name):
-    """An array as the launch found it, in float64."""
-    values = [value for value in trace.outputs if isinstance(value, np.ndarray)]
-    named = [info.name for info in trace.arrays if info.space == "global"]
-    return dict(zip(named, values))[name].astype(np.float64)
 
 
 def _numbers(run, step):
@@ -126,34 +127,28 @@ def _sentence(runs, step):
         if step >= len(run["told"]):
             words.append(f"`{run['name']}` is done.")
             continue
-        row, queries, keys, shrunk, most, total, had = run["told"][step]
+        row, queries, keys, alpha, row_max, row_sum, had_keys = run["told"][step]
         says = f"`{run['name']}`: queries {queries[0]} to {queries[-1]} meet keys {keys[0]} to {keys[-1]}. "
-        if had and shrunk < 1:
-            says += f"Query {row} finds a larger score: what it had **shrinks to {shrunk:.0%}**; "
-        elif had:
+        if had_keys and alpha < 1:
+            says += f"Query {row} finds a larger score: what it had **shrinks to {alpha:.0%}**; "
+        elif had_keys:
             says += f"Query {row} finds no larger score; "
         else:
             says += f"Query {row} begins; "
-        words.append(says + f"its maximum is {most:.2f}, its sum {total:.1f}.")
+        words.append(says + f"its maximum is {row_max:.2f}, its sum {row_sum:.1f}.")
     return " ".join(words)
 
 
 def still(figure, data, step):
-    """The tiles and the meters of each run, as they stand at a step."""
+    """Draw the tiles and the meters of each run at a step."""
     runs = data["runs"]
-    figure.set_size_inches(4.6 * len(runs) + 0.6, 4.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 4.6 * len(runs) + 0.6, 4.4, wrap=True)
     places = figure.subplots(2, len(runs), height_ratios=[3, 1], squeeze=False)
     for (grid, meter), run in zip(places.T, runs, strict=True):
         cells, moved = painted(run, step)
-        grid.imshow(cells, aspect="auto", interpolation="nearest")
-        grid.set_title(run["name"], fontsize=9, loc="left", weight="bold", color=COLOURS["fg"])
+        stills.show_cells(grid, cells, run["name"], lines=1, aspect="auto")
         grid.set_xlabel("keys", fontsize=8)
         grid.set_ylabel("queries", fontsize=8)
-        grid.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
-        grid.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
-        grid.grid(which="minor", color="white", linewidth=1)
-        grid.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
         left = 0
         for name, amount, colour in zip(data["labels"], moved, ("A", "B", "C", "dim"), strict=True):
             meter.barh(0, amount, left=left, color=COLOURS[colour], label=name)
@@ -167,17 +162,12 @@ def still(figure, data, step):
 
 
 def painted(run, step):
-    """The tiles of a run as colours, and its meters."""
-    from matplotlib.colors import to_rgb
-
-    from labkit.views.base import unpack
-
-    colours = {name: np.array(to_rgb(COLOURS[name])) for name in ("cell", "line", "A", "hot")}
+    """Return the tiles of a run as colours, and its meters."""
     visits = unpack(run["visits"])
     now = min(step, len(visits) - 1)
-    cells = np.tile(colours["line"], (run["down"], run["across"], 1))
-    cells[np.array(run["seen"])] = colours["cell"]
-    for i, j in visits[:now, :2]:
-        cells[i, j] = 0.35 * colours["A"] + 0.65
-    cells[tuple(visits[now, :2])] = colours["hot"] if step < len(visits) else 0.35 * colours["A"] + 0.65
+    cells = np.tile(stills.rgb("line"), (run["down"], run["across"], 1))
+    cells[np.array(run["seen"])] = stills.rgb("cell")
+    done = stills.tint("A", 0.35)
+    cells[tuple(visits[:now, :2].T)] = done
+    cells[tuple(visits[now, :2])] = stills.rgb("hot") if step < len(visits) else done
     return cells, visits[now, 2:].tolist()

@@ -1,10 +1,11 @@
-"""One warp that reads images in each layout: the sectors that its loads touch, layout beside layout."""
+"""One warp that reads images in each layout: the sectors that its loads touch."""
 
 from collections.abc import Sequence
 from numbers import Integral
 
 import numpy as np
 from jaxtyping import Int
+from matplotlib.patches import Rectangle
 
 import labkit
 from labkit import cuda
@@ -20,13 +21,14 @@ LINE = 16  # sectors in a line of the picture
 MOST = 256  # channels that it has room for
 READS = ("one channel, neighbours along W", "pixel after pixel, neighbours along C", "a tensor core's tile of 16 x 16")
 DTYPES = {1: np.int8, 2: np.uint16, 4: np.float32}
-LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  # channels that lie together
+COUNTED = "sectors asked for", "different sectors", "bytes used of these"
+LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  # channels that are neighbours in memory
 
 
 @cuda.jit
 def read(x, out, channels):
     first, way, lane = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
-    vector = x.shape[2]  # channels that lie together
+    vector = x.shape[2]  # channels that are neighbours in memory
     for k in range(LOADS):
         i = WARP_LANES * k + lane
         if way == 0:
@@ -46,7 +48,7 @@ def sectors(
     itemsizes: Sequence[int] = (1, 2, 4),
     start: tuple[int, int, int, int] = (64, 2, 0, 0),
 ) -> View:
-    """The sectors that the loads of one warp touch in NCHW, NCHW_VECT_C and NHWC, by a run for each layout and size.
+    """Show the sectors that one warp's loads touch in NCHW, NCHW_VECT_C and NHWC, from a run per layout and size.
 
     The memory of a row of 64 pixels is drawn, with all of their channels. Sliders choose how many channels there are,
     the bytes of an element, what the warp reads, and from which pixel on; steps go from load to load.
@@ -60,7 +62,32 @@ def sectors(
     """
     channels, itemsizes = list(channels), list(itemsizes)
     _check(channels, itemsizes, start)
-    data = sectors_data(channels, itemsizes, start)
+    loaded, totals, rows = [], [], []
+    for count in channels:
+        for size in itemsizes:
+            for layout, vector in LAYOUTS.items():
+                lanes = loads_of(run(count, size, vector or count))
+                found = counted(lanes, size)
+                totals.append(found)
+                if size == itemsizes[0]:  # the same elements are read, whatever their size
+                    loaded.append(lanes)
+                for way, first in np.ndindex(len(READS), SHIFTS):
+                    of_row = found[way, first].tolist()
+                    rows.append([count, size, READS[way], first, layout, *of_row, used(of_row)])
+    data = {
+        "say": [f"Load **{load + 1}** of {LOADS} of a warp, over one row of {PIXELS} pixels." for load in range(LOADS)],
+        "pixels": PIXELS,
+        "line": LINE,
+        "channels": list(map(int, channels)),
+        "itemsizes": list(map(int, itemsizes)),
+        "reads": list(READS),
+        "layouts": list(LAYOUTS),
+        "vectors": [[vector or count for vector in LAYOUTS.values()] for count in channels],
+        "first": [channels.index(start[0]), itemsizes.index(start[1]), *start[2:]],
+        "loaded": pack_lanes(np.concatenate([lanes.reshape(-1, WARP_LANES) for lanes in loaded])),
+        "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
+        "table": table(["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "their share"], rows),
+    }
     return View("sectors", "Sectors: what one warp touches in each layout", data, still)
 
 
@@ -92,41 +119,8 @@ def _listed(values):
     return ", ".join(map(str, values))
 
 
-def sectors_data(channels, itemsizes, start) -> dict:
-    """Everything the view draws, as JSON-ready data."""
-    loaded, totals, rows = [], [], []
-    for count in channels:
-        for size in itemsizes:
-            for layout, vector in LAYOUTS.items():
-                lanes = loads_of(run(count, size, vector or count))
-                found = counted(lanes, size)
-                totals.append(found)
-                if size == itemsizes[0]:  # the same elements are read, whatever their size
-                    loaded.append(lanes)
-                for way, first in np.ndindex(len(READS), SHIFTS):
-                    of_row = found[way, first].tolist()
-                    rows.append([count, size, READS[way], first, layout, *of_row, used(of_row)])
-    return {
-        "say": [f"Load **{load + 1}** of {LOADS} of a warp, over one row of {PIXELS} pixels." for load in range(LOADS)],
-        "pixels": PIXELS,
-        "line": LINE,
-        "channels": list(map(int, channels)),
-        "itemsizes": list(map(int, itemsizes)),
-        "reads": list(READS),
-        "layouts": list(LAYOUTS),
-        "vectors": [[vector or count for vector in LAYOUTS.values()] for count in channels],
-        "first": [channels.index(start[0]), itemsizes.index(start[1]), *start[2:]],
-        "loaded": pack_lanes(np.concatenate([lanes.reshape(-1, WARP_LANES) for lanes in loaded])),
-        "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
-        "table": table(["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "their share"], rows),
-    }
-
-
-COUNTED = "sectors asked for", "different sectors", "bytes used of these"
-
-
 def run(channels: int, itemsize: int, vector: int) -> Trace:
-    """The three ways to read a row of pixels, from either first pixel, with so many channels that lie together."""
+    """Simulate the three ways to read a row of pixels; `vector` channels are neighbours in memory."""
     x = np.zeros((-(-channels // vector), PIXELS, vector), DTYPES[itemsize])
     out = np.zeros((len(READS), SHIFTS, LOADS, WARP_LANES), x.dtype)
     blocks = [(first, way, 0) for way in range(len(READS)) for first in range(SHIFTS)]
@@ -134,7 +128,7 @@ def run(channels: int, itemsize: int, vector: int) -> Trace:
 
 
 def loads_of(trace: Trace) -> Int[np.ndarray, "ways firsts loads lanes"]:
-    """The element that each lane loads; -1 where it loads none."""
+    """Return the element that each lane loads; -1 where it loads none."""
     (place,) = (i for i, found in enumerate(trace.sites) if (found.site.array, found.site.kind) == ("x", "load"))
     lanes = np.full((len(READS), SHIFTS, LOADS, WARP_LANES), -1)
     samples = trace.samples
@@ -145,7 +139,7 @@ def loads_of(trace: Trace) -> Int[np.ndarray, "ways firsts loads lanes"]:
 
 
 def counted(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[np.ndarray, "*shape 3"]:
-    """Sectors summed over the loads, different ones, and bytes used."""
+    """Count sectors summed over the loads, different sectors, and bytes used."""
     totals = np.zeros((*lanes.shape[:-2], 3), int)
     for at in np.ndindex(lanes.shape[:-2]):
         touched = [np.unique(load[load >= 0] * itemsize // SECTOR_BYTES) for load in lanes[at]]
@@ -155,22 +149,20 @@ def counted(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[
 
 
 def used(counts) -> str:
-    """The share of the bytes of the different sectors that are used."""
+    """Return the used share of the bytes of the different sectors."""
     _, different, bytes_ = counts
     return f"{bytes_ / (SECTOR_BYTES * different):.0%}"
 
 
 def still(figure, data, step):
-    """The layouts side by side: sectors that a load touches, and the bytes of it that are used."""
-    from matplotlib.patches import Rectangle
-
+    """Draw the layouts side by side: sectors that a load touches, and their used bytes."""
     at_channels, at_size, way, first = data["first"]
     size, vectors = data["itemsizes"][at_size], data["vectors"][at_channels]
     channels = data["channels"][at_channels]
     lanes = unpack(data["loaded"]).reshape(len(data["channels"]), len(LAYOUTS), len(READS), SHIFTS, LOADS, -1)
     figure.set_size_inches(10, 4)
-    told = f"{channels} channels of {size} bytes; {READS[way]}, from pixel {first}"
-    figure.suptitle(f"{heading(data, step)} {told}", fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    subtitle = f"{channels} channels of {size} bytes; {READS[way]}, from pixel {first}"
+    figure.suptitle(f"{heading(data, step)} {subtitle}", fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
     for panel, axes in enumerate(figure.subplots(1, len(LAYOUTS))):
         all_sectors = -(-channels // vectors[panel]) * vectors[panel] * PIXELS * size // SECTOR_BYTES
         elements = lanes[at_channels, panel, way, first, step]

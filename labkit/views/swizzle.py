@@ -1,9 +1,11 @@
-"""A tile in shared memory and what an `ldmatrix` asks of it: rows of 128 bytes, eight lanes at a time."""
+"""A tile in shared memory as an `ldmatrix` reads it: rows of 128 bytes, eight lanes at a time."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import block_name, check_trace, recorded_block
 
 PIECE_BYTES, PIECES = 16, 8  # of a row
@@ -14,7 +16,7 @@ MOST_ROWS = 16  # in the picture at a time
 
 
 def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, block=None) -> View:
-    """Where the pieces of a tile's rows lie, and in which banks eight lanes of an `ldmatrix` meet.
+    """Show where the 16-byte pieces of a tile's rows are stored, and in which banks eight lanes of an `ldmatrix` meet.
 
     Parameters
     ----------
@@ -50,16 +52,14 @@ def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, 
 
 
 def _side(trace, array, label, warp, block):
-    """The tile, what lies where, and the places that each group of eight lanes asks for."""
+    """Return a tile, the piece at each place, and the places that each group of eight lanes reads."""
     block, recorded = recorded_block(trace, block)
     recorded = recorded[trace.samples.warp[recorded] == warp]
-    loads = [
-        i
-        for i, counted in enumerate(trace.sites)
-        if counted.site.space == "shared" and counted.site.kind == "load" and counted.site.bytes == PIECE_BYTES
-    ]
-    name = array if array is not None else next((trace.sites[i].site.array for i in loads), None)
-    loads = [i for i in loads if trace.sites[i].site.array == name]
+    wanted = ("shared", "load", PIECE_BYTES)
+    sites = [counted.site for counted in trace.sites]
+    loads = [i for i, site in enumerate(sites) if (site.space, site.kind, site.bytes) == wanted]
+    name = array if array is not None else next((sites[i].array for i in loads), None)
+    loads = [i for i in loads if sites[i].array == name]
     found = recorded[np.isin(trace.samples.site[recorded], loads)]
     if not len(found):
         raise ValueError(
@@ -90,27 +90,27 @@ def _side(trace, array, label, warp, block):
 
 
 def _place(info, elements):
-    """The place of elements in the tile: 8 to a row."""
+    """Return the places of elements in the tile; a row has 8 places."""
     return (info.addresses(elements) - info.base_address) // PIECE_BYTES
 
 
 def _contents(trace, recorded, name, info):
-    """Which piece of its row lies at each place, by what the block copied there; -1 where that is unknown.
+    """Return which piece of its row each place holds, according to the block's copies; -1 where that is unknown.
 
     A copy is a load of 16 bytes of global memory and a store of them, one right after the other.
     """
     samples = trace.samples
     rows = int(np.prod(info.shape[:-1]))
     contents = np.full((rows, PIECES), -1)
-    pending: dict[int, tuple] = {}
+    loads_by_warp: dict[int, tuple] = {}
     for at in np.flatnonzero(samples.block == samples.block[recorded[0]]):
         if samples.site[at] < 0:
             continue
         site, warp = trace.sites[samples.site[at]].site, int(samples.warp[at])
         if site.space == "global" and site.kind == "load" and site.bytes == PIECE_BYTES:
-            pending[warp] = site, samples.index[at]
-        elif site.array == name and site.kind == "store" and warp in pending:
-            source, read = pending.pop(warp)
+            loads_by_warp[warp] = site, samples.index[at]
+        elif site.array == name and site.kind == "store" and warp in loads_by_warp:
+            source, read = loads_by_warp.pop(warp)
             lanes = (samples.index[at] >= 0) & (read >= 0)
             place = _place(info, samples.index[at][lanes])
             of_row = read[lanes] % trace.array(source.array).shape[-1]
@@ -121,25 +121,23 @@ def _contents(trace, recorded, name, info):
 def _sentence(sides, step):
     first = sides[0]
     places = unpack(first["places"])[step].astype(int)
-    held = np.unique(unpack(first["contents"]).reshape(-1)[places])
-    what = f"piece {held[0]} of" if len(held) == 1 and held[0] >= 0 else "a piece each of"
+    pieces = np.unique(unpack(first["contents"]).reshape(-1)[places])
+    what = f"piece {pieces[0]} of" if len(pieces) == 1 and pieces[0] >= 0 else "a piece each of"
     rows = places // PIECES
-    told = []
+    parts = []
     for side in sides:
         passes = side["passes"][step]
         banks = np.unique(unpack(side["places"])[step].astype(int) % PIECES)
         count = f"**{passes} passes**" if passes > 1 else "1 pass"
-        told.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
+        parts.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
     lanes = first["leads"][step]
-    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(told)}."
+    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(parts)}."
 
 
 def still(figure, data, step):
-    """The tiles side by side; the places that eight lanes ask for are filled."""
-    from matplotlib.patches import Rectangle
-
+    """Draw the tiles side by side; the places that eight lanes read are filled."""
     sides = data["sides"]
-    figure.set_size_inches(4.6 * len(sides), 0.2 * MOST_ROWS + 1.4)
+    stills.set_up(figure, data, step, 4.6 * len(sides), 0.2 * MOST_ROWS + 1.4, fontsize=8, x=0.01)
     for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):
         contents, wanted = unpack(side["contents"]), unpack(side["places"])[step].tolist()
         passes = side["passes"][step]
@@ -152,19 +150,9 @@ def still(figure, data, step):
                 axes.add_patch(Rectangle((place, row), 0.94, 0.9, facecolor=colour))
                 if contents[row, place] >= 0:
                     colour = "white" if on else COLOURS["dim"]
-                    axes.text(
-                        place + 0.47,
-                        row + 0.47,
-                        contents[row, place],
-                        ha="center",
-                        va="center",
-                        fontsize=6,
-                        color=colour,
-                    )
+                    stills.write(axes, place + 0.47, row + 0.47, contents[row, place], fontsize=6, color=colour)
         axes.set(xlim=(0, PIECES), ylim=(first + shown, first), yticks=[])
         axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
         axes.set_xlabel("first of four banks", fontsize=8)
         axes.set_title(f"{side['label']}: {passes} pass{'es' * (passes > 1)}", fontsize=9, loc="left")
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.01, ha="left", color=COLOURS["fg"])
+        stills.hide_marks(axes)

@@ -1,11 +1,12 @@
-"""Products of sums, written out: which pairs of a pixel and a tap each holds, and how they make an output."""
+"""Products of sums, written out: the pairs of a pixel and a tap that each holds, and how they make an output."""
 
 from fractions import Fraction
 
 import numpy as np
 from jaxtyping import Float
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, table, unpack
 
 
 def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.ndarray, "outputs places"]) -> View:
@@ -25,14 +26,14 @@ def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.nda
             f"shapes are {products.shape} and {signs.shape}."
         )
     steps, says, sums = [], [], []
-    for output, taken in enumerate(signs):
-        places = np.flatnonzero(taken)
+    for output, coefficients in enumerate(signs):
+        places = np.flatnonzero(coefficients)
         for number, place in enumerate(places):
-            total = np.tensordot(taken[places[: number + 1]], products[places[: number + 1]], 1)
+            total = np.tensordot(coefficients[places[: number + 1]], products[places[: number + 1]], 1)
             total = np.where(np.isclose(total, np.round(total)), np.round(total), total)  # a third three times is 1
             steps.append([output, place])
             sums.append(total)
-            says.append(_sentence(output, place, taken[place], total, number == 0))
+            says.append(_sentence(output, place, coefficients[place], total, number == 0))
     rows = [
         [f"y[{output}]", f"M[{place}]", _written(signs[output, place] * products[place]), _written(total)]
         for (output, place), total in zip(steps, sums, strict=True)
@@ -49,7 +50,7 @@ def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.nda
 
 
 def _sentence(output, place, times, total, first):
-    """Which product is added, and how far the sum is what the convolution wants."""
+    """Say which product is added, and which terms of the sum are wanted."""
     sign = "begins with" if first and times > 0 else "takes" if times > 0 else "takes away"
     often = "" if abs(times) == 1 else f"{_number(abs(times))} times "
     pixels, taps = np.indices(total.shape)
@@ -61,7 +62,7 @@ def _sentence(output, place, times, total, first):
 
 
 def _written(coefficients):
-    """The terms of a sum as one writes them."""
+    """Return the terms of a sum as text."""
     found = [
         f"{_sign(value)} {_number(abs(value)) + ' ' if abs(value) != 1 else ''}d{pixel} g{tap}"
         for (pixel, tap), value in np.ndenumerate(coefficients)
@@ -81,32 +82,23 @@ def _number(value):
 
 
 def still(figure, data, step):
-    """The products and the sum, as they stand at a step."""
-    figure.set_size_inches(9.5, 2.8)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the products and the sum at a step."""
+    stills.set_up(figure, data, step, 9.5, 2.8)
     products, (output, place) = unpack(data["products"]), unpack(data["steps"])[step]
     panels = {f"M[{i}]": product for i, product in enumerate(products)} | {f"y[{output}]": unpack(data["sums"])[step]}
     for axes, (title, cells) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
-        axes.imshow(_coloured(cells), interpolation="nearest")
-        axes.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=1)
-        axes.set_title(
-            title, fontsize=9, loc="left", weight="bold" if title in (f"M[{place}]", f"y[{output}]") else None
-        )
+        stills.show_cells(axes, _coloured(cells), lines=1)
+        weight = "bold" if title in (f"M[{place}]", f"y[{output}]") else None
+        axes.set_title(title, fontsize=9, loc="left", weight=weight)
         for (pixel, tap), value in np.ndenumerate(cells):
             if value:
                 text = f"{_sign(value)}{_number(abs(value))}" if np.isfinite(value) else _number(value)
-                axes.text(tap, pixel, text, ha="center", va="center", fontsize=7)
+                stills.write(axes, tap, pixel, text, fontsize=7)
         axes.set_xticks(range(cells.shape[1]), [f"g{tap}" for tap in range(cells.shape[1])], fontsize=7)
         axes.set_yticks(range(cells.shape[0]), [f"d{pixel}" for pixel in range(cells.shape[0])], fontsize=7)
-        axes.tick_params(which="both", length=0)
-        axes.spines[:].set_visible(False)
+        axes.tick_params(labelbottom=True, labelleft=True)
 
 
 def _coloured(cells):
-    from matplotlib.colors import to_rgb
-
-    colours = np.array([to_rgb(COLOURS[name]) for name in ("cell", "A", "B", "hot")])
-    which = np.select([~np.isfinite(cells), cells > 0, cells < 0], [3, 1, 2], 0)
-    return 0.55 * colours[which] + 0.45
+    tints = np.array([stills.tint(name, 0.55) for name in ("cell", "A", "B", "hot")])
+    return tints[np.select([~np.isfinite(cells), cells > 0, cells < 0], [3, 1, 2], 0)]

@@ -1,4 +1,4 @@
-"""The tile of an attention kernel: what it takes of an SM, and how many FLOP a byte from L2 then does."""
+"""The tile of an attention kernel: the resources that it needs of an SM, and its arithmetic intensity from L2."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,6 +6,7 @@ from itertools import product
 from numbers import Integral
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit import attention, formats
 from labkit.attention import AttentionForward
@@ -13,14 +14,16 @@ from labkit.forecast.roofline import ridge_point
 from labkit.formats import Format
 from labkit.machine.gpus import KIB, Gpu
 from labkit.machine.gpus import gpu as named_gpu
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
-from labkit.views.wording import named
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.wording import type_name
 
 STAGES = 2  # of K and of V
 THREADS_A_ROW = 2  # a warpgroup of 128 has 64 rows
-OTHERS = 32  # registers of a thread for all that is neither O nor a score
+OTHER_REGISTERS = 32  # registers of a thread for all that is neither O nor a score
 MOST_REGISTERS = 255  # of a thread
-SUMS_BYTES = 4  # of an element of O and of the scores, in registers
+ACC_BYTES = 4  # of an element of O and of the scores, in registers
+PACKED = "shared", "registers", "threads", "flops"
 
 
 def tile_sizes(
@@ -33,7 +36,7 @@ def tile_sizes(
     start: tuple[int, int, int] = (128, 128, 128),
     gpu: str = "H100 SXM",
 ) -> View:
-    """Choose a tile: see its sides, what it takes of shared memory and registers, and whether L2 can feed it.
+    """Choose a tile: see its sides, the shared memory and registers that it needs, and if L2 can feed it.
 
     Queries are outside: a block keeps its tile of Q and of O, and all keys come by, in two stages of K and of V. A
     tile's scores and O are float32 in registers, two threads a row, with 32 more registers in each thread.
@@ -52,7 +55,7 @@ def tile_sizes(
         Whose limits and peaks count.
     """
     if not isinstance(problem, AttentionForward):
-        raise TypeError(f"tile_sizes takes an AttentionForward, not {named(problem)}.")
+        raise TypeError(f"tile_sizes takes an AttentionForward, not {type_name(problem)}.")
     sides = {"queries": list(rows), "keys": list(keys), "head_dim": list(head_dims)}
     for (name, values), first in zip(sides.items(), start, strict=True):
         if not values or not all(isinstance(value, Integral) and value > 0 for value in values):
@@ -60,23 +63,20 @@ def tile_sizes(
         if first not in values:
             raise ValueError(f"start has {first} {name}, which the slider does not have: {values}.")
     figures = named_gpu(gpu)
-    found = [_tile(problem, *sizes, figures) for sizes in product(numbers, head_dims, keys, rows)]
-    place = [list(values).index(first) for values, first in zip(sides.values(), start, strict=True)]
-    first = [*place, len(numbers) - 1]
+    tiles = [_tile(problem, *sizes, figures) for sizes in product(numbers, head_dims, keys, rows)]
+    positions = [list(values).index(first) for values, first in zip(sides.values(), start, strict=True)]
+    first = [*positions, len(numbers) - 1]
     data = {
-        "say": [found[_place(first, sides, numbers)]["say"]],
-        "says": [one["say"] for one in found],
+        "say": [tiles[_flat_index(first, sides, numbers)]["say"]],
+        "says": [tile["say"] for tile in tiles],
         "sides": sides,
         "formats": [str(form) for form in numbers],
         "first": first,
-        "shared": pack(np.array([one["shared"] for one in found])),
-        "registers": pack(np.array([one["registers"] for one in found])),
-        "threads": pack(np.array([one["of_thread"] for one in found])),
-        "flops": pack(np.array([one["flops"] for one in found])),
-        "moved": [one["moved"] for one in found],
+        **{name: pack(np.array([tile[name] for tile in tiles])) for name in PACKED},
+        "moved": [tile["moved"] for tile in tiles],
         "limits": {
             "shared": figures.shared_bytes_per_block,
-            "registers": figures.registers_per_sm * SUMS_BYTES,
+            "registers": figures.registers_per_sm * ACC_BYTES,
             "thread": MOST_REGISTERS,
         },
         "ridges": [[_l2_ridge(figures, form), ridge_point(figures, form.arithmetic)] for form in numbers],
@@ -84,46 +84,48 @@ def tile_sizes(
         "table": table(
             ["format", "head_dim", "keys", "queries", "KB of shared memory", "KB of registers", "MB from L2",
              "FLOP a byte", "fits"],
-            [one["row"] for one in found],
+            [tile["row"] for tile in tiles],
         ),
     }  # fmt: skip
     return View("tile_sizes", f"A tile of attention on an SM of an {figures.name}", data, still)
 
 
-def _place(at, sides, numbers):
-    """Where what is chosen stands among all, whose first axis are the formats and whose last are the queries."""
+def _flat_index(at, sides, numbers):
+    """Return the flat index of a choice among all tiles; formats are the first axis and queries the last."""
     queries, keys, width, form = at
     return int(np.ravel_multi_index((form, width, keys, queries), (len(numbers), *map(len, reversed(sides.values())))))
 
 
 def _l2_ridge(gpu: Gpu, form: Format) -> float:
-    """FLOPs a byte from L2 at which arithmetic becomes the limit."""
+    """Return the FLOPs per byte from L2 above which arithmetic is the limit."""
     return gpu.peak_tflops[form.arithmetic] * 1000 / (gpu.l2_bytes_per_clock * gpu.clock_ghz)
 
 
 def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
-    """What a tile takes and brings: bytes of Q, K and V in shared memory; of O, scores and others in registers."""
+    """Return a tile's bytes in shared memory (Q, K, V) and in registers (O, scores, others), and its intensity."""
     size, threads = form.itemsize, THREADS_A_ROW * rows
     shared = rows * width * size, *[STAGES * keys * width * size] * 2
-    registers = [SUMS_BYTES * count for count in (rows * width, rows * keys, OTHERS * threads)]
-    of_head = replace(problem, batch=1, heads=1, kv_heads=None, head_dim=width)
-    moved = sum(attention.traffic.q_outer(of_head, rows, keys, form).values())
-    flops = of_head.flops / moved
-    of_thread = (width + keys) // THREADS_A_ROW + OTHERS
-    lacks = []
+    registers = [ACC_BYTES * count for count in (rows * width, rows * keys, OTHER_REGISTERS * threads)]
+    one_head = replace(problem, batch=1, heads=1, kv_heads=None, head_dim=width)
+    moved = sum(attention.traffic.q_outer(one_head, rows, keys, form).values())
+    flops = one_head.flops / moved
+    of_thread = (width + keys) // THREADS_A_ROW + OTHER_REGISTERS
+    shortages = []
     if sum(shared) > gpu.shared_bytes_per_block:
-        lacks.append(
+        shortages.append(
             f"Q, K and V take **{_kb(sum(shared))} KB** of shared memory, and a block gets "
             f"{gpu.shared_bytes_per_block // KIB}"
         )
     if of_thread > MOST_REGISTERS:
-        lacks.append(f"a thread would need **{of_thread} registers**, and gets {MOST_REGISTERS} at most")
-    elif sum(registers) > gpu.registers_per_sm * SUMS_BYTES:
-        most = gpu.registers_per_sm * SUMS_BYTES // KIB
-        lacks.append(f"O, scores and the rest take **{_kb(sum(registers))} KB** of registers, and an SM has {most}")
+        shortages.append(f"a thread would need **{of_thread} registers**, and gets {MOST_REGISTERS} at most")
+    elif sum(registers) > gpu.registers_per_sm * ACC_BYTES:
+        available = gpu.registers_per_sm * ACC_BYTES // KIB
+        shortages.append(
+            f"O, scores and the rest take **{_kb(sum(registers))} KB** of registers, and an SM has {available}"
+        )
     l2, dram = _l2_ridge(gpu, form), ridge_point(gpu, form.arithmetic)
-    if lacks:
-        say = f"It **does not fit**: {'; '.join(lacks)}."
+    if shortages:
+        say = f"It **does not fit**: {'; '.join(shortages)}."
     else:
         say = (
             f"It **fits**: {_kb(sum(shared))} KB of shared memory, {_kb(sum(registers))} KB of registers. A byte from "
@@ -139,11 +141,11 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
     return {
         "shared": shared,
         "registers": registers,
-        "of_thread": of_thread,
+        "threads": of_thread,
         "flops": flops,
         "moved": f"{moved / 2**20:,.0f}",
         "say": f"{rows} queries x {keys} keys of {width} numbers, {form}. {say}",
-        "row": [*row, "no" if lacks else "yes"],
+        "row": [*row, "no" if shortages else "yes"],
     }
 
 
@@ -152,13 +154,10 @@ def _kb(count) -> str:
 
 
 def still(figure, data, step):
-    """The tiles to scale, the bars of memory, and FLOP a byte beside the ridges; of what is shown first."""
-    from matplotlib.patches import Rectangle
-
+    """Draw the tiles to scale and the bars of memory, for the choice that is shown first."""
     rows, keys, width = (values[at] for values, at in zip(data["sides"].values(), data["first"]))
-    place = _place(data["first"], data["sides"], data["formats"])
-    figure.set_size_inches(9.5, 4.2)
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    place = _flat_index(data["first"], data["sides"], data["formats"])
+    stills.set_up(figure, data, step, 9.5, 4.2, fontsize=8, wrap=True)
     picture, bars = figure.subplots(1, 2, width_ratios=[1, 1])
     gap = 16
     top = max(width, keys)
@@ -171,7 +170,7 @@ def still(figure, data, step):
     }
     for name, (x, y, wide, tall, colour) in parts.items():
         picture.add_patch(Rectangle((x, y), wide, tall, facecolor=COLOURS[colour], alpha=0.8))
-        picture.text(x + wide / 2, y + tall / 2, name, ha="center", va="center", fontsize=9)
+        stills.write(picture, x + wide / 2, y + tall / 2, name, fontsize=9)
     picture.set(xlim=(0, 2 * width + keys + 2 * gap), ylim=(top + gap + rows, 0), aspect="equal")
     picture.axis("off")
     limits, shown = data["limits"], {"shared": ("A", "B", "B"), "registers": ("C", "hot", "dim")}
@@ -185,5 +184,4 @@ def still(figure, data, step):
     bars.set_yticks([0, 1], ["shared memory", "registers"], fontsize=8)
     bars.invert_yaxis()
     bars.set_xlabel("KB, and how many there are", fontsize=8)
-    bars.tick_params(labelsize=8)
-    bars.spines[["top", "right"]].set_visible(False)
+    stills.show_two_sides(bars)

@@ -1,4 +1,4 @@
-"""What one block touches, statement by statement: global arrays, and the shared tiles as they fill up."""
+"""The accesses of one block, statement by statement: global arrays, and the shared tiles as they fill up."""
 
 from itertools import pairwise
 
@@ -33,19 +33,13 @@ def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, w
         The warp that is picked out.
     """
     check_trace("tiling", trace)
-    data = tiling_data(trace, (A, B, C), block, warp)
-    return View("tiling", data.pop("title"), data, still)
-
-
-def tiling_data(trace: Trace, names, block, warp) -> dict:
-    """Everything the tiling view draws, as JSON-ready data."""
     block, rows = recorded_block(trace, block)
     samples = trace.samples
     site, warps, lanes = samples.site[rows], samples.warp[rows], samples.index[rows]
     offsets = step_offsets(site, warps, samples.line[rows])
     shown = offsets[: MOST_STEPS + 1]
     sites = [counted.site for counted in trace.sites]
-    panels, product = _panels(trace, sites, site, names)
+    panels, product = _panels(trace, sites, site, (A, B, C))
     reader = Reader(trace, block, warp)
     steps = [reader.step(site[a:b], warps[a:b], lanes[a:b]) for a, b in pairwise(shown)]
     rounds = _rounds([step.phase for step in steps])
@@ -54,20 +48,15 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
         says[-1] += f" The view ends here; the block goes on for {len(offsets) - len(shown)} more steps."
     stats = _stats(steps)
     last = shown[-1]
-    names_of = [panel["name"] for panel in panels]
-    return {
-        "title": _title(trace, panels, product, _reused(steps), block),
+    panel_of = {panel["name"]: number for number, panel in enumerate(panels)}
+    data = {
         "say": says or [f"Block {block_name(block)} touched no array in memory."],
         "start": 0,
         "panels": panels,
         "product": product,
         "sites": [
-            {
-                "panel": names_of.index(s.array) if s.array in names_of else -1,
-                "kind": s.kind,
-                "source": reader.copies.get(i, -1),
-            }
-            for i, s in enumerate(sites)
+            {"panel": panel_of.get(site.array, -1), "kind": site.kind, "source": reader.copies.get(number, -1)}
+            for number, site in enumerate(sites)
         ],
         "offsets": pack(np.array(shown)),
         "site": pack(site[:last]),
@@ -86,10 +75,11 @@ def tiling_data(trace: Trace, names, block, warp) -> dict:
             by_step=True,
         ),
     }
+    return View("tiling", _title(trace, panels, product, _reused(steps), block), data, still)
 
 
 def _panels(trace, sites, touched, names):
-    """The arrays to draw, a product's A, B and C first and shared ones last; and whether it is a product."""
+    """Return the arrays to draw, a product's A, B and C first and shared ones last; and True for a product."""
     used = {sites[i].array for i in np.unique(touched).tolist() if i >= 0}
     drawn = [info for info in trace.arrays if info.name in used and info.space in ("global", "shared")]
     infos = {info.name: info for info in drawn}
@@ -125,7 +115,7 @@ def _panel(info, role):
 
 
 def _product(trace, used, written, names):
-    """Names of arrays that fit M x K times K x N into M x N: the given ones, else the only ones that do."""
+    """Return names of arrays that fit M x K times K x N into M x N: the given ones, else others, else None."""
     flat = [info for info in trace.arrays if info.space == "global" and info.name in used]
     shapes = {info.name: info.shape for info in flat if len(info.shape) == 2}
 
@@ -142,7 +132,7 @@ def _product(trace, used, written, names):
 
 
 def _rounds(phases):
-    """Phases as they repeat: runs of equal steps, the round that repeats, and which steps each run holds."""
+    """Return the phases: runs of steps of one phase, and where, how long and how often a group of runs repeats."""
     runs = []
     for i, phase in enumerate(phases):
         if runs and runs[-1]["phase"] == phase:
@@ -162,7 +152,7 @@ def _rounds(phases):
 
 
 def _where(rounds, step):
-    """Which round a step is in, as the beginning of its sentence."""
+    """Return the beginning of a step's sentence: its round, or its number."""
     run = max(i for i, r in enumerate(rounds["runs"]) if r["first"] <= step) - rounds["start"]
     if 0 <= run < rounds["period"] * rounds["repeats"]:
         return f"Round {run // rounds['period'] + 1} of {rounds['repeats']}, "
@@ -170,12 +160,12 @@ def _where(rounds, step):
 
 
 def _reused(steps):
-    """Whether values that were copied to shared memory are read more than once: then the copies are tiles."""
+    """Say if values that were copied to shared memory are read more than once: then the copies are tiles."""
     return sum(step.copy_reads for step in steps) > sum(step.copies for step in steps) > 0
 
 
 def _stats(steps):
-    """The numbers to show large at each step."""
+    """Return the numbers to show large at each step."""
     counts = [(step.global_loads, step.shared_reads, step.copies, step.copy_reads) for step in steps]
     totals = np.cumsum(counts, axis=0).tolist() if steps else []
     if _reused(steps):

@@ -28,7 +28,7 @@ class Step:
 
 
 def step_offsets(site, warp, line) -> list[int]:
-    """The row where each step begins, and the end: a step holds each site at most once for each warp."""
+    """Return the row where each step begins, and the end: a step holds each site at most once per warp."""
     offsets, seen, current = [0], set(), None
     for row, key in enumerate(zip(site.tolist(), warp.tolist(), strict=True)):
         here = (line[row], key[0] < 0)
@@ -43,7 +43,7 @@ def step_offsets(site, warp, line) -> list[int]:
 
 
 def copies(sites) -> dict[int, int]:
-    """Shared stores that copy: index of the store -> that of the one global load in the same statement."""
+    """Return shared stores that copy: index of the store -> that of the one global load in the same statement."""
     found = {}
     for i, store in enumerate(sites):
         if (store.space, store.kind) == ("shared", "store"):
@@ -55,7 +55,7 @@ def copies(sites) -> dict[int, int]:
 
 
 class Reader:
-    """Reads one block's steps in their order; `warp` is the warp that sentences speak of."""
+    """Reader of one block's steps in order; sentences are about `warp`."""
 
     def __init__(self, trace: Trace, block, warp: int):
         self.arrays = {info.name: info for info in trace.arrays}
@@ -68,7 +68,7 @@ class Reader:
         self.from_global = {info.name: np.zeros(int(np.prod(info.shape, dtype=int)), bool) for info in shared}
 
     def step(self, site, warps, lanes) -> Step:
-        """The step that consists of these rows of the samples."""
+        """Return the step that consists of these rows of the samples."""
         if site[0] < 0:
             return Step("barrier", "a barrier. No thread of the block goes on until all have come here.")
         rows = {i: site == i for i in dict.fromkeys(site.tolist())}
@@ -96,7 +96,7 @@ class Reader:
         )
 
     def _fill(self, store, rows, warps, lanes) -> int:
-        """Marks which elements a shared store fills from global memory; how many those are."""
+        """Mark the elements that a shared store fills from global memory; returns their number."""
         target = lanes[rows[store]]
         loaded = np.zeros(target.shape, bool)
         load = self.copies.get(store)
@@ -138,11 +138,7 @@ class Reader:
         parts = []
         for (space, kind), which in by_act.items():
             if any(len(own[i]) for i in which):
-                verbs = {
-                    "load": "loads" if space == "global" else "reads",
-                    "store": "writes",
-                    "atomic": "updates",
-                }
+                verbs = {"load": "loads" if space == "global" else "reads", "store": "writes", "atomic": "updates"}
                 parts.append(f"{verbs[kind]} {self._regions(which, own)}")
         say = f"warp {self.warp} {join(parts)}."
         if loads:
@@ -153,7 +149,7 @@ class Reader:
         return join([region(self.arrays[self.sites[i].array], elements[i]) for i in which if len(elements[i])])
 
     def _sectors(self, loads, rows, lanes) -> str:
-        """Sectors that one warp's load touches, on average."""
+        """Return the mean number of sectors that one warp's load touches, as text."""
         counts = []
         for i in loads:
             pieces = self.arrays[self.sites[i].array].pieces(lanes[rows[i]], SECTOR_BYTES, self.sites[i].offset_bytes)
@@ -165,7 +161,7 @@ class Reader:
 
 
 def region(info, elements) -> str:
-    """Elements as a slice of their array, if they form one: `A[0:16, 3]`."""
+    """Return elements as a slice of their array, if they form one: `A[0:16, 3]`."""
     touched = np.unique(elements)
     shape = info.shape or (1,)
     coordinates = np.unravel_index(touched, shape)

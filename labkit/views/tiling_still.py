@@ -2,36 +2,32 @@
 
 import numpy as np
 
-from labkit.views.base import COLOURS, heading, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, unpack
 
 MOST_RULED = 8192  # elements with lines between them
 
 
 def still(figure, data, step):
-    """Every array at one step: what was touched, what lies in shared memory, what is touched now."""
-    from matplotlib.colors import to_rgb
-
+    """Draw every array at one step: elements touched so far, filled in shared memory, and touched now."""
     panels = data["panels"]
     touched, filled, reads, now = _replay(data, step)
     everywhere = _replay(data, len(data["phases"]) - 1)[0] if panels else []
-    figure.set_size_inches(9.5, 4.6)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
-    hot = np.array(to_rgb(COLOURS["hot"]))
+    stills.set_up(figure, data, step, 9.5, 4.6)
     for axes, which in zip(_places(figure, data), range(len(panels)), strict=True):
         panel = panels[which]
-        own = np.array(to_rgb(COLOURS[panel["role"]]))
-        cells = np.tile(to_rgb(COLOURS["cell"]), (panel["rows"] * panel["columns"], 1))
+        cells = np.tile(stills.rgb("cell"), (panel["rows"] * panel["columns"], 1))
 
-        def tint(mask, strength, colour=own, cells=cells):
-            cells[: len(mask)][mask] = strength * colour + (1 - strength)
+        def tint(mask, strength, colour=panel["role"], cells=cells):
+            cells[: len(mask)][mask] = stills.tint(colour, strength)
 
         if panel["space"] == "global":
             tint(everywhere[which], 0.15)
             tint(touched[which], 0.9 if panel["role"] == "C" else 0.4)
         else:
             tint(filled[which], 0.5)
-        tint(now[which] > 0, 0.55, hot)
-        tint(now[which] > 1, 1, hot)
+        tint(now[which] > 0, 0.55, "hot")
+        tint(now[which] > 1, 1, "hot")
         axes.imshow(cells.reshape(panel["rows"], panel["columns"], 3), interpolation="nearest")
         if panel["columns"] <= 64 and panel["size"] <= MOST_RULED:
             lines = {"color": "white", "linewidth": 0.4}  # a grid of ticks takes ten times as long
@@ -43,14 +39,14 @@ def still(figure, data, step):
         if panel["space"] == "shared" and panel["columns"] <= 16:
             for element in np.flatnonzero(reads[which]):
                 at = element % panel["columns"], element // panel["columns"]
-                axes.text(*at, f"{reads[which][element]}", ha="center", va="center", fontsize=5)
+                stills.write(axes, *at, f"{reads[which][element]}", fontsize=5)
     if data["stats"]["values"]:
         pairs = zip(data["stats"]["values"][step], data["stats"]["labels"], strict=True)
         figure.supxlabel("   ·   ".join(f"{value:,} {label}" for value, label in pairs), fontsize=9)
 
 
 def _places(figure, data):
-    """Axes for each panel: A left, B above, C where they meet; the others to the right of them."""
+    """Return axes for each panel: A left, B above, C where they meet; the others to the right."""
     panels = data["panels"]
     if not data["product"]:
         return list(np.ravel(figure.subplots(1, len(panels)))) if panels else []
@@ -63,11 +59,9 @@ def _places(figure, data):
 
 
 def _replay(data, step):
-    """Per panel: elements touched, filled, their reads, and those touched now (2: by the picked warp)."""
-    touched = [np.zeros(p["size"], bool) for p in data["panels"]]
-    filled = [np.zeros(p["size"], bool) for p in data["panels"]]
-    reads = [np.zeros(p["size"], int) for p in data["panels"]]
-    now = [np.zeros(p["size"], int) for p in data["panels"]]
+    """Return per panel: elements touched, filled, their reads, and those touched now (2: by the picked warp)."""
+    sizes, dtypes = [panel["size"] for panel in data["panels"]], (bool, bool, int, int)
+    touched, filled, reads, now = ([np.zeros(size, dtype) for size in sizes] for dtype in dtypes)
     offsets, sites, warps, index = (unpack(data[name]) for name in ("offsets", "site", "warp", "index"))
     for row in range(offsets[step + 1] if len(offsets) > 1 else 0):
         if sites[row] < 0:

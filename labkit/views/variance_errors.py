@@ -1,11 +1,12 @@
-"""Variances by several kernels, on data whose mean and spread sliders choose: how far each is off, and why."""
+"""Variances by several kernels, on data whose mean and spread sliders choose: the error of each, and its cause."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float32
 
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
 LOOKS = (("hot", "●"), ("A", "■"), ("C", "▲"), ("B", "◆"))
@@ -20,7 +21,7 @@ def variance_errors(
     x: Float32[np.ndarray, "means spreads values"],
     found: Mapping[str, Float32[np.ndarray, "means spreads"]],
 ) -> View:
-    """How far variances are off those of the same numbers in float64, by mean and spread.
+    """Show the errors of variances against float64, by mean and spread.
 
     Parameters
     ----------
@@ -38,13 +39,6 @@ def variance_errors(
         )
     if not 1 <= len(found) <= len(LOOKS):
         raise ValueError(f"variance_errors shows one to {len(LOOKS)} kernels, not {len(found)}: leave some out.")
-    return View(
-        "variance_errors", "The variance in float32, by mean and spread", errors_data(means, spreads, x, found), still
-    )
-
-
-def errors_data(means, spreads, x, found) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     exact = x.astype(float).var(2)
     errors = {name: relative_errors(np.asarray(of, float), exact) for name, of in found.items()}
     digits = {name: right_digits(error) for name, error in errors.items()}
@@ -55,7 +49,7 @@ def errors_data(means, spreads, x, found) -> dict:
         [f"{means[m]:g}", f"{spreads[s]:g}", f"{exact[m, s]:.6g}", *(f"{of[m, s]:.6g}" for of in found.values())]
         for m, s in np.ndindex(exact.shape)
     ]
-    return {
+    data = {
         "say": f"`{most}` has **no digit right** at {lost[most]:.0%} of these means and spreads. Fewest right digits "
         f"anywhere: {join([f'`{name}` {of.min()}' for name, of in digits.items()])}.",
         "means": list(map(float, means)),
@@ -73,10 +67,11 @@ def errors_data(means, spreads, x, found) -> dict:
         "limits": [LEAST, MOST],
         "table": table(["mean", "spread", "variance in float64", *found], rows),
     }
+    return View("variance_errors", "The variance in float32, by mean and spread", data, still)
 
 
 def relative_errors(found, exact):
-    """Of what is exact; where that is 0, nothing or everything is wrong."""
+    """Return errors relative to the exact values; where these are 0, the error is 0 or the largest shown."""
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.abs(found - exact) / exact
     error = np.where(exact > 0, error, np.where(found == 0, 0.0, MOST))
@@ -84,14 +79,13 @@ def relative_errors(found, exact):
 
 
 def right_digits(error):
-    """How many digits are right, from 0 to those of a float32."""
+    """Return the number of right digits, from 0 to those of a float32."""
     return np.clip(np.floor(-np.log10(np.maximum(error, 10.0**-DIGITS))), 0, DIGITS).astype(int)
 
 
 def still(figure, data, step):
-    """The errors by the mean, at the spread that is shown first."""
-    figure.set_size_inches(8.4, 4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the errors by mean, at the spread that is shown first."""
+    stills.set_up(figure, data, step, 8.4, 4)
     axes, spread = figure.subplots(), data["first"][1]
     least, most = data["limits"]
     for name, (colour, _), errors, marker in zip(data["names"], data["looks"], unpack(data["errors"]), "os^D"):

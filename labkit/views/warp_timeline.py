@@ -1,33 +1,35 @@
-"""What the warpgroups of kernels do at a time, beside the tensor cores that they keep busy, on one axis."""
+"""The work of a kernel's warpgroups and of the tensor cores that they keep busy, on one axis of time."""
 
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.forecast.timeline import Timeline, timeline
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
-from labkit.views.wording import check_trace, join, named
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.wording import check_trace, join, type_name
 
 INSTANTS = 60
 ORDERS = {"takes turns between warpgroups": True, "serves who asked first": False}
-COPY, POWERS, COMPUTE, FIRST, SECOND, FOR_PRODUCTS, FOR_COPY, FOR_OTHERS, BUBBLE = range(9)
-LOOKS = {COPY: ("B", 0.8), POWERS: ("C", 0.9), COMPUTE: ("C", 0.4), FIRST: ("A", 0.95), SECOND: ("A", 0.5)}
-LINES = {FOR_PRODUCTS: "A", FOR_COPY: "B", FOR_OTHERS: "dim"}
+COPY, EXP2, COMPUTE, GEMM_1, GEMM_2, WAIT_PRODUCTS, WAIT_COPY, WAIT_OTHERS, BUBBLE = range(9)
+STYLES = {COPY: ("B", 0.8), EXP2: ("C", 0.9), COMPUTE: ("C", 0.4), GEMM_1: ("A", 0.95), GEMM_2: ("A", 0.5)}
+WAIT_COLOURS = {WAIT_PRODUCTS: "A", WAIT_COPY: "B", WAIT_OTHERS: "dim"}
 WAITS = {  # by what a span of waiting is of; else it is an array that a copy brings
-    "products": (FOR_PRODUCTS, "waits for products"),
-    "stores": (FOR_OTHERS, "stores its rows"),
-    "turn": (FOR_OTHERS, "waits for its turn"),
-    "block": (FOR_OTHERS, "waits for its block"),
-    "": (FOR_OTHERS, "waits for a free place"),
+    "products": (WAIT_PRODUCTS, "waits for products"),
+    "stores": (WAIT_OTHERS, "stores its rows"),
+    "turn": (WAIT_OTHERS, "waits for its turn"),
+    "block": (WAIT_OTHERS, "waits for its block"),
+    "": (WAIT_OTHERS, "waits for a free place"),
 }
 WARPS = 4  # of a warpgroup
 KEPT = "cycles", "rest", "edges", "lanes", "letters"  # of a run, in what is drawn
-ASKING = 200  # cycles in which a warpgroup may ask for products
+ISSUE_CYCLES = 200  # cycles in which a warpgroup may ask for products
 
 
 def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None = None) -> View:
-    """Kernels with a producer and consumers on one axis of time: copies, warpgroups, tensor cores, and when these rest.
+    """Show kernels with a producer and consumers on one axis of time: copies, warpgroups and tensor cores.
 
     What happens in which order is the run's; cycles are those of a model, `labkit.forecast.timeline`, of one SM that
     runs the recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups.
@@ -41,12 +43,12 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         may share; the arrays' own if left out.
     """
     if not isinstance(runs, Mapping) or not runs:
-        raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {named(runs)}.")
+        raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {type_name(runs)}.")
     for trace in runs.values():
         check_trace("warp_timeline", trace)
     arrays = dict.fromkeys(e.array for trace in runs.values() for e in trace.events if e.kind == "product")
-    calls = {array: (products or {}).get(array, array) for array in arrays}
-    names = list(dict.fromkeys(calls.values()))
+    product_names = {array: (products or {}).get(array, array) for array in arrays}
+    names = list(dict.fromkeys(product_names.values()))
     if len(names) > 2:
         raise ValueError(f"The picture tells two products apart, and these have {len(names)}: {join(names)}.")
     lines = {
@@ -54,28 +56,28 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         for words, in_turns in ORDERS.items()
     }
     longest = max(line.cycles for of_order in lines.values() for line in of_order.values())
-    kept = [_order(of_order, calls, longest) for of_order in lines.values()]
+    drawn = [_order(of_order, product_names, longest) for of_order in lines.values()]
     common = {
         "orders": list(ORDERS),
         "cycles": longest,
         "products": names,
         "gpu": next(iter(lines[words].values())).gpu.name if (words := next(iter(ORDERS))) else "",
     }
-    data = {**kept[0], "chosen": 0, "kept": kept, "common": common, "start": INSTANTS}
+    data = {**drawn[0], "chosen": 0, "kept": drawn, "common": common, "start": INSTANTS}
     return View("warp_timeline", f"Who works when: {join([f'`{name}`' for name in runs])}", data, still)
 
 
-def _order(lines: Mapping[str, Timeline], calls, longest) -> dict:
-    """Everything that is drawn of one way to choose between warpgroups."""
-    shown = {name: _run(line, calls) for name, line in lines.items()}
+def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
+    """Return what is drawn of one order in which tensor cores serve warpgroups, as JSON-ready data."""
+    shown = {name: _run(line, product_names) for name, line in lines.items()}
     instants = [longest * n / INSTANTS for n in range(INSTANTS + 1)]
     states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
     says = [_sentence(at, of_runs) for at, of_runs in zip(instants, states, strict=True)]
-    rests = [
+    idle_shares = [
         f"**{run['rest']:.0%}** in `{name}` ({run['rest'] - run['edges']:.0%} in between products)"
         for name, run in shown.items()
     ]
-    says[-1] = f"Of the whole time, by this model, the tensor cores rest {join(rests)}."
+    says[-1] = f"Of the whole time, by this model, the tensor cores rest {join(idle_shares)}."
     rows = [
         [f"{at:,.0f}", *("; ".join(f"{who} {what}" for who, what in of.items()) or "done" for of in of_runs.values())]
         for at, of_runs in zip(instants, states, strict=True)
@@ -93,12 +95,12 @@ def _order(lines: Mapping[str, Timeline], calls, longest) -> dict:
 # --- lanes -----------------------------------------------------------------------------------------
 
 
-def _run(line: Timeline, calls) -> dict:
-    """A run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
-    asking = sorted({span.warp // WARPS for span in line.spans if span.does == "product"})
-    leaders = {group: group * WARPS for group in asking}  # whose first warp stands for it
-    numbers = {name: FIRST + n for n, name in enumerate(dict.fromkeys(calls.values()))}
-    lanes = ["copies", *(f"warpgroup {n}" for n in range(1, len(asking) + 1)), "tensor cores"]
+def _run(line: Timeline, product_names) -> dict:
+    """Return a run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
+    consumers = sorted({span.warp // WARPS for span in line.spans if span.does == "product"})
+    leaders = {group: group * WARPS for group in consumers}  # whose first warp stands for it
+    numbers = {name: GEMM_1 + n for n, name in enumerate(dict.fromkeys(product_names.values()))}
+    lanes = ["copies", *(f"warpgroup {n}" for n in range(1, len(consumers) + 1)), "tensor cores"]
     spans, words = [], []
 
     def add(lane, kind, start, end, text):
@@ -114,27 +116,27 @@ def _run(line: Timeline, calls) -> dict:
         if leaders.get(group) != span.warp:
             continue
         if span.does == "compute":
-            kind, text = (POWERS, "takes powers of two") if span.powers else (COMPUTE, "computes")
+            kind, text = (EXP2, "takes powers of two") if span.powers else (COMPUTE, "computes")
         elif span.does == "wait":
-            kind, text = WAITS.get(span.of, (FOR_COPY, f"waits for {span.of}"))
+            kind, text = WAITS.get(span.of, (WAIT_COPY, f"waits for {span.of}"))
         else:
             continue
-        add(1 + asking.index(group), kind, span.start, span.end, text)
+        add(1 + consumers.index(group), kind, span.start, span.end, text)
     for (group, array), start, end in _runs_of_products(line):
         # two warpgroups share the lane: each has a half of it
-        number = asking.index(group)
-        text = f"make {calls[array]} of warpgroup {number + 1}"
-        add(len(lanes) - 1 + number, numbers[calls[array]], start, end, text)
+        number = consumers.index(group)
+        text = f"make {product_names[array]} of warpgroup {number + 1}"
+        add(len(lanes) - 1 + number, numbers[product_names[array]], start, end, text)
     edges = 0.0
     for bubble in line.bubbles():
         edges += (bubble.end - bubble.start) * bubble.at_edge
-        add(len(lanes) - 1 + len(asking), BUBBLE, bubble.start, bubble.end, "rest")
+        add(len(lanes) - 1 + len(consumers), BUBBLE, bubble.start, bubble.end, "rest")
     return {
         "cycles": line.cycles,
         "rest": line.idle_share,
         "edges": edges / line.cycles,
         "lanes": lanes,
-        "consumers": len(asking),
+        "consumers": len(consumers),
         "spans": np.rint(np.array(spans)).astype(np.int32),
         "words": words,
         "letters": [array.partition("_")[0][:2] for array, *_ in copies],
@@ -142,7 +144,7 @@ def _run(line: Timeline, calls) -> dict:
 
 
 def _copies(line: Timeline):
-    """Copies of an array that come without a pause."""
+    """Return runs of copies of one array without a pause."""
     found = []
     for span in sorted((span for span in line.spans if span.does == "copy"), key=lambda span: span.start):
         if found and found[-1][0] == span.of and span.start <= found[-1][2]:
@@ -153,7 +155,7 @@ def _copies(line: Timeline):
 
 
 def _runs_of_products(line: Timeline):
-    """Products of a warpgroup with an array, with those of others between that take turns with them."""
+    """Return runs of a warpgroup's products with one array, interleaved with those of other warpgroups."""
     latest, found = {}, []
     pause = 1.01 * max(span.end - span.start for span in line.products())
     for span in line.products():
@@ -167,18 +169,18 @@ def _runs_of_products(line: Timeline):
 
 
 def _states(run, at) -> dict[str, str]:
-    """What each lane does at an instant; nothing once the run is done."""
+    """Return what each lane does at an instant; an empty mapping once the run is done."""
     if at >= run["cycles"]:
         return {}
-    tensor, found, soon = len(run["lanes"]) - 1, {}, set()
+    tensor, found, issuing = len(run["lanes"]) - 1, {}, set()
     for (lane, _, start, end), words in zip(run["spans"].tolist(), run["words"], strict=True):
         name = run["lanes"][min(lane, tensor)]
         if start <= at < end:
             found[name] = f"{found[name]} and {words.removeprefix('make ')}" if name in found else words
-        elif at < start < at + ASKING:
-            soon.add(name)
-    otherwise = {name: "asks for products" if name in soon else "has ended" for name in run["lanes"]}
-    return {name: found.get(name, otherwise[name]) for name in run["lanes"][1:]}
+        elif at < start < at + ISSUE_CYCLES:
+            issuing.add(name)
+    default = {name: "asks for products" if name in issuing else "has ended" for name in run["lanes"]}
+    return {name: found.get(name, default[name]) for name in run["lanes"][1:]}
 
 
 def _sentence(at, states) -> str:
@@ -187,7 +189,7 @@ def _sentence(at, states) -> str:
     done = [f"`{name}`" for name, of in states.items() if not of]
     parts = []
     if rest:
-        why = [f"`{name}` ({_together(of)})" for name, of in rest.items()]
+        why = [f"`{name}` ({_warpgroups_text(of)})" for name, of in rest.items()]
         parts.append(f"Tensor cores **rest** in {join(why)}")
     if work:
         parts.append(f"{'they' if rest else 'Tensor cores'} work in {join(work)}")
@@ -196,8 +198,8 @@ def _sentence(at, states) -> str:
     return f"Cycle {at:,.0f}. {'; '.join(parts)}."
 
 
-def _together(states) -> str:
-    """What the warpgroups do, said once where all do the same."""
+def _warpgroups_text(states) -> str:
+    """Say what the warpgroups do; once if all do the same."""
     does = {who: what for who, what in states.items() if who != "tensor cores"}
     if len(set(does.values())) == 1 and len(does) > 1:
         return f"each warpgroup {next(iter(does.values()))}"
@@ -208,20 +210,17 @@ def _together(states) -> str:
 
 
 def still(figure, data, step):
-    """All runs one below the other; a line at the instant shown."""
-    from matplotlib.patches import Rectangle
-
+    """Draw all runs one below the other, and a line at the instant shown."""
     runs, longest = data["runs"], data["common"]["cycles"]
-    figure.set_size_inches(9.5, 0.5 + 1.15 * len(runs))
-    figure.suptitle(heading(data, step), fontsize=8, x=0.02, ha="left", color=COLOURS["fg"], wrap=True)
+    stills.set_up(figure, data, step, 9.5, 0.5 + 1.15 * len(runs), fontsize=8, wrap=True)
     for axes, run in zip(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0], runs, strict=True):
         lanes = len(run["lanes"])
         for lane, kind, start, end in unpack(run["spans"]).tolist():
             top, tall = _place(lane, len(run["lanes"]))
-            if kind in LINES:
-                axes.plot([start, end], [top + tall / 2] * 2, color=COLOURS[LINES[kind]], linewidth=1)
+            if kind in WAIT_COLOURS:
+                axes.plot([start, end], [top + tall / 2] * 2, color=COLOURS[WAIT_COLOURS[kind]], linewidth=1)
                 continue
-            colour, alpha = LOOKS.get(kind, ("hot", 1))
+            colour, alpha = STYLES.get(kind, ("hot", 1))
             look = {"facecolor": COLOURS[colour], "alpha": alpha}
             if kind == BUBBLE:
                 look = {"facecolor": "none", "edgecolor": COLOURS["hot"], "hatch": "////", "linewidth": 0.6}
@@ -232,13 +231,12 @@ def still(figure, data, step):
         axes.set_title(
             f"{run['name']}: tensor cores rest {run['rest']:.0%}", fontsize=8, loc="left", color=COLOURS["fg"]
         )
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, labelsize=6)
+        stills.hide_marks(axes, labelsize=6)
     axes.set_xlabel(f"cycles of one SM, modelled for an {data['common']['gpu']}", fontsize=7)
 
 
 def _place(lane, lanes):
-    """Where a lane of spans is drawn, and how tall: warpgroups have a part each of the last one, a bubble all of it."""
+    """Return a lane's top and height: the last lane has a part per warpgroup, and a bubble covers all of it."""
     consumers, tall = lanes - 2, 0.8
     part = lane - (lanes - 1)
     if part < 0 or part == consumers:

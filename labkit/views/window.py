@@ -1,4 +1,4 @@
-"""A convolution's window as it walks over the image: who loads which pixels, and how often each has been loaded."""
+"""A convolution's window as it moves over the image: the pixels that each thread loads, and how often."""
 
 from itertools import accumulate
 from math import prod
@@ -6,11 +6,13 @@ from math import prod
 import numpy as np
 
 from labkit.trace import WARP_LANES, ThreadId, Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import View, pack, stats_by_step, unpack
 from labkit.views.wording import check_trace, element_name, join
 
 MOST_THREADS = 2000
 MOST_TAPS = 64  # that the first window is shown with, one by one
+ROLES = {"x": "A", "w": "B", "y": "C"}  # the colour of each
 
 
 def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y") -> View:
@@ -27,12 +29,6 @@ def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y
         stencil has no filters.
     """
     check_trace("window", trace)
-    data = window_data(trace, image, filters, outputs)
-    return View("window", data.pop("title"), data, still)
-
-
-def window_data(trace: Trace, image, filters, outputs) -> dict:
-    """Everything the view draws, as JSON-ready data."""
     names = {"x": image, "w": filters, "y": outputs}
     panels = {role: _panel(trace, name) for role, name in names.items() if role != "w" or _has(trace, name)}
     threads, by_thread = _accesses(trace, names)
@@ -53,20 +49,15 @@ def window_data(trace: Trace, image, filters, outputs) -> dict:
         labels.append("reads of shared memory")
         for numbers, reads in zip(stats, accumulate(step["shared"] for step in steps), strict=True):
             numbers.append(reads)
-    return {
-        "title": f"Window: the loads of `{image}` by `{trace.kernel}`",
+    data = {
         "say": says,
         "panels": panels,
         **{role: pack(elements) for role, elements in touched.items()},
         "ends": {role: pack(np.cumsum([len(step[role]) for step in steps])) for role in panels},
         "most": max(int(counts.max()), _window_size(trace, filters)),
-        "stats": {"labels": labels, "values": stats},
-        "table": table(
-            ["thread", *labels],
-            [[step["thread"], *numbers] for step, numbers in zip(steps, stats, strict=True)],
-            by_step=True,
-        ),
+        **stats_by_step(["thread"], [[step["thread"]] for step in steps], labels, stats),
     }
+    return View("window", f"Window: the loads of `{image}` by `{trace.kernel}`", data, still)
 
 
 def _has(trace, name):
@@ -74,7 +65,7 @@ def _has(trace, name):
 
 
 def _panel(trace, name):
-    """How an array lies on the screen: planes below and beside one another, each of rows and columns."""
+    """Return an array's layout on the screen: planes below and next to one another, each of rows and columns."""
     if not _has(trace, name):
         there = join([info.name for info in trace.arrays if info.space == "global"])
         raise ValueError(f"The kernel has no array {name}, it has {there}: say which is the image, and the outputs.")
@@ -85,8 +76,7 @@ def _panel(trace, name):
 
 
 def _accesses(trace, names):
-    """The recorded threads that load pixels or store outputs, and what each did: loads of x and w, stores of y,
-    and how often it read shared memory."""
+    """Return recorded threads with loads of x or stores of y, and elements of each: x, w, y and shared memory."""
     roles = {("load", names["x"]): 0, ("load", names["w"]): 1, ("store", names["y"]): 2, ("atomic", names["y"]): 2}
     found = {}
     samples = trace.samples
@@ -100,14 +90,14 @@ def _accesses(trace, names):
         elements = samples.index[rows][row, lane]
         owners = zip(samples.block[rows][row].tolist(), (samples.warp[rows][row] * WARP_LANES + lane).tolist())
         for owner, when, element in zip(owners, rows[row].tolist(), elements.tolist(), strict=True):
-            did = found.setdefault(owner, ([], [], [], []))
-            did[3 if role is None else role].extend((when, element + k) for k in range(site.elements))
-    threads = sorted(owner for owner, did in found.items() if did[0] or did[2])[:MOST_THREADS]
+            accesses = found.setdefault(owner, ([], [], [], []))
+            accesses[3 if role is None else role].extend((when, element + k) for k in range(site.elements))
+    threads = sorted(owner for owner, accesses in found.items() if accesses[0] or accesses[2])[:MOST_THREADS]
     return threads, [tuple([element for _, element in sorted(one)] for one in found[owner]) for owner in threads]
 
 
 def _steps(trace, threads, by_thread, number):
-    """The steps of one thread: one, or where it is the first and multiplies what it loads, one for each tap."""
+    """Yield the steps of one thread: one per tap if it is the first and multiplies what it loads, else one."""
     pixels, taps, results, shared = by_thread[number]
     block, thread = threads[number]
     name = _thread_name(trace, block, thread)
@@ -127,20 +117,22 @@ def _thread_name(trace, block, thread):
 
 
 def _sentences(trace, names, steps):
-    """What each step does, and how much of it was loaded before."""
+    """Say what each step does, and how many of its pixels were loaded before."""
     x, w, y = (trace.array(name) if _has(trace, name) else None for name in names.values())
-    seen, says = set(), []
+    loaded, says = set(), []
     for step in steps:
-        who = step["thread"][0].upper() + step["thread"][1:]
+        subject = step["thread"][0].upper() + step["thread"][1:]
         stored = f"`{y.name}` at {len(step['y'])} places" if len(step["y"]) > 1 else ""
         stored = element_name(y, step["y"][0]) if len(step["y"]) == 1 else stored
-        again = len(seen.intersection(step["x"]))
+        again = len(loaded.intersection(step["x"]))
         if step["tap"]:
             at, count = step["tap"]
             pair = f"{element_name(x, step['x'][0])} times {element_name(w, step['w'][0])}"
-            says.append(f"{who}, **product {at} of {count}**: {pair}{f', and it stores {stored}' if stored else ''}.")
+            says.append(
+                f"{subject}, **product {at} of {count}**: {pair}{f', and it stores {stored}' if stored else ''}."
+            )
         elif not step["x"]:
-            says.append(f"{who} stores {stored}, and loads no pixel of `{x.name}` itself.")
+            says.append(f"{subject} stores {stored}, and loads no pixel of `{x.name}` itself.")
         else:
             pixels = f"**{len(step['x'])} pixel{'s'[: len(step['x']) != 1]}**"
             again = "all" if again == len(step["x"]) else again
@@ -150,13 +142,13 @@ def _sentences(trace, names, steps):
                 result = f" into the tile, and stores {stored or 'nothing'}"
             else:
                 result = f" for {stored}" if stored else " and stores nothing"
-            says.append(f"{who} loads {pixels}{result}{known}.")
-        seen.update(step["x"])
+            says.append(f"{subject} loads {pixels}{result}{known}.")
+        loaded.update(step["x"])
     return says
 
 
 def _window_size(trace, filters):
-    """How many loads of a pixel there would be, if every tap of every filter met it in memory."""
+    """Return the number of loads of a pixel if every tap of every filter loaded it from memory."""
     if not _has(trace, filters):
         return 1
     *planes, rows, columns = trace.array(filters).shape
@@ -164,22 +156,17 @@ def _window_size(trace, filters):
 
 
 def still(figure, data, step):
-    """The image by its loads, the filters and the outputs, as they stand at a step."""
-    figure.set_size_inches(9.5, 4.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the image by its loads, the filters and the outputs at a step."""
+    stills.set_up(figure, data, step, 9.5, 4.4)
     parts = figure.subplots(1, len(data["panels"]), width_ratios=[2, *[1] * (len(data["panels"]) - 1)], squeeze=False)
     for axes, (role, panel) in zip(parts[0], data["panels"].items(), strict=True):
         counts, now = counts_at(data, role, step)
         colours = _still_colours(role, counts, now, data["most"])
-        axes.imshow(_on_screen(colours, panel), interpolation="nearest")
-        colour = {"x": "A", "w": "B", "y": "C"}[role]
-        axes.set_title(panel["name"], fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+        stills.show_cells(axes, _on_screen(colours, panel), panel["name"], ROLES[role])
 
 
 def counts_at(data, role, step):
-    """How often each element of an array has been touched up to a step, and which elements it touches now."""
+    """Return how often each element of an array was touched up to a step, and the elements that the step touches."""
     panel, ends, elements = data["panels"][role], unpack(data["ends"][role]), unpack(data[role])
     first = ends[step - 1] if step else 0
     size = prod(panel["planes"]) * prod(panel["sides"])
@@ -187,18 +174,15 @@ def counts_at(data, role, step):
 
 
 def _still_colours(role, counts, now, most):
-    from matplotlib.colors import to_rgb
-
-    cell, full = np.array(to_rgb(COLOURS["cell"])), np.array(to_rgb(COLOURS[{"x": "A", "w": "B", "y": "C"}[role]]))
     share = {"x": np.where(counts, 0.15 + 0.85 * counts / most, 0), "w": np.full(len(counts), 0.4), "y": counts > 0}
     strength = np.minimum(share[role], 1)[:, None]
-    colours = strength * full + (1 - strength) * cell
-    colours[now] = to_rgb(COLOURS["hot"])
+    colours = strength * stills.rgb(ROLES[role]) + (1 - strength) * stills.rgb("cell")
+    colours[now] = stills.rgb("hot")
     return colours
 
 
 def _on_screen(colours, panel):
-    """Planes below and beside one another, with a white line between them."""
+    """Arrange planes below and next to one another, with a white line between them."""
     (down, across), (rows, columns) = panel["planes"], panel["sides"]
     planes = colours.reshape(down, across, rows, columns, 3)
     planes = np.pad(planes, [(0, 0), (0, 0), (0, 1), (0, 1), (0, 0)], constant_values=1.0)

@@ -1,12 +1,14 @@
-"""Which algorithm is ranked first for a convolution, over its taps and channels, and for which layers one was timed."""
+"""The algorithm that is ranked first for a convolution, by taps and channels, and the layers that were timed."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit import conv
 from labkit.conv import records
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, table, unpack
 
 SHOWN = 5  # of a ranking
 MB = 10**6
@@ -31,7 +33,7 @@ def winners(
     format: str = "float32",
     machine: str | None = None,
 ) -> View:
-    """A map of the algorithms that `conv.heuristic` ranks first: filters of T x T taps from left to right, channels up.
+    """Map the algorithms that `conv.heuristic` ranks first: filters of T x T taps from left to right, channels up.
 
     Sliders choose how many images there are and how much workspace may be taken. Rankings are predictions, each made by
     `conv.heuristic` for the problem of that cell. A cell is marked where layers with so many images, channels and taps
@@ -59,18 +61,19 @@ def winners(
 
 
 def _rankings(size, filters, taps, channels, batches, limits_mb, format):
-    """What the view draws of predictions: for each position of the sliders and cell, algorithms from the first on."""
+    """Return the predictions as JSON-ready data: algorithms in order, for each position of the sliders and cell."""
     names, shape = [], (len(batches), len(limits_mb), len(channels), len(taps), SHOWN)
     order, times_ms, workspace_mb = np.full(shape, -1), np.full(shape, -1.0), np.full(shape, -1.0)
     rows = []
     for b, c, t, m in np.ndindex(len(batches), len(channels), len(taps), len(limits_mb)):
         place = b, m, c, t
         if m == 0:
-            problem = _problem(batches[b], channels[c], taps[t], size, filters)
-            free = conv.heuristic(problem, format)
-            most = max((row.workspace_bytes for row in free if not row.reason), default=0)
+            sizes = batches[b], channels[c], size, size, filters, taps[t], taps[t], 1, 1
+            problem = conv.Forward(*sizes, *[taps[t] // 2] * 4)
+            unlimited = conv.heuristic(problem, format)
+            max_workspace = max((row.workspace_bytes for row in unlimited if not row.reason), default=0)
         limit = None if limits_mb[m] is None else limits_mb[m] * MB
-        ranking = free if limit is None or most <= limit else conv.heuristic(problem, format, limit)
+        ranking = unlimited if limit is None or max_workspace <= limit else conv.heuristic(problem, format, limit)
         found = [row for row in ranking if not row.reason][:SHOWN]
         for rank, row in enumerate(found):
             name = str(row.algorithm)
@@ -78,18 +81,10 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
             order[*place, rank] = names.index(name)
             times_ms[*place, rank], workspace_mb[*place, rank] = row.time_ms, row.workspace_bytes / MB
         first = found[0] if found else None
-        rows.append(
-            [
-                batches[b],
-                limit_name(limits_mb[m]),
-                channels[c],
-                f"{taps[t]} x {taps[t]}",
-                str(first.algorithm) if first else "none",
-                f"{first.time_ms:.3g}" if first else "",
-                f"{first.workspace_bytes / MB:,.1f}" if first else "",
-            ]
-        )
-    families = {name: name.partition("/")[0] for name in names}
+        best = [str(first.algorithm), f"{first.time_ms:.3g}", f"{first.workspace_bytes / MB:,.1f}"] if first else []
+        cell = [batches[b], limit_name(limits_mb[m]), channels[c], f"{taps[t]} x {taps[t]}"]
+        rows.append([*cell, *(best or ["none", "", ""])])
+    families = [name.partition("/")[0] for name in names]
     start = len(batches) - 2 if len(batches) > 2 else 0, len(limits_mb) - 1
     return {
         "say": f"{filters} filters over images of {size} x {size}: each cell names the algorithm that `conv.heuristic` "
@@ -103,8 +98,8 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
         "unlimited": limits_mb.index(None) if None in limits_mb else -1,
         "first": list(start),
         "names": names,
-        "families": [families[name] for name in names],
-        "looks": {family: look(family) for family in dict.fromkeys(families.values())},
+        "families": families,
+        "looks": {family: look(family) for family in dict.fromkeys(families)},
         "order": pack(order.astype(int)),
         "times_ms": pack(times_ms),
         "workspace_mb": pack(workspace_mb),
@@ -115,48 +110,36 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
 
 
 def look(family: str) -> tuple[str, str]:
-    """Colour and letter of a ladder."""
+    """Return colour and letter of a ladder."""
     return FAMILIES.get(family, ("ink", family[:1].upper()))
 
 
 def limit_name(limit_mb: int | None) -> str:
-    """A limit in words."""
+    """Return a limit in words."""
     return "any workspace" if limit_mb is None else "no workspace" if limit_mb == 0 else f"up to {limit_mb} MB"
 
 
-def _problem(images, channels, taps, size, filters):
-    pad = taps // 2
-    return conv.Forward(images, channels, size, size, filters, taps, taps, 1, 1, pad, pad, pad, pad)
-
-
 def _recorded(machine, format, batches, taps, channels):
-    """Measured layers that have a cell."""
+    """Return measured layers that have a cell."""
     found = []
     for one in records.measured(machine, format):
         problem = one.problem
         if problem.R != problem.S or problem.N not in batches or problem.C not in channels or problem.R not in taps:
             continue
         best = conv.heuristic(problem, format).best
-        fastest, predicted = one.fastest, one.ours.get(str(best))
-        found.append(
-            {
-                "cell": [batches.index(problem.N), channels.index(problem.C), taps.index(problem.R)],
-                "layer": f"{problem.H} x {problem.W}, {problem.K} filters",
-                "fastest": fastest,
-                "time_ms": one.ours[fastest].time_ms,
-                "predicted": str(best),
-                "predicted_ms": predicted.time_ms if predicted else None,
-            }
-        )
+        predicted = one.ours.get(str(best))
+        cell = [batches.index(problem.N), channels.index(problem.C), taps.index(problem.R)]
+        row = {"cell": cell, "layer": f"{problem.H} x {problem.W}, {problem.K} filters"}
+        row |= {"fastest": one.fastest, "time_ms": one.ours[one.fastest].time_ms}
+        found.append(row | {"predicted": str(best), "predicted_ms": predicted.time_ms if predicted else None})
     return found
 
 
 def still(figure, data, step):
-    """The map at the first position of the sliders."""
+    """Draw the map at the first position of the sliders."""
     batch, limit = data["first"]
     order, names = unpack(data["order"])[batch, limit], data["names"]
-    figure.set_size_inches(8.4, 4.4)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    stills.set_up(figure, data, step, 8.4, 4.4)
     axes = figure.subplots()
     marked = {}  # whether all were as predicted
     for record in data["records"]:
@@ -167,20 +150,14 @@ def still(figure, data, step):
         number = order[c, t, 0]
         name = names[number] if number >= 0 else "none"
         colour, letter = look(name.partition("/")[0])
-        axes.add_patch(_square(t, c, COLOURS[colour]))
+        square = {"facecolor": COLOURS[colour], "alpha": 0.35, "linewidth": 0}
+        axes.add_patch(Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, **square))
         text = f"{letter}\n{name.partition('/')[2]}" + {True: " ●", False: " ○", None: ""}[marked.get((c, t))]
-        axes.text(t, c, text, ha="center", va="center", fontsize=8, color=COLOURS["fg"])
+        stills.write(axes, t, c, text, fontsize=8, color=COLOURS["fg"])
     axes.set_xlim(-0.5, order.shape[1] - 0.5)
     axes.set_ylim(order.shape[0] - 0.5, -0.5)
     axes.set_xticks(range(order.shape[1]), [f"{taps} x {taps}" for taps in data["taps"]], fontsize=8)
     axes.set_yticks(range(order.shape[0]), data["channels"], fontsize=8)
     axes.set_xlabel("taps", fontsize=8)
     axes.set_ylabel("channels", fontsize=8)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
-
-
-def _square(t, c, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, facecolor=colour, alpha=0.35, linewidth=0)
+    stills.hide_marks(axes)

@@ -8,12 +8,12 @@ import numpy as np
 from labkit.loops import LoopTrace
 from labkit.trace import Trace
 
-EITHER = (Trace, LoopTrace)
-_MADE_BY = {Trace: "`labkit.simulate`", EITHER: "`labkit.simulate` or `labkit.loops.trace`"}
+ANY_TRACE = (Trace, LoopTrace)
+_SOURCES = {Trace: "`labkit.simulate`", ANY_TRACE: "`labkit.simulate` or `labkit.loops.trace`"}
 
 
 def block_name(index) -> str:
-    """A block as a learner writes it: (1, 0), not (1, 0, 0)."""
+    """Return a block as a learner writes it: (1, 0), not (1, 0, 0)."""
     kept = list(index)
     while len(kept) > 2 and kept[-1] == 0:
         kept.pop()
@@ -21,12 +21,17 @@ def block_name(index) -> str:
 
 
 def join(parts) -> str:
-    """One, two, or "a, b and c"."""
+    """Join words: "a", "a and b", or "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def named(thing) -> str:
-    """What a thing is, in words: None, a list, an int."""
+def count(number: int, noun: str) -> str:
+    """Return a number of things: "1 lane", "2 lanes"."""
+    return f"{number:,} {noun}{'s'[: number != 1]}"
+
+
+def type_name(thing) -> str:
+    """Return a value's type in words: None, a list, an int."""
     if thing is None:
         return "None"
     kind = type(thing).__name__
@@ -34,26 +39,44 @@ def named(thing) -> str:
 
 
 def element_name(info, element: int) -> str:
-    """An element, given by its flat index, as a kernel names it: `A[2, 0]`."""
-    return f"`{info.name}[{', '.join(str(int(i)) for i in np.unravel_index(int(element), info.shape))}]`"
+    """Return an element, given by its flat index, as a kernel names it: `A[2, 0]`."""
+    return f"`{info.name}[{index_text(info.shape, element)}]`"
+
+
+def index_text(shape, element: int) -> str:
+    """Return the index of a flat element as a kernel writes it: `2, 0`."""
+    return ", ".join(str(int(i)) for i in np.unravel_index(int(element), shape))
+
+
+def value_text(value, digits: int = 7) -> str:
+    """Return a value of a thread or of an array as text."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def elements_in(info, piece: int, piece_bytes: int) -> str:
-    """What lies in a piece of memory, from its first to its last element: `A[0, 0]` to `A[7, 0]`."""
+    """Return the first and the last element in a piece of memory: `A[0, 0]` to `A[7, 0]`."""
     ends = info.elements_in(piece, piece_bytes)[[0, -1]].tolist()
     return " to ".join(element_name(info, element) for element in dict.fromkeys(ends))
 
 
+def global_outputs(trace: Trace) -> dict[str, np.ndarray]:
+    """Return the global arrays of a launch as it left them, by their names in the kernel."""
+    names = [info.name for info in trace.arrays if info.space == "global"]
+    return dict(zip(names, (value for value in trace.outputs if isinstance(value, np.ndarray))))
+
+
 def check_trace(view: str, trace, kind: Any = Trace):
-    """Refuse what is no trace that the view can show."""
+    """Raise a TypeError unless the view can show this trace."""
     if not isinstance(trace, kind):
-        raise TypeError(f"{view} takes a trace, what {_MADE_BY[kind]} returned, not {named(trace)}.")
+        raise TypeError(f"{view} takes a trace, what {_SOURCES[kind]} returned, not {type_name(trace)}.")
 
 
 def check_traces(view: str, traces):
-    """Refuse what is no mapping from names to traces."""
-    held = isinstance(traces, Mapping) and traces and all(isinstance(trace, EITHER) for trace in traces.values())
-    if not held:
+    """Raise an error unless this is a mapping from names to traces of whole launches."""
+    is_mapping = (
+        isinstance(traces, Mapping) and traces and all(isinstance(trace, ANY_TRACE) for trace in traces.values())
+    )
+    if not is_mapping:
         raise TypeError(f"{view} takes traces by their names, at least one: {view}({{'naive': trace}}).")
     for name, trace in traces.items():
         if isinstance(trace, Trace) and trace.counters.sample:
@@ -64,7 +87,7 @@ def check_traces(view: str, traces):
 
 
 def recorded_block(trace: Trace, block=None):
-    """A recorded block's index (the first if none is asked for) and its rows in the samples."""
+    """Return a recorded block's index (the first one by default) and its rows in the samples."""
     recorded = trace.samples.blocks
     if not recorded:
         raise ValueError("This trace recorded no block; simulate with record=((0, 0, 0),) to see one.")

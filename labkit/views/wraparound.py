@@ -1,12 +1,14 @@
-"""Circular correlations of tiles: which outputs are stained by what wraps around, and which are kept."""
+"""Circular correlations of tiles: the outputs that wrap-around makes wrong, and the outputs that are kept."""
 
 from math import prod
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.conv.fft.circular import Circular
 from labkit.trace import Trace
-from labkit.views.base import COLOURS, View, heading, pack, table, unpack
+from labkit.views import stills
+from labkit.views.base import COLOURS, View, pack, stats_by_step, unpack
 from labkit.views.wording import check_trace
 
 
@@ -29,21 +31,20 @@ def wraparound(*runs: Circular | Trace) -> View:
         "say": [step.pop("say") for step in steps],
         "images": [pack(_share(run.x)) for run in circles],
         "steps": steps,
-        "stats": {"labels": labels, "values": numbers},
-        "table": table(labels, numbers, by_step=True),
+        **stats_by_step([], [[]] * len(steps), labels, numbers),
     }
     return View("wraparound", "Wrap-around: a circular correlation beside the true one", data, still)
 
 
 def _of_trace(trace):
-    """The one tile of a kernel of the reader's own."""
+    """Return the one tile of the reader's own kernel."""
     check_trace("wraparound", trace)
     x, w, y = trace.outputs[:3]
     return Circular(x, w[None], y[None, None, None], y.shape, y[None])
 
 
 def _steps(number, run):
-    """A step for each tile of each filter: what it shows, what it says, and its numbers."""
+    """Yield a step for each tile of each filter: its data, its sentence and its numbers."""
     K, tiles_h, tiles_w, T, _ = run.planes.shape
     stains = run.stained()
     tiles = tiles_h * tiles_w
@@ -77,7 +78,7 @@ def _steps(number, run):
 
 
 def _of_y(stains, step, shape):
-    """Which of the outputs that are kept are stained, of tiles side by side."""
+    """Return a flag per kept output, of tiles side by side: is it stained?"""
     rows, columns = step if stains.shape[:2] != (1, 1) else shape
     return np.block([list(row) for row in stains[:, :, :rows, :columns]])[: shape[0], : shape[1]]
 
@@ -97,18 +98,15 @@ def _sentence(R, S, T, stained, tile, corner, kept, so_far, all_of_y):
 
 
 def _share(values):
-    """Values from 0 to 1, by which they are coloured; 1 for what is no finite number."""
+    """Scale values to 0 to 1 for their colours; 1 for values that are not finite."""
     finite = np.isfinite(values)
     low, high = values.min(where=finite, initial=np.inf), values.max(where=finite, initial=-np.inf)
     return np.where(finite, (values - low) / (high - low), 1) if high > low else np.ones_like(values)
 
 
 def still(figure, data, step):
-    """The image with the tile's frame, the filter, the tile's plane with its stains, and what is kept of all tiles."""
-    from matplotlib.patches import Rectangle
-
-    figure.set_size_inches(9.5, 3.6)
-    figure.suptitle(heading(data, step), fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
+    """Draw the image with the tile's frame, the filter, the tile's plane with its stains, and the kept outputs."""
+    stills.set_up(figure, data, step, 9.5, 3.6)
     shown = data["steps"][step]
     top, left, T = shown["frame"]
     image, w, plane, y = (unpack(packed) for packed in (data["images"][shown["image"]], *map(shown.get, _PARTS)))
@@ -129,10 +127,7 @@ def still(figure, data, step):
     )
     parts = figure.subplots(1, 4, width_ratios=[3, 1, 2, 3])
     for axes, (name, colour, picture) in zip(parts, pictures, strict=True):
-        axes.imshow(picture, interpolation="nearest")
-        axes.set_title(name, fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set_visible(False)
+        stills.show_cells(axes, picture, name, colour)
     rows, columns = (min(T, side - first) for side, first in zip(image.shape, (top, left), strict=True))
     parts[0].add_patch(Rectangle((left - 0.5, top - 0.5), columns, rows, fill=False, color=COLOURS["ink"], lw=1.5))
 
@@ -141,7 +136,4 @@ _PARTS = ("filter", "plane", "y")
 
 
 def _blend(colour, shares):
-    from matplotlib.colors import to_rgb
-
-    strength = 0.15 + 0.75 * shares[..., None]
-    return strength * np.array(to_rgb(COLOURS[colour])) + (1 - strength)
+    return stills.tint(colour, 0.15 + 0.75 * shares)

@@ -11,13 +11,13 @@ Problem = attention.AttentionForward
 
 
 def test_backends_of_torch_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     same = Problem(2, 4, 64, 64, causal=True)
     assert list(bench.baselines(same, BF16)) == ["flash", "cuDNN", "efficient"]
     assert list(bench.baselines(same, FP32)) == ["efficient"]
     assert bench.baselines(Problem(2, 4, 64, 64, keys=32, causal=True), BF16) == {}
     assert bench.baselines(Problem(2, 4, 64, 64, window=5), BF16) == {}
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert bench.baselines(same, BF16) == {}
 
 

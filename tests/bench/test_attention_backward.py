@@ -11,7 +11,7 @@ Problem = attention.AttentionBackward
 
 
 def test_backends_of_torch_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     same = Problem(2, 4, 64, 64, causal=True)
     assert list(bench.baselines(same, BF16)) == ["flash", "cuDNN", "efficient", "flash, deterministic"]
     assert list(bench.baselines(same, FP32)) == ["efficient"]

@@ -14,7 +14,7 @@ STEPS = attention.ladder("decode")
 
 
 def test_baselines_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     folded = "flash folded", "cuDNN folded", "efficient folded"
     small, large = Problem(2, 8, 1, 64, 100, 2), Problem(64, 32, 1, 128, 32768, 8)
     assert list(bench.baselines(small, BF16)) == ["flash", "cuDNN", *folded, "math folded", "flex_attention"]
@@ -22,7 +22,7 @@ def test_baselines_stand_beside_ours_where_they_compute_the_problem(monkeypatch)
     for other in (Problem(2, 8, 2, 64, 100, 2), Problem(2, 8, 1, 64, 100, 2, page=16)):
         assert bench.baselines(other, BF16) == {}
     assert bench.baselines(Problem(2, 8, 1, 64, 100, 2, ragged=True), BF16) == {}
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert bench.baselines(small, BF16) == {}
 
 

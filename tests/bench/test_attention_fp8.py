@@ -14,10 +14,10 @@ STEPS = attention.ladder("fp8")
 
 
 def test_baselines_stand_beside_ours_where_they_compute_the_problem(monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     assert list(bench.baselines(Problem(1, 2, 64, 128, causal=True), E4M3)) == ["flash bf16", "cuDNN bf16"]
     assert bench.baselines(Problem(1, 2, 64, 128, 80, causal=True), E4M3) == {}
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert bench.baselines(Problem(1, 2, 64, 128), E4M3) == {}
 
 

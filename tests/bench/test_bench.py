@@ -52,9 +52,9 @@ def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
     rows = [row("slow", 1024, 2.0), row("fast", 1024, 0.05), row("slow", 2048, 16.0), row("fast", 2048, 0.4)]
     slow, fast = (SimpleNamespace(slug=slug) for slug in ("slow", "fast"))
     large = gemm_problem(4096, 4096, 4096)
-    assert _harness._foretold_ms(rows, slow, large, FP32) == pytest.approx(128)
-    assert _harness._foretold_ms(rows, fast, large, FP32) == pytest.approx(3.2)
-    assert _harness._foretold_ms([], slow, large, FP32) == 0
+    assert _harness._predicted_ms(rows, slow, large, FP32) == pytest.approx(128)
+    assert _harness._predicted_ms(rows, fast, large, FP32) == pytest.approx(3.2)
+    assert _harness._predicted_ms([], slow, large, FP32) == 0
     assert [_harness._last_ms(rows, step, FP32) for step in (slow, fast)] == [16.0, 0.4]
     assert _harness._last_ms(rows[:-1], fast, FP32) == inf
     assert _harness._last_ms([], fast, FP32) == inf
@@ -83,7 +83,7 @@ def test_both_simulators_are_timed_on_the_same_kernel():
 @pytest.mark.parametrize(("sample", "blocks"), [(None, 36), (20, 20)])
 def test_larger_problems_tell_their_time_and_memory_by_lane_operation(sample, blocks):
     """Per multiply-add two shared loads and two FLOPs; by tile two global loads and two shared stores; a store each."""
-    row = simulator.grown("tiled", 96, sample)
+    row = simulator.measure_growth("tiled", 96, sample)
     of_block = 256 * (96 * 4 + 6 * 4 + 1)
     assert row["blocks_run"] == blocks
     assert row["lane_operations"] == blocks * of_block

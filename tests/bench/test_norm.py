@@ -27,14 +27,14 @@ def test_each_ladder_has_a_record_of_its_own():
     ids=["forward", "backward", "inference"],
 )
 def test_torch_stands_beside_ours_eager_and_compiled_in_both_layouts(module, problem, monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     assert list(module.baselines(problem, FP32)) == [
         "torch",
         "torch channels-last",
         "torch.compile",
         "torch.compile channels-last",
     ]
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert module.baselines(problem, FP32) == {}
 
 
@@ -43,9 +43,9 @@ OF_ROWS = [(norm.RowForward, norm_rows.forward_baselines), (norm.RowBackward, no
 
 @pytest.mark.parametrize(("of", "baselines"), OF_ROWS)
 def test_torch_stands_beside_ours_in_rows(of, baselines, monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     assert list(baselines(of(2, 3), FP32)) == ["torch", "torch.compile"]
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert baselines(of(2, 3), FP32) == {}
 
 

@@ -1,14 +1,19 @@
-"""The bench of softmax: a record for each ladder, torch beside it, and copies of as many bytes."""
+"""The benches of softmax and GEGLU: a record for each ladder, torch as their baseline, and copies as yardsticks."""
 
 import numpy as np
 import pytest
 
-from labkit import softmax
+from labkit import elementwise, softmax
 from labkit.bench import _harness, _torch
+from labkit.bench import elementwise as elementwise_bench
 from labkit.bench import softmax as bench
 from labkit.formats import BF16, FP32
 
-BASELINES = [(softmax.Forward, bench.forward_baselines), (softmax.Backward, bench.backward_baselines)]
+BASELINES = [
+    (softmax.Forward, bench.forward_baselines),
+    (softmax.Backward, bench.backward_baselines),
+    (elementwise.GEGLU, elementwise_bench.baselines),
+]
 
 
 def test_each_ladder_has_a_record_of_its_own():
@@ -17,9 +22,9 @@ def test_each_ladder_has_a_record_of_its_own():
 
 @pytest.mark.parametrize(("of", "baselines"), BASELINES)
 def test_torch_stands_beside_ours(of, baselines, monkeypatch):
-    monkeypatch.setattr(_torch, "is_here", lambda: True)
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
     assert list(baselines(of(2, 3), FP32)) == ["torch", "torch.compile"]
-    monkeypatch.setattr(_torch, "is_here", lambda: False)
+    monkeypatch.setattr(_torch, "is_installed", lambda: False)
     assert baselines(of(2, 3), FP32) == {}
 
 

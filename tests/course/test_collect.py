@@ -113,15 +113,15 @@ def test_what_is_no_plain_notebook_stays_in_the_repository(repository, class_of,
 
 
 def test_files_too_large_or_too_many_are_left_out(repository, class_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES", 10)
-    monkeypatch.setattr(module, "MOST_NOTEBOOKS", 2)
+    monkeypatch.setattr(module, "MAX_BYTES", 10)
+    monkeypatch.setattr(module, "MAX_NOTEBOOKS", 2)
     repository("eve", {"a.ipynb": b"x" * 11, "b.ipynb": b"{}", "c.ipynb": b"{}", "d.ipynb": b"{}"})
     assert class_of("eve")["eve"].problem.startswith("2 files were left out")
     assert files(tmp_path, "eve") == {"b.ipynb", "c.ipynb"}
 
 
 def test_many_large_files_are_not_all_held_at_once(repository, class_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES_TOGETHER", 25)
+    monkeypatch.setattr(module, "MAX_TOTAL_BYTES", 25)
     repository("eve", {f"{name}.ipynb": b"x" * 10 for name in "abcd"})
     assert class_of("eve")["eve"].notebooks == 2
 

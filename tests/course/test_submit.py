@@ -136,7 +136,7 @@ def test_a_merge_under_way(work):
     write(work, "ours")
     git(work, "commit", "--quiet", "--all", "--message", "ours")
     subprocess.run(["git", "merge", "--quiet", "other"], cwd=work, capture_output=True)
-    with pytest.raises(CourseError, match="a merge is under way; finish it or run git merge --abort"):
+    with pytest.raises(CourseError, match="a merge is not finished; finish it or run git merge --abort"):
         require_work(work)
 
 

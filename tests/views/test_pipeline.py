@@ -77,7 +77,7 @@ def test_the_sentence_says_who_does_what(view):
     assert "the 3 stages of" in view.title
     assert "warp 0 begins to fill tile 0, in stage 0" in view.sentence
     assert "Free: stages 1 and 2" in view.sentence
-    assert "**warp 0 uses tile 1**, in stage 1. Under way or waiting: tiles 2 and 3" in view.data["say"][5]
+    assert "**warp 0 uses tile 1**, in stage 1. In flight or waiting: tiles 2 and 3" in view.data["say"][5]
 
 
 def test_a_ring_that_is_too_short_shows_which_tile_is_used_and_which_copy_comes_over_it():
@@ -92,7 +92,7 @@ def test_a_ring_that_is_too_short_shows_which_tile_is_used_and_which_copy_comes_
     assert shown.data["early"] == [False, False, True, False, True, False, False, False]
     assert "tile 2**, in stage 0, where tile 0 is still to be used." in shown.data["say"][2]
     _, filled, used = range(3)
-    assert unpack(shown.data["states"])[3:5].tolist() == [[used, filled], [filled, filled]]  # tile 2 is under way still
+    assert unpack(shown.data["states"])[3:5].tolist() == [[used, filled], [filled, filled]]  # tile 2 is in flight still
 
 
 @pytest.mark.parametrize("slug, fills", [("copy_engine", "warp 0"), ("wgmma", "warp 0"), ("pipelined", "warps 0 to 7")])

@@ -8,7 +8,7 @@ from labkit import attention, formats
 from labkit.forecast.timeline import timeline
 from labkit.views import warp_timeline
 from labkit.views.base import unpack
-from labkit.views.warp_timeline import BUBBLE, COPY, FIRST, INSTANTS, POWERS, SECOND
+from labkit.views.warp_timeline import BUBBLE, COPY, EXP2, GEMM_1, GEMM_2, INSTANTS
 
 CALLS = {"K_tiles": "scores", "V_tiles": "sums"}
 
@@ -38,7 +38,7 @@ def test_lanes_are_copies_consumers_and_tensor_cores(view):
         assert run["lanes"] == ["copies", "warpgroup 1", "warpgroup 2", "tensor cores"]
     assert view.data["runs"][0]["letters"] == list("QKVKV")
     assert len(rows(view, 0, kind=COPY)) == 5
-    assert len(rows(view, 0, 1, POWERS)) == len(rows(view, 0, 2, POWERS)) == 2, "a softmax for each tile of keys"
+    assert len(rows(view, 0, 1, EXP2)) == len(rows(view, 0, 2, EXP2)) == 2, "a softmax for each tile of keys"
 
 
 def test_products_of_both_warpgroups_and_bubbles_fill_the_time_of_the_tensor_cores(view, runs):
@@ -50,7 +50,7 @@ def test_products_of_both_warpgroups_and_bubbles_fill_the_time_of_the_tensor_cor
             reach = max(reach, end)
         assert reach == round(timeline(trace).cycles)
         for lane in (3, 4):  # the halves: scores and sums of each tile
-            assert [len(rows(view, number, lane, kind)) for kind in (FIRST, SECOND)] == [2, 2]
+            assert [len(rows(view, number, lane, kind)) for kind in (GEMM_1, GEMM_2)] == [2, 2]
 
 
 def test_the_share_of_bubbles_is_that_of_their_length(view):

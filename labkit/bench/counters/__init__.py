@@ -1,7 +1,7 @@
-"""`labkit bench counters`: what the simulator counts beside what the GPU's own counters say, read with ncu.
+"""`labkit bench counters`: the simulator's counters compared with the GPU's own, read with ncu.
 
-`kernels` holds what is launched, `compared` how each counter is read from a Trace and from the GPU, `machine_code` what
-the compiler made of the source, and `ncu` runs the profiler.
+`kernels` holds the launches. `compared` reads each counter from a Trace and from the GPU. `machine_code` computes the
+compiler's factors. `ncu` runs the profiler.
 """
 
 import tempfile
@@ -12,31 +12,23 @@ from labkit.bench.counters import ncu
 from labkit.bench.counters.compared import COUNTERS
 from labkit.bench.counters.kernels import launches
 
-COLUMNS = {
-    "kernel": "",
-    "problem": "",
-    "counter": "",
-    "predicted": ",.10g",
-    "sass_factor": ".4f",
-    "measured": ",.10g",
-    "agreement": ".4f",
-    "bound": "",
-}
+COLUMNS = dict.fromkeys(("kernel", "problem", "counter"), "")
+COLUMNS |= {"predicted": ",.10g", "sass_factor": ".4f", "measured": ",.10g", "agreement": ".4f", "bound": ""}
 
 
 def main(record=False, out=None) -> None:
     found = _record.require_gpu("reads counters", "ncu")
     with tempfile.TemporaryDirectory() as folder:
         profile = ncu.start(Path(out or folder))
-        traces = [one.simulate() for one in launches()]
+        traces = [launch.simulate() for launch in launches()]
         profiled = ncu.finish(profile)
-    rows = [row for both in zip(launches(), traces, profiled, strict=True) for row in compare(*both)]
+    rows = [row for matched in zip(launches(), traces, profiled, strict=True) for row in compare(*matched)]
     _record.show(f"counters of {found.name} that miss their bound", [r for r in rows if r["held"] is False], COLUMNS)
     _record.finish("counters", rows, found.name, record, out)
 
 
 def compare(launch, trace, profiled) -> list[dict]:
-    """A row for each counter that either side counts something of; `held` is None where the launch leaves it open."""
+    """Return a row for each counter that is not 0 on both sides; `held` is None if the launch leaves it open."""
     rows = []
     for counter in COUNTERS:
         predicted, measured = counter.predicted(trace), counter.measured(profiled.metrics)
@@ -44,19 +36,9 @@ def compare(launch, trace, profiled) -> list[dict]:
             continue
         factor = counter.factor(profiled.sass, trace)
         agreement = counter.agreement(predicted * factor, measured)
-        bound = counter.bound(trace)
-        rows.append(
-            {
-                "kernel": launch.title,
-                "problem": launch.problem,
-                "counter": counter.name,
-                "predicted": predicted,
-                "sass_factor": factor,
-                "measured": measured,
-                "agreement": agreement,
-                "bound": bound,
-                "held": None if counter.name in launch.left_open else abs(agreement - 1) <= bound,
-                "reason": launch.left_open.get(counter.name, ""),
-            }
-        )
+        bound, reason = counter.bound(trace), launch.left_open.get(counter.name, "")
+        row = {"kernel": launch.title, "problem": launch.problem, "counter": counter.name}
+        row |= {"predicted": predicted, "sass_factor": factor, "measured": measured, "agreement": agreement}
+        is_held = None if counter.name in launch.left_open else abs(agreement - 1) <= bound
+        rows.append(row | {"bound": bound, "held": is_held, "reason": reason})
     return rows

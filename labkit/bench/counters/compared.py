@@ -1,4 +1,4 @@
-"""The counters that are compared: how each is read from a Trace and from ncu's metrics, and how near both must be.
+"""The counters that are compared: how each is read from a Trace and from ncu's metrics, and its bound.
 
 Wavefronts of shared memory are read for each instruction (`smsp__sass_l1tex_...`). L1's own counters of them
 (`l1tex__data_pipe_lsu_wavefronts_mem_shared_...`) also count passes that had to wait for other traffic, such as global
@@ -8,6 +8,7 @@ only those.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from labkit.bench.counters.machine_code import request_factor, wavefront_factor
 from labkit.forecast.sass import Sass
@@ -19,24 +20,30 @@ CONFLICTS = 0.02  # share by which wavefronts may be off where banks conflict
 POINTS = 0.10  # of a hit rate
 FROM_L2 = 0.05  # share by which bytes from L2 may be off
 DRAM = 0.15  # share by which DRAM bytes may be off where the data do not fit into L2
+FLOPS = {  # of each instruction that ncu counts
+    f"smsp__sass_thread_inst_executed_op_{operation}_pred_on.sum": flops
+    for operation, flops in dict(ffma=2, fadd=1, fmul=1, dfma=2, dadd=1, dmul=1).items()
+}
 
 
 class Counter(ABC):
-    """One counter; `agreement` is 1 where both sides say the same, `bound` how far off 1 it may be."""
+    """One counter; `agreement` is 1 if both sides are equal, and may differ from 1 by `bound`."""
 
     name: str
+    metrics: tuple[str, ...]  # of ncu
+    usual_bound: ClassVar[float] = EXACT
 
     @abstractmethod
     def predicted(self, trace: Trace) -> float: ...
 
-    @abstractmethod
-    def measured(self, metrics: dict[str, float]) -> float: ...
+    def measured(self, metrics: dict[str, float]) -> float:
+        return sum(metrics[name] for name in self.metrics)
 
-    @abstractmethod
-    def bound(self, trace: Trace) -> float: ...
+    def bound(self, trace: Trace) -> float:
+        return self.usual_bound
 
     def factor(self, code: Sass, trace: Trace) -> float:
-        """What the compiler makes of the source, over what that asks for."""
+        """Return the machine code's accesses over those of the source."""
         return 1.0
 
     def agreement(self, expected: float, measured: float) -> float:
@@ -48,7 +55,7 @@ class Counter(ABC):
 
 @dataclass(frozen=True)
 class Accesses(Counter):
-    """What the sites of one space and kind sum up of a field of theirs."""
+    """The sum of one field over the sites of one space and kind."""
 
     name: str
     space: str
@@ -64,9 +71,6 @@ class Accesses(Counter):
             return wavefront_factor(code, trace)
         return request_factor(code, f"{self.space} {self.kind}", trace) if self.field == "requests" else 1.0
 
-    def measured(self, metrics):
-        return sum(metrics[name] for name in self.metrics)
-
     def bound(self, trace):
         conflicts = sum(site.bank_conflicts for site in sites(trace, self.space, self.kind))
         return CONFLICTS if self.field == "wavefronts" and conflicts else EXACT
@@ -77,6 +81,7 @@ class Flops(Counter):
     """Floating-point operations of threads; those of atomics happen in L2, where ncu does not count them."""
 
     name: str = "flops"
+    metrics: tuple[str, ...] = tuple(FLOPS)
 
     def predicted(self, trace):
         in_l2 = sum(s.accesses for s in trace.sites if s.site.kind == "atomic" and s.site.dtype.startswith("float"))
@@ -85,17 +90,14 @@ class Flops(Counter):
     def measured(self, metrics):
         return sum(metrics[name] * flops for name, flops in FLOPS.items())
 
-    def bound(self, trace):
-        return EXACT
-
 
 @dataclass(frozen=True)
 class HitRate(Counter):
-    """The share of load sectors that a cache had; they agree by their difference, in points."""
+    """The share of load sectors that a cache had; two rates agree by their difference, in points."""
 
     name: str
-    hits: str
-    lookups: str
+    metrics: tuple[str, ...]  # hits and lookups
+    usual_bound = POINTS
 
     def predicted(self, trace):
         loads = sites(trace, "global", "load")
@@ -105,30 +107,23 @@ class HitRate(Counter):
         return sum(s.l2_hits for s in loads) / (sectors - l1_hits) if sectors > l1_hits else 0.0
 
     def measured(self, metrics):
-        return metrics[self.hits] / metrics[self.lookups] if metrics[self.lookups] else 0.0
+        hits, lookups = (metrics[name] for name in self.metrics)
+        return hits / lookups if lookups else 0.0
 
     def agreement(self, expected, measured):
         return 1 + measured - expected
 
-    def bound(self, trace):
-        return POINTS
-
 
 @dataclass(frozen=True)
 class BytesFromL2(Counter):
-    """What comes from L2 to the SMs, by the copy engine too, where L1 keeps nothing: all that blocks load."""
+    """Bytes from L2 to the SMs, TMA's included, of launches without L1 hits and global atomics."""
 
     name: str = "bytes_from_l2"
-    metric: str = "l1tex__m_xbar2l1tex_read_bytes.sum"
+    metrics: tuple[str, ...] = ("l1tex__m_xbar2l1tex_read_bytes.sum",)
+    usual_bound = FROM_L2
 
     def predicted(self, trace):
         return sum(site.sectors for site in sites(trace, "global", "load")) * SECTOR_BYTES
-
-    def measured(self, metrics):
-        return metrics[self.metric]
-
-    def bound(self, trace):
-        return FROM_L2
 
     def concerns(self, trace):
         return trace.counters.l1_hits == trace.counters.global_atomics == 0
@@ -139,25 +134,20 @@ class DramBytes(Counter):
     """Bytes between L2 and device memory, where the arguments do not fit into L2."""
 
     name: str
-    metric: str
+    metrics: tuple[str, ...]
+    usual_bound = DRAM
 
     def predicted(self, trace):
         """Without what the kernel wrote that L2 still holds: ncu stops counting when the kernel ends."""
         left = trace.counters.l2_dirty_bytes if self.name == "dram_write_bytes" else 0
         return getattr(trace.counters, self.name) - left
 
-    def measured(self, metrics):
-        return metrics[self.metric]
-
-    def bound(self, trace):
-        return DRAM
-
     def concerns(self, trace):
         return sum(getattr(value, "nbytes", 0) for value in trace.outputs) > gpu(trace.gpu).l2_bytes
 
 
 def sites(trace: Trace, space: str, kind: str) -> list[SiteCounters]:
-    """The sites of a kind of access."""
+    """Return the sites of a kind of access."""
     return [counted for counted in trace.sites if (counted.site.space, counted.site.kind) == (space, kind)]
 
 
@@ -171,10 +161,10 @@ def _wavefronts(kind, metric):
     return Accesses(f"shared_{kind}_wavefronts", "shared", kind, "wavefronts", (name,))
 
 
-FLOPS = {
-    f"smsp__sass_thread_inst_executed_op_{operation}_pred_on.sum": flops
-    for operation, flops in dict(ffma=2, fadd=1, fmul=1, dfma=2, dadd=1, dmul=1).items()
-}
+def _hit_rate(cache, metric):
+    return HitRate(f"{cache}_hit_rate", (f"{metric}_lookup_hit.sum", f"{metric}.sum"))
+
+
 COUNTERS: tuple[Counter, ...] = (
     _global("load", "requests", "ld"),
     _global("load", "sectors", "ld"),
@@ -187,37 +177,23 @@ COUNTERS: tuple[Counter, ...] = (
     _wavefronts("store", "smsp__sass_l1tex"),
     _wavefronts("atomic", "l1tex_"),
     Flops(),
-    HitRate(
-        "l1_hit_rate",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    ),
-    HitRate(
-        "l2_hit_rate", "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", "lts__t_sectors_srcunit_tex_op_read.sum"
-    ),
+    _hit_rate("l1", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"),
+    _hit_rate("l2", "lts__t_sectors_srcunit_tex_op_read"),
     BytesFromL2(),
-    DramBytes("dram_read_bytes", "dram__bytes_read.sum"),
-    DramBytes("dram_write_bytes", "dram__bytes_write.sum"),
+    DramBytes("dram_read_bytes", ("dram__bytes_read.sum",)),
+    DramBytes("dram_write_bytes", ("dram__bytes_write.sum",)),
 )
-METRICS = tuple(
-    dict.fromkeys(
-        [
-            *{metric for counter in COUNTERS if isinstance(counter, Accesses) for metric in counter.metrics},
-            *FLOPS,
-            *(name for counter in COUNTERS if isinstance(counter, HitRate) for name in (counter.hits, counter.lookups)),
-            *(counter.metric for counter in COUNTERS if isinstance(counter, BytesFromL2 | DramBytes)),
-            # looked at when a counter is off
-            "smsp__sass_inst_executed_op_shared_st.sum",
-            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-            "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum",
-            "lts__t_sectors_srcunit_tex_op_write.sum",
-            "lts__t_sectors_srcunit_tex_op_write_lookup_hit.sum",
-            "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum",
-            "lts__t_sectors_op_read.sum",
-            "lts__t_sectors_op_write.sum",
-        ]
-    )
+EXPLAINING = (  # looked at when a counter is off
+    "smsp__sass_inst_executed_op_shared_st.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum",
+    "lts__t_sectors_srcunit_tex_op_write.sum",
+    "lts__t_sectors_srcunit_tex_op_write_lookup_hit.sum",
+    "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum",
+    "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_op_write.sum",
 )
+METRICS = tuple(dict.fromkeys([*(name for counter in COUNTERS for name in counter.metrics), *EXPLAINING]))

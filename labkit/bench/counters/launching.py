@@ -1,4 +1,4 @@
-"""Makes every launch once on the GPU, and writes the machine code of each: what ncu looks at."""
+"""The program that ncu profiles: makes every launch once on the GPU, and writes the machine code of each."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def main(path: Path) -> None:
 
 
 def on_gpu(argument):
-    """The argument, its elements in the GPU's memory."""
+    """Return the argument with its elements in the GPU's memory."""
     if isinstance(argument, TensorMap):
         return argument.of(cuda.to_device(argument.array))
     return cuda.to_device(argument) if hasattr(argument, "nbytes") and argument.ndim else argument

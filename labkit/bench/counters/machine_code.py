@@ -1,8 +1,8 @@
-"""How much of what the source asks for the compiler made into instructions of their own, from machine code alone.
+"""Factors from the source's accesses to instructions, read from machine code alone.
 
-The simulator counts what the source asks for. The compiler may ask for less: it merges four shared loads of
-neighbours into one of 128 bits. An instruction's width tells how many accesses of the source it stands for, however
-often the loop around it was unrolled.
+The simulator counts the source's accesses. The compiler may merge them, such as four shared loads of neighbours into
+one of 128 bits. An instruction's width tells how many accesses of the source it merges, however often the loop around
+it was unrolled.
 """
 
 import re
@@ -16,28 +16,28 @@ from labkit.trace import WARP_LANES, Trace
 
 
 def widths_bytes(code: Sass, kind: str) -> list[int]:
-    """Bytes a lane of each instruction that does a kind of access: `LDG.E.128`, a "global load", moves 16."""
-    names = [instruction.name for instruction in code.instructions if instruction.amount(kind)]
+    """Return the bytes per lane of each instruction of a kind: `LDG.E.128`, a "global load", moves 16."""
+    names = [instruction.name for instruction in code.instructions if instruction.does(kind)]
     return [next((int(bits) // 8 for bits in re.findall(r"\.[US]?(8|16|64|128)\b", name)), 4) for name in names]
 
 
 def request_factor(code: Sass, kind: str, trace: Trace) -> float:
-    """Instructions of a kind in the machine code, over the accesses of the source that they stand for."""
+    """Return the instructions of a kind over the accesses of the source that they merge."""
     sites = [counted for counted in trace.sites if f"{counted.site.space} {counted.site.kind}" == kind]
     widths = widths_bytes(code, kind)
     accesses = sum(counted.accesses for counted in sites)
     if not widths or not accesses or max(widths) <= max(_width_bytes(trace, counted.site) for counted in sites):
         return 1.0  # no instruction stands for several accesses
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
-    stand_for = max(sum(widths) / bytes_an_access, len(sites))
-    return len(widths) / stand_for
+    merged_accesses = max(sum(widths) / bytes_an_access, len(sites))
+    return len(widths) / merged_accesses
 
 
 def wavefront_factor(code: Sass, trace: Trace) -> float:
-    """Wavefronts of the shared loads that the machine code makes, over those of the source.
+    """Return the wavefronts of the machine code's shared loads over those of the source.
 
-    A lane's loads of neighbours that follow each other become one, as wide as the widest load in the code. Computed
-    from the sampled blocks; 1 where that does not come to the instructions which the code has.
+    A lane's successive loads of neighbours become one, as wide as the widest load in the code. The factor is computed
+    from the sampled blocks; it is 1 if they do not explain the instructions of the code.
     """
     widest_bytes = max(widths_bytes(code, "shared load"), default=4)
     source, machine = np.zeros((2, 1, COUNTS), np.int64)
@@ -51,19 +51,19 @@ def wavefront_factor(code: Sass, trace: Trace) -> float:
             together = merged if _neighbours(rows, merged) else 1
             for totals, step in ((source, 1), (machine, together)):
                 _count(rows[::step], array, site.elements * step, totals)
-    made, asked = machine[0], source[0]
-    if not asked[REQUESTS] or made[REQUESTS] / asked[REQUESTS] != request_factor(code, "shared load", trace):
+    machine, source = machine[0], source[0]
+    if not source[REQUESTS] or machine[REQUESTS] / source[REQUESTS] != request_factor(code, "shared load", trace):
         return 1.0
-    return float(made[WAVEFRONTS] / asked[WAVEFRONTS])
+    return float(machine[WAVEFRONTS] / source[WAVEFRONTS])
 
 
 def _width_bytes(trace, site) -> int:
-    """What an access of the source moves for a lane."""
+    """Return the bytes that an access of the source moves per lane."""
     return trace.array(site.array).itemsize * site.elements
 
 
 def _warps(trace, site):
-    """What the lanes of each sampled warp read at a site, access after access."""
+    """Return the elements that the lanes of each sampled warp read at a site, a row per access."""
     samples = trace.samples
     mine = samples.site == site
     warps = samples.block * (samples.warp.max(initial=0) + 1) + samples.warp
@@ -71,7 +71,7 @@ def _warps(trace, site):
 
 
 def _neighbours(rows: Int64[np.ndarray, "accesses lanes"], count: int) -> bool:
-    """Do the same lanes read `count` neighbours in each `count` accesses, from a multiple of it on?"""
+    """Say if the same lanes read `count` neighbours in each `count` accesses, from a multiple of `count` on."""
     if len(rows) % count:
         return False
     first = rows[::count, None, :]

@@ -1,4 +1,4 @@
-"""Nsight Compute (ncu) over one process that makes every launch once, and what it read of each."""
+"""Nsight Compute (ncu) over one process that makes every launch once, and the metrics that it read."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ class Profile:
 
 
 def start(folder: Path) -> Profile:
-    """Starts ncu; caches are flushed before each launch, and clocks left alone."""
+    """Start ncu; it flushes caches before each launch and does not lock clocks."""
     folder.mkdir(parents=True, exist_ok=True)
     table, sass = folder / "ncu.csv", folder / "sass.json"
     table.unlink(missing_ok=True)
@@ -48,16 +48,16 @@ def start(folder: Path) -> Profile:
 
 
 def finish(profile: Profile) -> list[Profiled]:
-    """Waits for the run, and reads it."""
-    said, _ = profile.process.communicate()
+    """Wait for the run, and read its files."""
+    output, _ = profile.process.communicate()
     if profile.process.returncode != 0:
         text = profile.csv.read_text(encoding="utf-8", errors="replace") if profile.csv.exists() else ""
-        raise RuntimeError(f"ncu read nothing: {said[-1000:]}{text[-1000:]}")
+        raise RuntimeError(f"ncu read nothing: {output[-1000:]}{text[-1000:]}")
     return read(profile.csv, profile.sass)
 
 
 def read(table: Path, sass: Path) -> list[Profiled]:
-    """What a run has left: the launches in their order."""
+    """Read the files of a run: its launches in order."""
     text = table.read_text(encoding="utf-8", errors="replace")
     begin = text.find('"ID"')
     if begin < 0:

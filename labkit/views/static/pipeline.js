@@ -1,4 +1,4 @@
-// Stages as rows, time to the right: a stage is free, filled (its copy under way or waiting), or used.
+// Stages as rows, time to the right: a stage is free, filled (its copy in flight or waiting), or used.
 const view = {
   start(ui, data) {
     const {stages, states, tiles, at, ahead, early} = data, LEFT = 58, TOP = 20, ROW = 30, WIDE = 26, DARK = '#1b1f24';  // on orange, in both themes
@@ -42,9 +42,9 @@ const view = {
         g.fillText(`time, in the order of the run; numbers are tiles of k`, LEFT, TOP + stages * ROW + 9);
       },
     });
-    const filled = ui.stat('tiles under way or waiting'), free = ui.stat('stages free');
+    const filled = ui.stat('tiles in flight or waiting'), free = ui.stat('stages free');
     ui.legend([
-      ['B', 'copy under way, or there and waiting'], ['C', 'being multiplied'], ['cell', 'free'],
+      ['B', 'copy in flight, or there and waiting'], ['C', 'being multiplied'], ['cell', 'free'],
       ...(early.includes(true) ? [['hot', 'copied over a tile that is still to be used']] : []), ['hot', 'now', 'outline'],
     ]);
     return step => {

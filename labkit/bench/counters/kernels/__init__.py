@@ -1,7 +1,7 @@
 """Small kernels whose counters the simulator predicts and a GPU's own counters check: a file for each family.
 
-They are written so that the machine code asks memory for what the source asks: no element is read twice by a thread,
-and no access is left to the compiler to drop.
+Their machine code accesses memory as the source does: no thread reads an element twice, and the compiler can drop no
+access.
 """
 
 from functools import partial
@@ -10,32 +10,24 @@ import numpy as np
 
 from labkit import gemm
 from labkit.arrays.workspace import Workspace
-from labkit.bench.counters.kernels import (
-    copies,
-    histograms,
-    products,
-    reductions,
-    stencils,
-    transposes,
-    vectors,
-)
+from labkit.bench.counters.kernels import copies, histograms, products, reductions, stencils, transposes, vectors
 from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
 from labkit.ladder import ladder
 
-PRODUCTS = ("naive", "coalesced", "tiled")  # steps that ask memory as the machine code does
+PRODUCTS = ("naive", "coalesced", "tiled")  # steps whose machine code accesses memory as the source does
 QUOTIENTS = {
     "flops": "a quotient, a root and a power are several operations of the machine, and tensor cores have none"
 }
-COPY_ENGINE = dict.fromkeys(
+TMA = dict.fromkeys(
     ["global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors", "l1_hit_rate"],
-    "what the copy engine moves passes by the instructions that ncu counts, and by L1",
+    "what TMA moves bypasses L1 and the instructions that ncu counts",
 )
 FRAGMENTS = dict.fromkeys(
     ["shared_load_requests", "shared_load_wavefronts"], "ncu counts no `ldmatrix`, and no `wgmma`, among the loads"
 )
 BARRIERS = dict.fromkeys(
     ["shared_store_wavefronts", "shared_atomic_wavefronts"],
-    "what the copy engine brings, `stmatrix` and barriers of copies are no stores and atomics to ncu",
+    "ncu counts no store or atomic of TMA, of `stmatrix` and of barriers of copies",
 )
 ON_ITS_WAY = {"l2_hit_rate": "blocks ask for keys that are still on their way for another one, and ncu counts no hit"}
 STEPS = {  # operation, ladder and slug: what is left open
@@ -52,7 +44,7 @@ STEPS = {  # operation, ladder and slug: what is left open
     ("softmax", "backward", "fused"): {},
     ("attention", "forward", "q_outer"): QUOTIENTS | ON_ITS_WAY,
     ("attention", "forward", "mma"): QUOTIENTS | FRAGMENTS | ON_ITS_WAY,
-    ("attention", "forward", "persistent"): QUOTIENTS | FRAGMENTS | COPY_ENGINE | BARRIERS,
+    ("attention", "forward", "persistent"): QUOTIENTS | FRAGMENTS | TMA | BARRIERS,
     ("conv", "direct", "halo"): {},
     ("conv", "im2col", "batch"): {},
     ("conv", "implicit_gemm", "magic"): FIRST_WARP,
@@ -61,8 +53,8 @@ STEPS = {  # operation, ladder and slug: what is left open
     },
     ("conv", "fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
 }
-PROBLEMS = {  # for steps whose standing one tells too little
-    # parted warps: the compiler's copies of a loop ask for their lanes one after the other
+PROBLEMS = {  # for steps whose standing problem is too small
+    # divergent warps: the compiler's copies of a loop access memory for their lanes one after the other
     ("norm", "batch", "fused"): (8, 8, 32, 32),
     ("norm", "batch_backward", "masked_again"): (8, 8, 32, 32),
     # one tile of keys, or none that is left out
@@ -73,7 +65,7 @@ PROBLEMS = {  # for steps whose standing one tells too little
 
 
 def launches() -> list[Launch]:
-    """Every launch that is compared, in the order in which they run."""
+    """Return every launch that is compared, in running order."""
     families = (copies, vectors, transposes, reductions, histograms, stencils, products)
     return [*_products(), *_steps(), *(launch for family in families for launch in family.LAUNCHES)]
 
@@ -81,20 +73,22 @@ def launches() -> list[Launch]:
 def _products():
     for step in map(gemm.ladder("fp32").step, PRODUCTS):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
-            (one,) = step.launches(*problem.operands())
+            (launch,) = step.launches(*problem.operands())
             shape = str(problem), step.slug
-            yield Launch(one.kernel, one.grid, one.block, problem.operands, *shape, shared_bytes=one.shared_bytes)
+            yield Launch(
+                launch.kernel, launch.grid, launch.block, problem.operands, *shape, shared_bytes=launch.shared_bytes
+            )
 
 
 def _steps():
-    """Steps of ladders: the own kernel of each, not what it launches before and after."""
+    """Yield the launch of each step's own kernel, without those before and after it."""
     for (operation, name, slug), left_open in STEPS.items():
         step = ladder(operation, name).step(slug)
         sizes = PROBLEMS.get((operation, name, slug))
         problem = step.roofline_point if sizes is None else step.problem(*sizes)
-        one, names = _own(step, problem), (str(problem), f"{name} {slug}")
+        launch, names = _own(step, problem), (str(problem), f"{name} {slug}")
         arguments = partial(_arguments, step, problem)
-        yield Launch(one.kernel, one.grid, one.block, arguments, *names, left_open, one.shared_bytes)
+        yield Launch(launch.kernel, launch.grid, launch.block, arguments, *names, left_open, launch.shared_bytes)
 
 
 def _own(step, problem):
@@ -103,5 +97,5 @@ def _own(step, problem):
 
 
 def _arguments(step, problem):
-    """Anew, since a launch writes into them."""
+    """Make the arguments anew, since a launch writes into them."""
     return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own(step, problem).arguments)

@@ -52,21 +52,13 @@ def scatter(x, index, out):
 
 
 def _strided(stride, elements=SMALL):
-    return along(
-        strided_copy,
-        elements,
-        lambda: (normal(elements * stride), empty(elements), stride),
-        name=f"copy with stride {stride}",
-    )
+    name = f"copy with stride {stride}"
+    return along(strided_copy, elements, lambda: (normal(elements * stride), empty(elements), stride), name=name)
 
 
 def _shifted(shift):
-    return along(
-        shifted_copy,
-        SMALL,
-        lambda: (normal(SMALL + 32), empty(SMALL), shift),
-        name=f"copy shifted by {shift}",
-    )
+    name = f"copy shifted by {shift}"
+    return along(shifted_copy, SMALL, lambda: (normal(SMALL + 32), empty(SMALL), shift), name=name)
 
 
 def _typed(dtype):

@@ -32,7 +32,7 @@ class Launch:
         return self.name or self.kernel.__name__
 
     def simulate(self):
-        """The trace of this launch."""
+        """Return the trace of this launch."""
         return simulate(self.kernel, self.grid, self.block, *self.arguments(), shared_bytes=self.shared_bytes)
 
 
@@ -49,21 +49,21 @@ def along(
     name: str = "",
     left_open: dict[str, str] | None = None,
 ) -> Launch:
-    """A launch with a thread for each of so many elements."""
+    """Return a launch with one thread per element."""
     grid = -(-elements // WARP_BLOCK)
     return Launch(kernel, grid, WARP_BLOCK, arguments, problem or str(elements), name, left_open or {})
 
 
 def normal(*shape: int, dtype=np.float32) -> np.ndarray:
-    """Random normal numbers."""
+    """Return random normal numbers."""
     return np.random.default_rng(shape).standard_normal(shape, dtype=np.float32).astype(dtype)
 
 
 def whole(elements: int, below: int, dtype) -> np.ndarray:
-    """Random whole numbers from 0."""
+    """Return random whole numbers from 0."""
     return np.random.default_rng(elements).integers(below, size=elements, dtype=dtype)
 
 
 def empty(*shape: int, dtype=np.float32) -> np.ndarray:
-    """Room for a result, filled with zeros."""
+    """Return an array for a result, filled with zeros."""
     return np.zeros(shape, dtype)

@@ -61,7 +61,7 @@ def stencil_2d_shared(x, out):
 
 
 def _plane(kernel, side):
-    """The inner side x side elements of a plane, in tiles."""
+    """Return a launch over the inner side x side elements of a plane, in tiles."""
     blocks = side // TILE
     return Launch(
         kernel,

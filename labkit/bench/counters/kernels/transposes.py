@@ -42,14 +42,9 @@ def transpose_padded(x, out):
 
 
 def _square(kernel, side, rows):
-    """A block of TILE x ROWS threads for each TILE columns and so many rows."""
-    return Launch(
-        kernel,
-        (side // TILE, side // rows),
-        (TILE, ROWS),
-        lambda: (normal(side, side), empty(side, side)),
-        f"{side}x{side}",
-    )
+    """Return a launch with a block of TILE x ROWS threads per TILE columns and `rows` rows."""
+    grid, block = (side // TILE, side // rows), (TILE, ROWS)
+    return Launch(kernel, grid, block, lambda: (normal(side, side), empty(side, side)), f"{side}x{side}")
 
 
 LAUNCHES = tuple(
