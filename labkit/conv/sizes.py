@@ -1,4 +1,4 @@
-"""The sizes of a convolution as kernels take them: 32 bits each, and with them what divides by them."""
+"""The sizes of a convolution as kernel arguments: 32-bit integers, and divisors for fast division."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from labkit.parts.division import MOST, Divisor, divisor
 
 
 class Sizes(NamedTuple):
-    """As `Convolution` has them, by the same letters; C and K are those of a group, and all are uint32.
+    """Sizes by the letters of `Convolution`, all uint32; C and K count the channels and filters of one group.
 
-    `turn` is 1 where the filter is turned by half a turn, else 0. RS, S, PQ and Q are divisors: a number of a tap of a
-    filter, counted over C, R and S, is divided by RS and by S, and that of an output, over N, P and Q, by PQ and Q.
+    A tap's number, counted over C, R and S, is divided by RS and S. An output's number, counted over N, P and Q, is
+    divided by PQ and Q.
     """
 
     N: np.uint32
@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
     left: np.uint32
     dilation_h: np.uint32
     dilation_w: np.uint32
-    turn: np.uint32
+    flipped: np.uint32  # 1 if filters are rotated by 180 degrees, else 0
     CRS: np.uint32
     NPQ: np.uint32
     RS: Divisor
@@ -39,13 +39,13 @@ class Sizes(NamedTuple):
     Q: Divisor
 
 
-def sizes(problem: Convolution) -> Sizes:
-    """The sizes of a problem.
+def make_sizes(problem: Convolution) -> Sizes:
+    """Return the sizes of a problem.
 
     Raises
     ------
     TooLarge
-        An index that kernels compute in 32 bits would not fit.
+        An index does not fit into the 32 bits that kernels use.
     """
     C, K = problem.C // problem.groups, problem.K // problem.groups
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
@@ -57,15 +57,15 @@ def sizes(problem: Convolution) -> Sizes:
             "the outputs of a filter": problem.N * PQ,
         }
     )
-    names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
+    names = "N H W R P stride_h stride_w top left dilation_h dilation_w flipped".split()
     numbers = {name: getattr(problem, name) for name in names}
-    numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
+    numbers |= {"C": C, "K": K, "CRS": C * RS, "NPQ": problem.N * PQ}
     divisors = {"RS": divisor(RS), "S": divisor(problem.S), "PQ": divisor(PQ), "Q": divisor(problem.Q)}
     return Sizes(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)
 
 
 def check_counts(counts: Mapping[str, int]) -> None:
-    """Raises `TooLarge` where something, by what it is called, is more than kernels count in 32 bits."""
+    """Raise `TooLarge` if a count, by its description, does not fit into 32 bits."""
     for what, count in counts.items():
         if count >= MOST:
             raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")

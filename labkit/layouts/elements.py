@@ -15,7 +15,7 @@ BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @cache
-def for_elements(kernel, itemsize: int):
+def specialise_itemsize(kernel, itemsize: int):
     """The kernel for elements of so many bytes, as whose bits (`ELEMENT`) it moves them."""
     return specialise(kernel, ELEMENT=BITS[itemsize])
 

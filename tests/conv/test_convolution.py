@@ -315,7 +315,7 @@ def test_a_part_of_a_large_problem_is_computed_as_in_the_whole(kind, layout, mon
     place = "xwy".index(problem.result)
     part = problem.part(operands)
     small = part[3]
-    sizes = {"N": 9, "C": 10, "K": 11} | dict.fromkeys(problem._divided, 6)
+    sizes = {"N": 9, "C": 10, "K": 11} | dict.fromkeys(problem._sampled_axes, 6)
     assert tuple(sizes.values()) == (small.N, small.C, small.K)
     (found,) = problem.expected(part).values()
     right = list(operands)

@@ -4,7 +4,7 @@ from labkit.arrays.addresses import PIECE_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.problem import Layout, as_heads
 from labkit.ladder import Launch
-from labkit.layouts.interface.moves import moves
+from labkit.layouts.interface.moves import make_moves
 
 
 def lies_in_rows(X, layout: Layout) -> bool:
@@ -27,7 +27,7 @@ def in_rows(
         if not lies_in_rows(X, layout):
             found[name] = workspace.array(f"{name} in order", X.shape, X.dtype)
             if name in outputs:
-                after += moves(found[name], X)
+                after += make_moves(found[name], X)
             else:
-                before += moves(X, found[name])
+                before += make_moves(X, found[name])
     return found, before, after

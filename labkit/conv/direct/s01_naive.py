@@ -33,9 +33,9 @@ def naive(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups
     n, k = plane // K, plane % K
     p = cuda.blockIdx.y * BLOCK + cuda.threadIdx.x
     q = cuda.blockIdx.z * BLOCK + cuda.threadIdx.y
-    first = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
+    c0 = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
     if p < P and q < Q:
-        total = np.float32(0)
+        acc = np.float32(0)
         for c in range(C_group):
             for r in range(R):
                 for s in range(S):
@@ -44,8 +44,8 @@ def naive(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups
                     if row < H and col < W:
                         tap_row = np.uint32(R - 1 - r if flipped else r)
                         tap_col = np.uint32(S - 1 - s if flipped else s)
-                        total += x[n, first + c, row, col] * w[k, c, tap_row, tap_col]
-        y[n, k, p, q] = total
+                        acc += x[n, c0 + c, row, col] * w[k, c, tap_row, tap_col]
+        y[n, k, p, q] = acc
 
 
 def geometry(problem: Forward):

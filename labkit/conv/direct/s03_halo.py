@@ -27,7 +27,7 @@ from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
-MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
+MAX_SHARED_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
 
 
 @cuda.jit
@@ -40,32 +40,32 @@ def halo(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups,
     H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
     plane = np.uint32(cuda.blockIdx.x)
     n, k = plane // K, plane % K
-    first = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
+    c0 = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
     thread_x, thread_y = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     q, p = cuda.blockIdx.y * BLOCK + thread_x, cuda.blockIdx.z * BLOCK + thread_y
     first_row = cuda.blockIdx.z * BLOCK * stride_h - top
     first_col = cuda.blockIdx.y * BLOCK * stride_w - left
 
     zero = np.float32(0)
-    total = zero
+    acc = zero
     for c in range(C_group):
         for i in range(thread_y, rows, BLOCK):
             for j in range(thread_x, columns, BLOCK):
                 row, col = np.uint32(first_row + i), np.uint32(first_col + j)
-                pixels[i * pitch + j] = x[n, first + c, row, col] if row < H and col < W else zero
+                pixels[i * pitch + j] = x[n, c0 + c, row, col] if row < H and col < W else zero
         for r in range(thread_y, R, BLOCK):
             for s in range(thread_x, S, BLOCK):
-                place = (R - 1 - r) * S + S - 1 - s if flipped else r * S + s
-                taps[place] = w[k, c, r, s]
+                offset = (R - 1 - r) * S + S - 1 - s if flipped else r * S + s
+                taps[offset] = w[k, c, r, s]
         cuda.syncthreads()
         for r in range(R):
             for s in range(S):
-                place = (thread_y * stride_h + r * dilation_h) * pitch + thread_x * stride_w + s * dilation_w
-                total += pixels[np.uint32(place)] * taps[r * S + s]
+                offset = (thread_y * stride_h + r * dilation_h) * pitch + thread_x * stride_w + s * dilation_w
+                acc += pixels[np.uint32(offset)] * taps[r * S + s]
         cuda.syncthreads()
 
     if p < P and q < Q:
-        y[n, k, p, q] = total
+        y[n, k, p, q] = acc
 
 
 def tile(problem: Forward) -> tuple[int, int, int]:
@@ -87,9 +87,9 @@ def launches(x, w, y, problem):
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)
     shared_bytes = (rows * pitch + problem.R * problem.S) * 4
-    if shared_bytes > MOST_BYTES:
+    if shared_bytes > MAX_SHARED_BYTES:
         raise TooLarge(
-            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MOST_BYTES:,}",
+            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MAX_SHARED_BYTES:,}",
             "choose another step, or less dilation",
         )
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)

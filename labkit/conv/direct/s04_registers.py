@@ -9,7 +9,7 @@ Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a til
 
     T * (ROWS * COLUMNS / (R * S) / FILTERS + 1) / BLOCK**2     global loads per output
     T * (1 / TK + 1 / TP / 4)                                   shared loads per output
-    (ROWS * PITCH + R * S * STRIP) * 4                          bytes of shared memory per block
+    (ROWS * PITCH + R * S * TAP_PITCH) * 4                          bytes of shared memory per block
     2 * T / (R * S)                                             barriers per block
     TP + TK // 4 * 2                                            shared load wavefronts per warp and tap
 
@@ -26,37 +26,40 @@ from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
-MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
+MAX_SHARED_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
 FILTERS = 64  # of a block
 WARPS, LANE_ROWS = 8, 2  # of a block, and the rows of outputs that a warp's lanes stand in
 TP, TK = BLOCK // LANE_ROWS, FILTERS // WARPS  # outputs and filters of a thread
-STRIP = FILTERS + 4  # how many floats after one another two taps begin: neighbours are stored to different banks
+TAP_PITCH = FILTERS + 4  # how many floats after one another two taps begin: neighbours are stored to different banks
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 2))
 def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups, flipped, rows, columns, pitch):
     pixels = cuda.shared.array(0, np.float32, alignment=16)[: rows * pitch]
     taps = cuda.shared.array(0, np.float32, alignment=16)[rows * pitch :]
-    sums = cuda.local.array((TP, TK), np.float32)
+    acc = cuda.local.array((TP, TK), np.float32)
     tap = cuda.local.array(TK, np.float32)
     # unsigned, so that one comparison tells what lies outside: before the image a number wraps round to a large one
     K_group, P, Q = np.uint32(y.shape[1]) // np.uint32(groups), y.shape[2], y.shape[3]
     C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
     H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
-    sets = (K_group + np.uint32(FILTERS - 1)) // np.uint32(FILTERS)  # of filters, in a group
-    plane, start = np.uint32(cuda.blockIdx.x) // sets, np.uint32(cuda.blockIdx.x) % sets * np.uint32(FILTERS)
+    filter_blocks = (K_group + np.uint32(FILTERS - 1)) // np.uint32(FILTERS)  # of filters, in a group
+    plane, k0 = (
+        np.uint32(cuda.blockIdx.x) // filter_blocks,
+        np.uint32(cuda.blockIdx.x) % filter_blocks * np.uint32(FILTERS),
+    )
     n, group = plane // np.uint32(groups), plane % np.uint32(groups)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     lane_x, lane_y = lane % BLOCK, lane // BLOCK
     first_row = cuda.blockIdx.z * BLOCK * stride_h - top
     first_col = cuda.blockIdx.y * BLOCK * stride_w - left
     # places in shared memory have 64 bits, or the compiler would cut each of them to 32 in an instruction of its own
-    step = np.uint64(LANE_ROWS * stride_h * pitch)  # from one pixel of a thread to the next
+    pixel_step = np.uint64(LANE_ROWS * stride_h * pitch)  # from one pixel of a thread to the next
 
     zero = np.float32(0)
     for i in range(TP):
         for j in range(TK):
-            sums[i, j] = zero
+            acc[i, j] = zero
     for c in range(C_group):
         for i in range(warp, rows, WARPS):
             for j in range(lane, columns, 32):
@@ -64,29 +67,29 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
                 pixels[i * pitch + j] = x[n, group * C_group + c, row, col] if row < H and col < W else zero
         for t in range(lane, np.uint32(R * S), 32):
             r, s = np.uint32(t // S), np.uint32(t % S)
-            place = np.uint32((R * S - 1 - t if flipped else t) * STRIP)
+            offset = np.uint32((R * S - 1 - t if flipped else t) * TAP_PITCH)
             for k in range(warp, FILTERS, WARPS):
-                taps[place + k] = w[group * K_group + start + k, c, r, s] if start + k < K_group else zero
+                taps[offset + k] = w[group * K_group + k0 + k, c, r, s] if k0 + k < K_group else zero
         cuda.syncthreads()
         for r in range(R):
             for s in range(S):
-                strip = np.uint64((r * S + s) * STRIP + warp * TK)
+                strip = np.uint64((r * S + s) * TAP_PITCH + warp * TK)
                 for j in range(0, TK, 4):
                     tap[j], tap[j + 1], tap[j + 2], tap[j + 3] = ptx.load4(taps, strip + np.uint64(j))
-                at = np.uint64((lane_y * stride_h + r * dilation_h) * pitch + lane_x * stride_w + s * dilation_w)
+                offset = np.uint64((lane_y * stride_h + r * dilation_h) * pitch + lane_x * stride_w + s * dilation_w)
                 for i in range(TP):
-                    pixel = pixels[at + np.uint64(i) * step]
+                    pixel = pixels[offset + np.uint64(i) * pixel_step]
                     for j in range(TK):
-                        sums[i, j] += pixel * tap[j]
+                        acc[i, j] += pixel * tap[j]
         cuda.syncthreads()
 
     q = cuda.blockIdx.y * BLOCK + lane_x
     for i in range(TP):
         p = cuda.blockIdx.z * BLOCK + lane_y + i * LANE_ROWS
         for j in range(TK):
-            filter = start + warp * TK + j
-            if p < P and q < Q and filter < K_group:
-                y[n, group * K_group + filter, p, q] = sums[i, j]
+            k = k0 + warp * TK + j
+            if p < P and q < Q and k < K_group:
+                y[n, group * K_group + k, p, q] = acc[i, j]
 
 
 def tile(problem: Forward) -> tuple[int, int, int]:
@@ -98,8 +101,8 @@ def tile(problem: Forward) -> tuple[int, int, int]:
 
 def geometry(problem: Forward):
     """Grid and block: along x of the grid images and sets of filters, along y and z columns and rows of outputs."""
-    sets = problem.groups * -(-problem.K // problem.groups // FILTERS)
-    return (problem.N * sets, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (32, WARPS)
+    filter_blocks = problem.groups * -(-problem.K // problem.groups // FILTERS)
+    return (problem.N * filter_blocks, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (32, WARPS)
 
 
 def launches(x, w, y, problem):
@@ -108,10 +111,10 @@ def launches(x, w, y, problem):
     strides, zeros = (problem.stride_h, problem.stride_w), (problem.top, problem.left)
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)
-    shared_bytes = (rows * pitch + problem.R * problem.S * STRIP) * 4
-    if shared_bytes > MOST_BYTES:
+    shared_bytes = (rows * pitch + problem.R * problem.S * TAP_PITCH) * 4
+    if shared_bytes > MAX_SHARED_BYTES:
         raise TooLarge(
-            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MOST_BYTES:,}",
+            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MAX_SHARED_BYTES:,}",
             "choose another step, or less dilation",
         )
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)

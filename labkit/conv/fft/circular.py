@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float32
 
 from labkit.arrays.workspace import Workspace
 from labkit.conv.fft.problem import SpectralForward
-from labkit.conv.fft.s02_tiled import inverted, launches_with, tiles_of
+from labkit.conv.fft.s02_tiled import choose_tiles, launches_with, make_inverse
 from labkit.simulator.in_place import simulate_in_place
 
 
@@ -66,10 +66,10 @@ def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], sid
     y = np.full(problem.shapes["y"], np.nan, np.float32)
     x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
     launches = launches_with(x[None, None], w[:, None], y, problem, Workspace(), side)
-    _, step, (tiles_h, tiles_w) = tiles_of(problem, side)
+    _, step, (tiles_h, tiles_w) = choose_tiles(problem, side)
     planes = np.full((tiles_h * tiles_w, problem.K, side, side), np.nan, np.float32)
     spectra = launches[-1].arguments[0]
-    launches.append(inverted(spectra, planes, side, False, 0, 0, side, side, 1, 1))
+    launches.append(make_inverse(spectra, planes, side, False, 0, 0, side, side, 1, 1))
     for one in launches:
         simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, shared_bytes=one.shared_bytes)
     planes = planes.reshape(tiles_h, tiles_w, problem.K, side, side).transpose(2, 0, 1, 3, 4)

@@ -9,7 +9,7 @@ other threads of its line through shared memory; then it transforms F points of 
 the points k = j + F m + 8 k'', in the order of m and k''. The inverse is the same with real and imaginary parts
 exchanged, before and after, times 1 / T.
 
-A line lies in shared memory with a gap after each eight points, point k at `at(k)`. Then neither pass meets a bank
+A line lies in shared memory with a gap after each eight points, point k at `slot(k)`. Then neither pass meets a bank
 twice, where threads are numbered along a line first.
 """
 
@@ -34,7 +34,7 @@ HALF_ROOT = np.float32(np.sqrt(0.5))
 
 
 @cuda.jit(device=True)
-def at(k):
+def slot(k):
     """Where point k of a line lies."""
     return k + k // 8
 
@@ -111,8 +111,8 @@ def transform(re, im, root_re, root_im, lines, re_row, im_row, begin, j):
 def load_points(re, im, lines, re_row, im_row, begin, j):
     """Thread j's points of a line, as `transform` takes them, after which the line may be overwritten."""
     for i in range(8):
-        re[i] = lines[re_row, begin + at(j + F * i)]
-        im[i] = lines[im_row, begin + at(j + F * i)]
+        re[i] = lines[re_row, begin + slot(j + F * i)]
+        im[i] = lines[im_row, begin + slot(j + F * i)]
     cuda.syncwarp()
 
 

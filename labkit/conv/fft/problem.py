@@ -17,7 +17,7 @@ more. So with e = 2 (log2(T) + 1) 7 u for T x T points:
 An element of a result is a sum of these over channels, filters or images, and Cauchy's inequality once more gives the
 norms over all of these. Tiles are parts of the operands, and have no larger norms.
 
-Where roundings are random, all outputs of a tile are as far off as the largest of them (`as_random`); the lower bound
+Where roundings are random, all outputs of a tile are as far off as the largest of them (`random_rounding_bound`); the lower bound
 holds.
 """
 
@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from labkit import ladder
-from labkit.conv.problem import EPS, BackwardData, BackwardFilter, Convolution, Forward, as_random
+from labkit.conv.problem import EPS, BackwardData, BackwardFilter, Convolution, Forward, random_rounding_bound
 from labkit.formats import FP32, Format
 
 MOST_STEPS = 2 * (6 + 1)  # of a transform of 64 x 64 points
@@ -59,7 +59,7 @@ class Spectral(Convolution):
         norms = [np.sqrt((inputs[name] ** 2).sum(tuple({0, 1, 2, 3} - {axis}))) for name, axis in self.kept.items()]
         bound = problem.error * np.multiply.outer(*norms)[:, :, None, None]
         squares = (problem.oracle(*map(np.square, inputs.values())) + value**2).max((2, 3), keepdims=True)
-        bound = np.minimum(bound, as_random(MOST_STEPS + self.products, squares, 0.0))
+        bound = np.minimum(bound, random_rounding_bound(MOST_STEPS + self.products, squares, 0.0))
         return {"xwy".index(self.result): ladder.Expected(value, np.broadcast_to(bound, value.shape))}
 
 

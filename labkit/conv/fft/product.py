@@ -127,16 +127,16 @@ def _with(rows, cols, steps):
     return specialise(multiply, **sizes, **lanes, **widths), warps[0] * warps[1], 2 * steps * 2 * (rows + cols) * 4
 
 
-def tile(M: int, N: int, K: int) -> tuple[int, int, int]:
+def choose_tile(M: int, N: int, K: int) -> tuple[int, int, int]:
     """Rows and columns of a block's tile, and its steps: smaller ones where a side would reach beyond the result."""
     cols = next((cols for cols in (16, 32) if cols >= N), BN)
     rows = next((rows for rows in (32, 64) if rows >= M and rows * cols >= 32 * TM * TN), BM)
     return rows, cols, BK if K > BK // 2 else BK // 2
 
 
-def product(A, B, C, M: int, N: int, K: int) -> Launch:
+def make_product(A, B, C, M: int, N: int, K: int) -> Launch:
     """The launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `spectra`."""
-    rows, cols, steps = tile(M, N, K)
+    rows, cols, steps = choose_tile(M, N, K)
     kernel, warps, shared_bytes = _with(rows, cols, steps)
     grid = -(-N // cols), -(-M // rows), C.shape[0]
     return Launch(kernel, grid, (32, warps), (A, B, C, M, N, K), shared_bytes)

@@ -89,7 +89,7 @@ def whole(X, spectra, top, left, sign):
 
 
 @cuda.jit
-def multiplied(images, filters, outputs):
+def multiply(images, filters, outputs):
     """outputs[u, v, k, n] = the sum over c of filters[u, v, c, k] * images[u, v, c, n]."""
     n, k = cuda.grid(2)
     u, v = cuda.blockIdx.z // images.shape[1], cuda.blockIdx.z % images.shape[1]
@@ -105,7 +105,7 @@ def multiplied(images, filters, outputs):
 
 
 @cuda.jit
-def restored(spectra, Y, first_row, first_col):
+def inverse(spectra, Y, first_row, first_col):
     """Writes to each Y[n, k] what begins at this row and column of the plane with the spectrum [u, v, k, n]."""
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
@@ -146,7 +146,7 @@ def launches(x, w, y, problem, workspace):
     shared_bytes = 2 * 4 * side * (side + 1)
     sign = np.float32(1 if problem.flipped else -1)
     first = (R - 1, S - 1) if problem.flipped else (0, 0)
-    forth, product, back = (_with(whole, side), multiplied, _with(restored, side))
+    forth, product, back = (_with(whole, side), multiply, _with(inverse, side))
     return [
         Launch(forth, (N, C), THREADS, (x, images, problem.top, problem.left, np.float32(1)), shared_bytes),
         Launch(forth, (K, C), THREADS, (w, filters, 0, 0, sign), shared_bytes),

@@ -27,14 +27,14 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import viewed
-from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
-from labkit.conv.fft.product import product
+from labkit.conv.fft.lines import PITCH, F, T, load_points, load_roots, slot, pitch, store_points, transform
+from labkit.conv.fft.product import make_product
 from labkit.ladder import Launch, TooLarge
 
-EACH_PIXEL = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
+UNIT_STRIDES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
     "layout": ("NCHW",)
 }
-TAKES = EACH_PIXEL | {"result": ("y",)}
+TAKES = UNIT_STRIDES | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
@@ -97,7 +97,7 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
             for i in range(8):  # all of them are under way before one is waited for; outside of X, one of its edge
                 re[i] = plane[np.uint32(min(np.uint32(h + first + i), np.uint32(H - 1)) * W + w)]
         # rows r and r + T / 2 become one complex line
-        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+        part, place = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
         for i in range(8):
             row = np.uint32(first + i)
             lines[part, place + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
@@ -118,8 +118,8 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
         cuda.syncthreads()
         for i in range(4):  # of both real rows in a line, the points of column `line`
             place = (j + F * i) * PITCH
-            a_re, a_im = lines[re_row, place + at(line)], lines[im_row, place + at(line)]
-            b_re, b_im = lines[re_row, place + at(mirrored)], lines[im_row, place + at(mirrored)]
+            a_re, a_im = lines[re_row, place + slot(line)], lines[im_row, place + slot(line)]
+            b_re, b_im = lines[re_row, place + slot(mirrored)], lines[im_row, place + slot(mirrored)]
             if line == 0:  # the real columns 0 and T / 2 as one
                 re[i], im[i], re[i + 4], im[i + 4] = a_re, b_re, a_im, b_im
             else:
@@ -134,22 +134,22 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
     column = np.uint32(first_column + tile)
     if column < columns:
         for u in range(first, HALF + 1, THREADS // TILES):
-            a_re, a_im = lines[tile, at(u)], lines[tile + TILES, at(u)]
-            b_re, b_im = lines[tile, at((T - u) % T)], lines[tile + TILES, at((T - u) % T)]
+            a_re, a_im = lines[tile, slot(u)], lines[tile + TILES, slot(u)]
+            b_re, b_im = lines[tile, slot((T - u) % T)], lines[tile + TILES, slot((T - u) % T)]
             zero_re, zero_im = (a_re + b_re) * np.float32(0.5), (a_im - b_im) * np.float32(0.5)
             half_re, half_im = (a_im + b_im) * np.float32(0.5), (b_re - a_re) * np.float32(0.5)
             ptx.store2(spectra, (u, spectra_row, 2 * column), zero_re, sign * zero_im)
             ptx.store2(spectra, (HALF + 1 + u, spectra_row, 2 * column), half_re, sign * half_im)
         for i in range(T, HALF * T, THREADS // TILES):
             place = np.uint32(first + i)
-            here = place // T * PITCH + at(place % T)
+            here = place // T * PITCH + slot(place % T)
             ptx.store2(
                 spectra, (place + 2, spectra_row, 2 * column), lines[tile, here], sign * lines[tile + TILES, here]
             )
 
 
 @cuda.jit(launch_bounds=(THREADS, 4))
-def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
+def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
     """Writes to Y the part of tiles that begins at `first_row` and `first_col`, from their spectra [bin, row, column].
 
     Y[n, k] holds P rows of Q pixels. A column is a tile of it, and its row is k; or where `swapped` a column is k, and
@@ -169,12 +169,12 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
     for u in range(first, HALF + 1, THREADS // TILES):
         zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * at_column))
         half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * at_column))
-        lines[tile, at(u)], lines[tile + TILES, at(u)] = zero_re - half_im, zero_im + half_re
+        lines[tile, slot(u)], lines[tile + TILES, slot(u)] = zero_re - half_im, zero_im + half_re
         if u > 0 and u < HALF:
-            lines[tile, at(T - u)], lines[tile + TILES, at(T - u)] = zero_re + half_im, half_re - zero_im
+            lines[tile, slot(T - u)], lines[tile + TILES, slot(T - u)] = (zero_re + half_im, half_re - zero_im)
     for i in range(T, HALF * T, THREADS // TILES):
         place = np.uint32(first + i)
-        here = place // T * PITCH + at(place % T)
+        here = place // T * PITCH + slot(place % T)
         lines[tile, here], lines[tile + TILES, here] = ptx.load2(spectra, (place + 2, spectra_row, 2 * at_column))
     cuda.syncthreads()
 
@@ -194,12 +194,12 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
                 b, place = a + F // 2, (j + F * m + 8 * n) * PITCH  # b is T / 2 rows below a
                 if line == 0:
                     lines[re_row, place], lines[im_row, place] = re[a], re[b]
-                    lines[re_row, place + at(mirrored)], lines[im_row, place + at(mirrored)] = im[a], im[b]
+                    lines[re_row, place + slot(mirrored)], lines[im_row, place + slot(mirrored)] = (im[a], im[b])
                 else:
-                    lines[re_row, place + at(line)] = re[a] - im[b]
-                    lines[im_row, place + at(line)] = im[a] + re[b]
-                    lines[re_row, place + at(mirrored)] = re[a] + im[b]
-                    lines[im_row, place + at(mirrored)] = re[b] - im[a]
+                    lines[re_row, place + slot(line)] = re[a] - im[b]
+                    lines[im_row, place + slot(line)] = im[a] + re[b]
+                    lines[re_row, place + slot(mirrored)] = re[a] + im[b]
+                    lines[im_row, place + slot(mirrored)] = re[b] - im[a]
         cuda.syncthreads()
         load_points(re, im, lines, re_row, im_row, begin, j)
         transform(im, re, root_re, root_im, lines, im_row, re_row, begin, j)
@@ -217,7 +217,7 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
     end_p = np.int32(min(step_h, P - p))
     if first_column + tile < columns and q < min(tile_w * step_w + step_w, Q):
         for first in range(0, T, 8):
-            part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+            part, place = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
             begin = np.int32(first - first_row)
             if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a question for each
                 for i in range(8):
@@ -233,11 +233,11 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
 def _with(kernel, side):
     """A kernel for tiles of side x side."""
     tiles = THREADS // side
-    of_block = {"TILES": tiles, "ROWS": 2 * tiles, "SLOT": slot(side), "BATCH": THREADS * 16 // side**2}
+    of_block = {"TILES": tiles, "ROWS": 2 * tiles, "SLOT": tile_pitch(side), "BATCH": THREADS * 16 // side**2}
     return specialise(kernel, T=side, F=side // 8, HALF=side // 2, PITCH=pitch(side), **of_block)
 
 
-def slot(side: int) -> int:
+def tile_pitch(side: int) -> int:
     """Elements from one tile to the next: neighbouring tiles of a block meet different banks."""
     lines = side // 2 * pitch(side)
     return lines + (side // 8 - lines) % 32
@@ -245,20 +245,20 @@ def slot(side: int) -> int:
 
 def shared_bytes(side: int) -> int:
     """Of a block that transforms tiles."""
-    return 2 * (THREADS // side) * slot(side) * 4
+    return 2 * (THREADS // side) * tile_pitch(side) * 4
 
 
-def bins(side: int) -> int:
+def count_bins(side: int) -> int:
     """Frequencies of real tiles that do not follow from others."""
     return side * side // 2 + 2
 
 
-def spectra(workspace, role: str, side: int, rows: int, columns: int):
+def allocate_spectra(workspace, role: str, side: int, rows: int, columns: int):
     """Memory for a spectrum of so many rows and columns in each bin; rows begin at multiples of 16 bytes."""
-    return workspace.array(role, (bins(side), rows, 2 * (columns + columns % 2)), np.float32)
+    return workspace.array(role, (count_bins(side), rows, 2 * (columns + columns % 2)), np.float32)
 
 
-def planes(X):
+def as_planes(X):
     """X[n, c] as one row of pixels."""
     if not lies_in_order(X):
         raise ValueError("an operand is not in C order: pass np.ascontiguousarray of it, which is a copy")
@@ -269,38 +269,63 @@ def planes(X):
     return viewed(X, (N, C, H * W), (C * H * W * size, H * W * size, size))
 
 
-def transformed(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
+def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
     """The launch that writes spectra of tiles of X."""
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
     blocks = to.shape[1] * -(-columns // (THREADS // side))
     sign = np.float32(-1 if conjugated else 1)
-    arguments = planes(X), *X.shape[2:], to, int(swapped), sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
+    arguments = (
+        as_planes(X),
+        *X.shape[2:],
+        to,
+        int(swapped),
+        sign,
+        top,
+        left,
+        rows,
+        cols,
+        step_h,
+        step_w,
+        tiles_h,
+        tiles_w,
+    )
     return Launch(_with(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
-def inverted(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
+def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
     """The launch that writes tiles of Y from their spectra."""
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
     blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
-    arguments = spectrum, planes(Y), *Y.shape[2:], int(swapped), first_row, first_col, step_h, step_w, tiles_h, tiles_w
-    return Launch(_with(restored, side), blocks, THREADS, arguments, shared_bytes(side))
+    arguments = (
+        spectrum,
+        as_planes(Y),
+        *Y.shape[2:],
+        int(swapped),
+        first_row,
+        first_col,
+        step_h,
+        step_w,
+        tiles_h,
+        tiles_w,
+    )
+    return Launch(_with(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
-def predicted_ms(problem, side: int) -> float:
+def predict_ms(problem, side: int) -> float:
     """The time that tiles of side x side take, by their FLOPs and bytes."""
     tiles = -(-problem.P // (side - problem.R + 1)) * -(-problem.Q // (side - problem.S + 1))
     images, filters, outputs = (
-        bins(side) * count
+        count_bins(side) * count
         for count in (problem.N * tiles * problem.C, problem.K * problem.C, problem.N * tiles * problem.K)
     )
     overlap = tiles * side**2 / (problem.H * problem.W)
     pixels = problem.N * (problem.C * problem.H * problem.W * max(1, overlap) + problem.K * problem.P * problem.Q)
     moved = 8 * (images + filters + outputs)
-    flops = 8 * bins(side) * problem.K * problem.C * problem.N * tiles
+    flops = 8 * count_bins(side) * problem.K * problem.C * problem.N * tiles
     return max(flops / TFLOPS, moved / TB_S) / 1e9 + (moved + 4 * pixels) / TB_S / 1e9
 
 
-def chosen_side(problem) -> int:
+def choose_side(problem) -> int:
     """The side of tiles that is predicted to be fastest.
 
     Raises
@@ -313,12 +338,12 @@ def chosen_side(problem) -> int:
         raise TooLarge(
             f"the filter has {problem.R} x {problem.S} taps, and tiles have {SIDES[-1]} x {SIDES[-1]} points at most"
         )
-    return min(sides, key=lambda side: predicted_ms(problem, side))
+    return min(sides, key=lambda side: predict_ms(problem, side))
 
 
-def tiles_of(problem, side: int | None = None):
+def choose_tiles(problem, side: int | None = None):
     """The side of a tile, the chosen one if it is None, from one tile to the next, and how many, along both axes."""
-    side = side or chosen_side(problem)
+    side = side or choose_side(problem)
     step = side - problem.R + 1, side - problem.S + 1
     return side, step, (-(-problem.P // step[0]), -(-problem.Q // step[1]))
 
@@ -332,16 +357,16 @@ def launches_with(x, w, y, problem, workspace, side=None):
     """As `launches`, with tiles of side x side."""
     problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
-    side, step, tiles = tiles_of(problem, side)
+    side, step, tiles = choose_tiles(problem, side)
     count = problem.N * tiles[0] * tiles[1]
-    filters = spectra(workspace, "filters", side, C, K)
-    images = spectra(workspace, "images", side, C, count)
-    outputs = spectra(workspace, "outputs", side, K, count)
+    filters = allocate_spectra(workspace, "filters", side, C, K)
+    images = allocate_spectra(workspace, "images", side, C, count)
+    outputs = allocate_spectra(workspace, "outputs", side, K, count)
     # cross-correlation takes conjugates; convolution's first whole outputs lie behind the wrap-around
     first = (R - 1, S - 1) if problem.flipped else (0, 0)
     return [
-        transformed(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        transformed(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
-        product(filters, images, outputs, K, count, C),
-        inverted(outputs, y, side, False, *first, *step, *tiles),
+        make_transform(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
+        make_transform(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
+        make_product(filters, images, outputs, K, count, C),
+        make_inverse(outputs, y, side, False, *first, *step, *tiles),
     ]

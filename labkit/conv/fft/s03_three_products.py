@@ -19,7 +19,7 @@ Limited by the multiply-adds, where there are many channels.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.fft.s02_tiled import TAKES, inverted, spectra, tiles_of, transformed
+from labkit.conv.fft.s02_tiled import TAKES, allocate_spectra, choose_tiles, make_inverse, make_transform
 from labkit.ladder import Launch
 
 FACTORS = 3  # real products in a complex one
@@ -137,7 +137,7 @@ def three_products(A, B, C, M, N, K):
 
 
 def product(A, B, C, M: int, N: int, K: int) -> Launch:
-    """The launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `spectra`."""
+    """The launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `allocate_spectra`."""
     grid = -(-N // BN), -(-M // BM), C.shape[0]
     return Launch(three_products, grid, (32, WARPS_Y * WARPS_X), (A, B, C, M, N, K), SHARED_BYTES)
 
@@ -146,15 +146,15 @@ def launches(x, w, y, problem, workspace):
     """y, of images x and filters w."""
     problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
-    side, step, tiles = tiles_of(problem)
+    side, step, tiles = choose_tiles(problem)
     count = problem.N * tiles[0] * tiles[1]
-    filters = spectra(workspace, "filters", side, C, K)
-    images = spectra(workspace, "images", side, C, count)
-    outputs = spectra(workspace, "outputs", side, K, count)
+    filters = allocate_spectra(workspace, "filters", side, C, K)
+    images = allocate_spectra(workspace, "images", side, C, count)
+    outputs = allocate_spectra(workspace, "outputs", side, K, count)
     first = (R - 1, S - 1) if problem.flipped else (0, 0)
     return [
-        transformed(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        transformed(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
+        make_transform(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
+        make_transform(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
         product(filters, images, outputs, K, count, C),
-        inverted(outputs, y, side, False, *first, *step, *tiles),
+        make_inverse(outputs, y, side, False, *first, *step, *tiles),
     ]

@@ -11,11 +11,11 @@ Costs are those of `s02_tiled`. Limited by the product, whose sums are long and 
 """
 
 from labkit.conv.fft.problem import SpectralFilter
-from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import EACH_PIXEL, inverted, spectra, tiled, tiles_of, transformed
+from labkit.conv.fft.product import make_product
+from labkit.conv.fft.s02_tiled import UNIT_STRIDES, allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
 
 PROBLEM = SpectralFilter
-TAKES = EACH_PIXEL | {"result": ("w",)}
+TAKES = UNIT_STRIDES | {"result": ("w",)}
 QUICK = True  # to simulate: its loops are short
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_filter = tiled
@@ -25,15 +25,15 @@ def launches(x, w, y, problem, workspace):
     """w, of images x and the gradient y of the outputs."""
     problem.check(x, w, y, takes=TAKES)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
-    side, step, tiles = tiles_of(problem)
+    side, step, tiles = choose_tiles(problem)
     count = problem.N * tiles[0] * tiles[1]
-    outputs = spectra(workspace, "outputs", side, count, K)
-    images = spectra(workspace, "images", side, count, C)
-    filters = spectra(workspace, "filters", side, K, C)
+    outputs = allocate_spectra(workspace, "outputs", side, count, K)
+    images = allocate_spectra(workspace, "images", side, count, C)
+    filters = allocate_spectra(workspace, "filters", side, K, C)
     first = step if problem.flipped else (0, 0)
     return [
-        transformed(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
-        transformed(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
-        product(outputs, images, filters, K, C, count),
-        inverted(filters, w, side, True, *first, R, S, 1, 1),
+        make_transform(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
+        make_transform(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
+        make_product(outputs, images, filters, K, C, count),
+        make_inverse(filters, w, side, True, *first, R, S, 1, 1),
     ]

@@ -21,8 +21,8 @@ from labkit import cuda, ptx, specialise
 from labkit.conv.fft import s03_three_products
 from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
 from labkit.conv.fft.problem import MOST_TAPS
-from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import TAKES, planes, tiles_of
+from labkit.conv.fft.product import make_product
+from labkit.conv.fft.s02_tiled import TAKES, as_planes, choose_tiles
 from labkit.conv.fft.s03_three_products import FACTORS  # noqa: F401
 from labkit.ladder import Launch
 
@@ -82,10 +82,10 @@ def launches(x, w, y, problem, workspace):
     filtered, transformed, multiplied, inverted = s03_three_products.launches(x, w, y, problem, workspace)
     *_, M, N, _ = multiplied.arguments
     if min(M, N) <= NARROW:
-        multiplied = product(*multiplied.arguments)
+        multiplied = make_product(*multiplied.arguments)
     if max(problem.R, problem.S) <= MOST_TAPS:
-        side, *_ = tiles_of(problem)
-        arguments = planes(w), filtered.arguments[3], np.float32(1 if problem.flipped else -1)
+        side, *_ = choose_tiles(problem)
+        arguments = as_planes(w), filtered.arguments[3], np.float32(1 if problem.flipped else -1)
         grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
         filtered = Launch(_with(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
     return [filtered, transformed, multiplied, inverted]

@@ -19,7 +19,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshaped, viewed
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
@@ -31,36 +31,36 @@ ROWS = 8  # of the matrix that a thread writes to
 
 
 @cuda.jit
-def batch(images, matrix, of):
+def batch(images, matrix, conv):
     npq = np.uint32(cuda.grid(1))
-    n = divided(npq, of.PQ)
-    pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
+    n = divided(npq, conv.PQ)
+    pq = np.uint32(npq - n * conv.PQ.value)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
-        if crs < of.CRS and npq < of.NPQ:
-            c = divided(crs, of.RS)
-            rs = np.uint32(crs - c * of.RS.value)
-            tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
-            row = np.uint32(top + r * of.dilation_h)
-            col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
-            inside = row < of.H and col < of.W
-            matrix[crs, npq] = images[n, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
+        if crs < conv.CRS and npq < conv.NPQ:
+            c = divided(crs, conv.RS)
+            rs = np.uint32(crs - c * conv.RS.value)
+            tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+            r = divided(tap, conv.S)
+            row = np.uint32(top + r * conv.dilation_h)
+            col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+            inside = row < conv.H and col < conv.W
+            matrix[crs, npq] = images[n, np.uint32((c * conv.H + row) * conv.W + col)] if inside else np.float32(0)
 
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    of = sizes(problem)
-    N, K, CRS, PQ, NPQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value), int(of.NPQ)
+    conv = make_sizes(problem)
+    N, K, CRS, PQ, NPQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value), int(conv.NPQ)
     matrix = workspace.array("matrix", (CRS, NPQ), np.float32)
     product = workspace.array("product", (K, NPQ), np.float32)
     by_images = viewed(product, (N, K, PQ), (4 * PQ, 4 * NPQ, 4))
     grid = -(-NPQ // THREADS), -(-CRS // ROWS)
     return [
-        Launch(batch, grid, THREADS, (reshaped(x, N, problem.C * problem.H * problem.W), matrix, of)),
+        Launch(batch, grid, THREADS, (reshaped(x, N, problem.C * problem.H * problem.W), matrix, conv)),
         *step("fp32", "tuned").launches(reshaped(w, K, CRS), matrix, product),
         rearrange(by_images, reshaped(y, N, K, PQ)),
     ]

@@ -17,11 +17,11 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.formats import FP32
 from labkit.gemm.interface.arrange import arranged
 from labkit.gemm.interface.candidates import choice
-from labkit.gemm.interface.launches import launches as multiplied
+from labkit.gemm.interface.launches import launches as gemm_launches
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
 from labkit.parts.division import divided
@@ -34,45 +34,47 @@ ROWS = 8  # of a matrix that a thread writes to
 
 
 @cuda.jit
-def library(images, matrices, of):
+def library(images, matrices, conv):
     pq, n = np.uint32(cuda.grid(1)), np.uint32(cuda.blockIdx.z)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < matrices.shape[1] and pq < matrices.shape[2]:
-            c = divided(crs, of.RS)
-            rs = np.uint32(crs - c * of.RS.value)
-            tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
-            row = np.uint32(top + r * of.dilation_h)
-            col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
-            inside = crs < of.CRS and pq < of.PQ.value and row < of.H and col < of.W
-            matrices[n, crs, pq] = images[n, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
+            c = divided(crs, conv.RS)
+            rs = np.uint32(crs - c * conv.RS.value)
+            tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+            r = divided(tap, conv.S)
+            row = np.uint32(top + r * conv.dilation_h)
+            col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+            inside = crs < conv.CRS and pq < conv.PQ.value and row < conv.H and col < conv.W
+            matrices[n, crs, pq] = images[n, np.uint32((c * conv.H + row) * conv.W + col)] if inside else np.float32(0)
 
 
 def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    of = sizes(problem)
-    N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
-    rows, cols = in_pieces(CRS, FP32.dtype), in_pieces(PQ, FP32.dtype)
-    most_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
-    chunk = min(N, max(1, most_bytes // (4 * cols * (rows + K * (cols > PQ)))))
-    matrices = workspace.array("matrices", (chunk, rows, cols), np.float32)
+    conv = make_sizes(problem)
+    N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
+    padded_rows, padded_cols = in_pieces(CRS, FP32.dtype), in_pieces(PQ, FP32.dtype)
+    max_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
+    chunk = min(N, max(1, max_bytes // (4 * padded_cols * (padded_rows + K * (padded_cols > PQ)))))
+    matrices = workspace.array("matrices", (chunk, padded_rows, padded_cols), np.float32)
     images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, K, PQ)
-    made = []
-    filters = arranged(reshaped(w, K, CRS), (K, rows), "filters", workspace, made, gaps=False)
-    for first in range(0, N, chunk):
-        result = rows_of(outputs, first, chunk)
-        of_chunk = rows_of(matrices, 0, result.shape[0])
-        product = result if cols == PQ else workspace.array("outputs", (*result.shape[:2], cols), np.float32)
-        grid = -(-cols // THREADS), -(-rows // ROWS), result.shape[0]
-        made.append(Launch(library, grid, THREADS, (rows_of(images, first, chunk), of_chunk, of)))
-        right, goal = turned(of_chunk), product
+    sequence = []
+    filters = arranged(reshaped(w, K, CRS), (K, padded_rows), "filters", workspace, sequence, gaps=False)
+    for n0 in range(0, N, chunk):
+        result = rows_of(outputs, n0, chunk)
+        chunk_matrices = rows_of(matrices, 0, result.shape[0])
+        product = (
+            result if padded_cols == PQ else workspace.array("outputs", (*result.shape[:2], padded_cols), np.float32)
+        )
+        grid = -(-padded_cols // THREADS), -(-padded_rows // ROWS), result.shape[0]
+        sequence.append(Launch(library, grid, THREADS, (rows_of(images, n0, chunk), chunk_matrices, conv)))
+        B, C = turned(chunk_matrices), product
         if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
-            right, goal = matrix_of(right, 0), matrix_of(product, 0)
-        made += multiplied(choice(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace)
+            B, C = matrix_of(B, 0), matrix_of(product, 0)
+        sequence += gemm_launches(choice(FP32, filters, B, C), FP32, filters, B, C, 1.0, 0.0, workspace)
         if product is not result:
-            made.append(rearrange(product, result))
-    return made
+            sequence.append(rearrange(product, result))
+    return sequence

@@ -52,74 +52,74 @@ THREADS = 32 * WARPS_Y * WARPS_X
 BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, a column for each thread, and its steps along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-ROWS_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
-SHARED_BYTES = ROWS_BYTE + 2 * BK * 12
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
+SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
 
 
 @cuda.jit(device=True)
-def place(row, k):
+def swizzle(row, k):
     """Where in its row of the filters' tile a value lies: groups of four change places, otherwise in each of 4 rows."""
     return k ^ row % 4 * 4
 
 
 @cuda.jit(device=True)
-def find_row(rows, buffer, crs, of):
+def fill_row_table(row_table, buffer, crs, conv):
     """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
-    c = divided(crs, of.RS)
-    rs = np.uint32(crs - c * of.RS.value)
-    r = divided(rs, of.S)
-    below, beside = np.uint32(r * of.dilation_h), np.uint32((rs - r * of.S.value) * of.dilation_w)
-    row, exists = crs % BK, crs < of.CRS
-    rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
+    c = divided(crs, conv.RS)
+    rs = np.uint32(crs - c * conv.RS.value)
+    r = divided(rs, conv.S)
+    tap_row, tap_col = np.uint32(r * conv.dilation_h), np.uint32((rs - r * conv.S.value) * conv.dilation_w)
+    row, exists = crs % BK, crs < conv.CRS
+    row_table[buffer, 0, row] = np.uint32((c * conv.H + tap_row) * conv.W + tap_col)
     if BORDER == COMPARING:
-        rows[buffer, 1, row] = below if exists else np.uint32(OUTSIDE)
-        rows[buffer, 2, row] = beside
+        row_table[buffer, 1, row] = tap_row if exists else np.uint32(OUTSIDE)
+        row_table[buffer, 2, row] = tap_col
     else:
-        rows[buffer, 1, row] = np.uint32(np.uint32(exists) << rs)
+        row_table[buffer, 1, row] = np.uint32(np.uint32(exists) << rs)
 
 
 @cuda.jit(device=True)
-def taps_inside(top, left, of):
+def make_tap_mask(top, left, conv):
     """A bit for each tap of a window that lies in the image."""
-    bits = np.uint32(0)
-    for tap in range(of.RS.value if BORDER == BITS else np.uint32(0)):
-        r = divided(np.uint32(tap), of.S)
-        row = np.uint32(top + r * of.dilation_h)
-        col = np.uint32(left + (np.uint32(tap) - r * of.S.value) * of.dilation_w)
-        bits = np.uint32(bits | np.uint32(row < of.H and col < of.W) << np.uint32(tap))
-    return bits
+    mask = np.uint32(0)
+    for tap in range(conv.RS.value if BORDER == BITS else np.uint32(0)):
+        r = divided(np.uint32(tap), conv.S)
+        row = np.uint32(top + r * conv.dilation_h)
+        col = np.uint32(left + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
+        mask = np.uint32(mask | np.uint32(row < conv.H and col < conv.W) << np.uint32(tap))
+    return mask
 
 
 @cuda.jit(device=True)
-def copy_filters(A_tile, buffer, w, first, end, start, of, t):
+def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
     """Begins this thread's copies of filters, for BK rows from `start` on."""
     none = np.uint32(0)  # all in 32 bits, since registers are short
-    row, col = t // (BK // 4), t % (BK // 4) * 4
+    row, col = thread // (BK // 4), thread % (BK // 4) * 4
     crs = np.uint32(start + col)
     for i in range(0, BM, A_STEP):
-        at = np.uint32(first + row + i), crs
-        valid = np.uint32(16) if at[0] < end and crs < of.CRS else none
-        ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), w, at, 16, valid)
+        at = np.uint32(k0 + row + i), crs
+        valid = np.uint32(16) if at[0] < k_end and crs < conv.CRS else none
+        ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, col)), w, at, 16, valid)
 
 
 @cuda.jit(device=True)
-def copy_pixels(B_tile, rows, buffer, y, corner, top, left, inside, of, t):
+def copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread):
     """Begins this thread's copies of pixels, a column of BK."""
     offset = cuda.local.array(4, np.uint32)
-    below = cuda.local.array(4, np.uint32)  # or bits of taps
-    beside = cuda.local.array(4, np.uint32)
+    tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
+    tap_col = cuda.local.array(4, np.uint32)
     for k in range(0, BK, 4):
-        offset[0], offset[1], offset[2], offset[3] = ptx.load4(rows, (buffer, 0, k))
-        below[0], below[1], below[2], below[3] = ptx.load4(rows, (buffer, 1, k))
+        offset[0], offset[1], offset[2], offset[3] = ptx.load4(row_table, (buffer, 0, k))
+        tap_row[0], tap_row[1], tap_row[2], tap_row[3] = ptx.load4(row_table, (buffer, 1, k))
         if BORDER == COMPARING:
-            beside[0], beside[1], beside[2], beside[3] = ptx.load4(rows, (buffer, 2, k))
+            tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(row_table, (buffer, 2, k))
         for n in range(4):
             if BORDER == COMPARING:
-                counts = np.uint32(top + below[n]) < of.H and np.uint32(left + beside[n]) < of.W
+                is_inside = np.uint32(top + tap_row[n]) < conv.H and np.uint32(left + tap_col[n]) < conv.W
             else:
-                counts = inside & below[n] != 0
-            valid = np.uint32(4) if counts else np.uint32(0)
-            ptx.cp_async(B_tile, (buffer, k + n, t), y, np.uint32(corner + offset[n]), 4, valid)
+                is_inside = tap_mask & tap_row[n] != 0
+            valid = np.uint32(4) if is_inside else np.uint32(0)
+            ptx.cp_async(B_tile, (buffer, k + n, thread), y, np.uint32(corner + offset[n]), 4, valid)
 
 
 @cuda.jit(device=True)
@@ -131,90 +131,90 @@ def load_rows(b, B_tile, buffer, k, x):
 
 
 @cuda.jit(device=True)
-def multiply(sums, A_tile, buffer, k, y, b):
+def multiply(acc, A_tile, buffer, k, y, b):
     """Adds the products of the filters' columns from k to k + 3 and the four rows of pixels in `b`."""
     a = cuda.local.array(4, np.float32)
     for i in range(TM):
         row = y + i * LANES_Y
-        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, place(row, k)))
+        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, swizzle(row, k)))
         for n in range(4):
             for j in range(TN):
-                sums[i, j] += a[n] * b[n, j]
+                acc[i, j] += a[n] * b[n, j]
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
-def backward_data(y, w, x, of, to):
+def backward_data(y, w, x, conv, goal):
     A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, BN), np.float32)
-    rows = ptx.shared_array(ROWS_BYTE, (2, 3, BK), np.uint32)
-    sums = cuda.local.array((TM, TN), np.float32)
+    row_table = ptx.shared_array(TABLE_BYTE, (2, 3, BK), np.uint32)
+    acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
     # unsigned, so that the compiler knows: no index below counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     group = np.uint32(cuda.blockIdx.z)
-    first = np.uint32(group * of.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
-    end = np.uint32(group * of.K + of.K)
-    t = np.uint32(warp * 32 + lane)
-    npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + t), np.uint32(of.NPQ - np.uint32(1)))
-    n = divided(npq, of.PQ)
-    pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p - of.top), np.uint32(pq - p * of.Q.value - of.left)
-    corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * of.C * of.H + top) * of.W + left)
-    inside = taps_inside(top, left, of)
+    k0 = np.uint32(group * conv.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
+    k_end = np.uint32(group * conv.K + conv.K)
+    thread = np.uint32(warp * 32 + lane)
+    npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + thread), np.uint32(conv.NPQ - np.uint32(1)))
+    n = divided(npq, conv.PQ)
+    pq = np.uint32(npq - n * conv.PQ.value)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p - conv.top), np.uint32(pq - p * conv.Q.value - conv.left)
+    corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * conv.C * conv.H + top) * conv.W + left)
+    tap_mask = make_tap_mask(top, left, conv)
 
     for i in range(TM):
         for j in range(TN):
-            sums[i, j] = 0
-    one, now = np.uint32(1), np.uint32(0)
-    if t < 2 * BK:
-        find_row(rows, t // BK, t, of)
+            acc[i, j] = 0
+    one, buffer = np.uint32(1), np.uint32(0)
+    if thread < 2 * BK:
+        fill_row_table(row_table, thread // BK, thread, conv)
     cuda.syncthreads()
-    copy_filters(A_tile, now, w, first, end, np.uint32(0), of, t)
-    copy_pixels(B_tile, rows, now, y, corner, top, left, inside, of, t)
+    copy_filters(A_tile, buffer, w, k0, k_end, np.uint32(0), conv, thread)
+    copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread)
     ptx.cp_async_commit()
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
-    for start in range(0, of.CRS, BK):
+    for start in range(0, conv.CRS, BK):
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        copy_filters(A_tile, now ^ one, w, first, end, np.uint32(start + BK), of, t)
-        copy_pixels(B_tile, rows, now ^ one, y, corner, top, left, inside, of, t)
+        copy_filters(A_tile, buffer ^ one, w, k0, k_end, np.uint32(start + BK), conv, thread)
+        copy_pixels(B_tile, row_table, buffer ^ one, y, corner, top, left, tap_mask, conv, thread)
         ptx.cp_async_commit()
         if warp == 0:
-            find_row(rows, now, np.uint32(start + 2 * BK + lane), of)
-        load_rows(b, B_tile, now, 0, x_lane)
+            fill_row_table(row_table, buffer, np.uint32(start + 2 * BK + lane), conv)
+        load_rows(b, B_tile, buffer, 0, x_lane)
         for k in range(0, BK, 16):
-            load_rows(b_next, B_tile, now, k + 4, x_lane)
-            multiply(sums, A_tile, now, k, y_lane, b)
-            load_rows(b, B_tile, now, k + 8, x_lane)
-            multiply(sums, A_tile, now, k + 4, y_lane, b_next)
-            load_rows(b_next, B_tile, now, k + 12, x_lane)
-            multiply(sums, A_tile, now, k + 8, y_lane, b)
-            load_rows(b, B_tile, now, (k + 16) % BK, x_lane)  # the last time in vain, for want of a branch
-            multiply(sums, A_tile, now, k + 12, y_lane, b_next)
-        now = now ^ one
+            load_rows(b_next, B_tile, buffer, k + 4, x_lane)
+            multiply(acc, A_tile, buffer, k, y_lane, b)
+            load_rows(b, B_tile, buffer, k + 8, x_lane)
+            multiply(acc, A_tile, buffer, k + 4, y_lane, b_next)
+            load_rows(b_next, B_tile, buffer, k + 12, x_lane)
+            multiply(acc, A_tile, buffer, k + 8, y_lane, b)
+            load_rows(b, B_tile, buffer, (k + 16) % BK, x_lane)  # the last time in vain, for want of a branch
+            multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
+        buffer = buffer ^ one
 
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
-        if to.whole:  # four neighbours are of one image, and are neighbours there
-            n = divided(npq, of.PQ)
-            pq = np.uint32(npq - n * of.PQ.value)
+        if goal.whole:  # four neighbours are of one image, and are neighbours there
+            n = divided(npq, conv.PQ)
+            pq = np.uint32(npq - n * conv.PQ.value)
             for i in range(TM):
-                c = np.uint32(first + y_lane + i * LANES_Y)
-                if c < end and npq < of.NPQ:
-                    ptx.store4(x, (n, c, pq), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
+                c = np.uint32(k0 + y_lane + i * LANES_Y)
+                if c < k_end and npq < conv.NPQ:
+                    ptx.store4(x, (n, c, pq), acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), of.PQ)
-                pq = np.uint32(npq + m - n * of.PQ.value)
-                p = divided(pq, of.Q)
-                at = np.uint32(to.first + p * to.down + (pq - p * of.Q.value) * to.across)
+                n = divided(np.uint32(npq + m), conv.PQ)
+                pq = np.uint32(npq + m - n * conv.PQ.value)
+                p = divided(pq, conv.Q)
+                offset = np.uint32(goal.first + p * goal.down + (pq - p * conv.Q.value) * goal.across)
                 for i in range(TM):
-                    c = np.uint32(first + y_lane + i * LANES_Y)
-                    if c < end and n < of.N:
-                        x[n, c, at] = sums[i, j + m]
+                    c = np.uint32(k0 + y_lane + i * LANES_Y)
+                    if c < k_end and n < conv.N:
+                        x[n, c, offset] = acc[i, j + m]
 
 
 class Goal(NamedTuple):
@@ -247,20 +247,20 @@ class Taps(NamedTuple):
 
 
 @cuda.jit
-def bring_together(w, brought, of):
+def gather_taps(w, gathered, conv):
     """`brought[c, krs]` is the tap of the filter k of this group that channel c meets; zero where there is none."""
     krs = np.uint32(cuda.grid(1))
     row = np.uint32(cuda.blockIdx.y)
-    k = divided(krs, of.RS)
-    rs = np.uint32(krs - k * of.RS.value)
-    i = divided(rs, of.S)
-    r, s = np.uint32(of.r + i * of.r_step), np.uint32(of.s + (rs - i * of.S.value) * of.s_step)
-    if krs < brought.shape[1]:
-        group, c = row // of.rows, row % of.rows
-        brought[row, krs] = w[group * of.K + k, c, r, s] if krs < of.KRS else np.float32(0)
+    k = divided(krs, conv.RS)
+    rs = np.uint32(krs - k * conv.RS.value)
+    i = divided(rs, conv.S)
+    r, s = np.uint32(conv.r + i * conv.r_step), np.uint32(conv.s + (rs - i * conv.S.value) * conv.s_step)
+    if krs < gathered.shape[1]:
+        group, c = row // conv.rows, row % conv.rows
+        gathered[row, krs] = w[group * conv.K + k, c, r, s] if krs < conv.KRS else np.float32(0)
 
 
-MOST = 2**32  # elements of the outputs' gradient that a launch counts
+MAX_ELEMENTS = 2**32  # elements of the outputs' gradient that a launch counts
 
 
 def launches(x, w, y, problem, workspace, tiling=None):
@@ -268,11 +268,11 @@ def launches(x, w, y, problem, workspace, tiling=None):
     problem.check(x, w, y, takes=TAKES)
     outputs = reshaped(y, problem.N, problem.K * problem.P * problem.Q)
     images = reshaped(x, problem.N, problem.C, problem.H * problem.W)
-    made = []
+    sequence = []
     for rows in remainders(problem.H, problem.R, problem.stride_h, problem.top, problem.dilation_h):
         for cols in remainders(problem.W, problem.S, problem.stride_w, problem.left, problem.dilation_w):
-            made += of_remainders(problem, rows, cols, outputs, w, images, workspace, tiling)
-    return made
+            sequence += of_remainders(problem, rows, cols, outputs, w, images, workspace, tiling)
+    return sequence
 
 
 class Remainder(NamedTuple):
@@ -292,13 +292,13 @@ class Remainder(NamedTuple):
 
 def remainders(size: int, taps: int, stride: int, before: int, dilation: int) -> list[Remainder]:
     """The pixels of an axis by their remainders, those without pixels left out."""
-    found, apart = [], gcd(stride, dilation)
+    found, common = [], gcd(stride, dilation)
     for first in range(min(stride, size)):
-        meeting = [tap for tap in range(taps) if (first + before - tap * dilation) % stride == 0]
-        last = meeting[-1] if meeting else 0
+        hits = [tap for tap in range(taps) if (first + before - tap * dilation) % stride == 0]
+        last = hits[-1] if hits else 0
         pixels = -(-(size - first) // stride)
         first_output = (first + before - last * dilation) // stride
-        found.append(Remainder(first, pixels, last, stride // apart, len(meeting), -first_output, dilation // apart))
+        found.append(Remainder(first, pixels, last, stride // common, len(hits), -first_output, dilation // common))
     return found
 
 
@@ -313,30 +313,30 @@ def of_remainders(problem, rows: Remainder, cols: Remainder, outputs, w, images,
     if problem.flipped:
         r, r_step, s, s_step = problem.R - 1 - r, -r_step, problem.S - 1 - s, -s_step
     which = Taps(*(np.uint32(n % 2**32) for n in (r, r_step, s, s_step, C, K, K * taps)), RS, S)
-    made = [Launch(bring_together, (-(-brought.shape[1] // 128), problem.C), 128, (w, brought, which))]
+    sequence = [Launch(gather_taps, (-(-brought.shape[1] // 128), problem.C), 128, (w, brought, which))]
 
     tiling = tiling or best_tiling(C, problem.N * int(PQ.value), problem.groups)
     border = BITS if taps <= 32 else COMPARING
-    kernel, shared_bytes = with_tiling(tiling, border)
+    kernel, shared_bytes = specialise_tiling(tiling, border)
     whole = problem.stride_h == problem.stride_w == 1 and problem.H * problem.W % 4 == 0
     numbers = rows.first * problem.W + cols.first, problem.stride_h * problem.W, problem.stride_w, whole
     goal = Goal(*map(np.uint32, numbers))
     height, width = tiling.tile
-    most = max(1, MOST // outputs.shape[1])
-    for first in range(0, problem.N, most):
-        N = min(most, problem.N - first)
+    max_images = max(1, MAX_ELEMENTS // outputs.shape[1])
+    for first in range(0, problem.N, max_images):
+        N = min(max_images, problem.N - first)
         numbers = {"N": N, "C": K, "H": problem.P, "W": problem.Q, "K": C, "R": rows.taps, "P": rows.pixels}
-        numbers |= {"stride_h": 1, "stride_w": 1, "top": rows.before, "left": cols.before, "turn": 0}
+        numbers |= {"stride_h": 1, "stride_w": 1, "top": rows.before, "left": cols.before, "flipped": 0}
         numbers |= {"dilation_h": rows.dilation, "dilation_w": cols.dilation, "CRS": K * taps, "NPQ": N * int(PQ.value)}
-        of = Sizes(**{name: np.uint32(n % 2**32) for name, n in numbers.items()}, RS=RS, S=S, PQ=PQ, Q=Q)
+        conv = Sizes(**{name: np.uint32(n % 2**32) for name, n in numbers.items()}, RS=RS, S=S, PQ=PQ, Q=Q)
         grid = -(-N * int(PQ.value) // width), -(-C // height), problem.groups
-        arrays = flat(rows_of(outputs, first, most)), brought, rows_of(images, first, most)
-        made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), (*arrays, of, goal), shared_bytes))
-    return made
+        arrays = flat(rows_of(outputs, first, max_images)), brought, rows_of(images, first, max_images)
+        sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), (*arrays, conv, goal), shared_bytes))
+    return sequence
 
 
 @cache
-def with_tiling(tiling: Tiling, border: int):
+def specialise_tiling(tiling: Tiling, border: int):
     """The kernel for a tiling, and the bytes of shared memory that it takes."""
     rows, cols = tiling.tile
     bytes_of_filters, bytes_of_pixels = 2 * rows * BK * 4, 2 * BK * cols * 4
@@ -350,6 +350,6 @@ def with_tiling(tiling: Tiling, border: int):
         BN=cols,
         A_STEP=tiling.threads * 4 // BK,
         B_BYTE=bytes_of_filters,
-        ROWS_BYTE=bytes_of_filters + bytes_of_pixels,
+        TABLE_BYTE=bytes_of_filters + bytes_of_pixels,
     )
     return kernel, bytes_of_filters + bytes_of_pixels + 2 * BK * 12

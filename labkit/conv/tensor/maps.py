@@ -5,7 +5,7 @@ from labkit.conv.problem import Convolution
 from labkit.ladder import TooLarge
 
 
-def pixel_map(x, problem: Convolution, pixels: int, words: int) -> ptx.PixelMap:
+def make_pixel_map(x, problem: Convolution, pixels: int, words: int) -> ptx.PixelMap:
     """The map of images, in words of two channels, for copies of so many words of so many windows' pixels.
 
     Raises

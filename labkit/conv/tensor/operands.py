@@ -8,7 +8,7 @@ from labkit import specialise
 from labkit.arrays.addresses import PIECE_BYTES, in_pieces
 from labkit.arrays.views import as_bits, as_words, reshaped, viewed
 from labkit.conv.problem import Convolution
-from labkit.conv.tensor.padding import padded
+from labkit.conv.tensor.padding import copy_padded
 from labkit.formats import Format
 from labkit.ladder import Launch, TooLarge
 
@@ -17,13 +17,13 @@ MOST_PIECES = 2**32  # of images, counted in 32 bits
 CHANNELS = 64  # of 16 bits that a copy of 128 bytes brings
 
 
-def prepared(
+def pad_channels(
     x, w, problem: Convolution, format: Format, workspace, folds: bool = False
 ) -> tuple[list[Launch], object, object, Convolution]:
     """Images and filters whose pixels and taps are whole pieces of 16 bytes, of which problem, and how they are made.
 
     Where C is a multiple of 8 they are as they were, and no launch is needed. Elsewhere zeros are added, which costs a
-    copy. That copy may also fold the taps of a row into channels (`folded`), where a step says that this serves it.
+    copy. That copy may also fold the taps of a row into channels (`fold_taps`), where a step says that this serves it.
 
     Raises
     ------
@@ -38,29 +38,29 @@ def prepared(
     if C == problem.C:
         return [], x, w, problem
     made = []
-    w = padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, made)
+    w = copy_padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, made)
     is_plain = problem.dilation_w == 1 and not problem.flipped
     if folds and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
-        return made, *folded(x, w, problem, C, workspace, made)
-    x = padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, made)
+        return made, *fold_taps(x, w, problem, C, workspace, made)
+    x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, made)
     return made, x, w, replace(problem, C=C)
 
 
-def folded(x, w, problem: Convolution, C: int, workspace, made: list[Launch]) -> tuple[object, object, Convolution]:
+def fold_taps(x, w, problem: Convolution, C: int, workspace, made: list[Launch]) -> tuple[object, object, Convolution]:
     """Images with their borders, in which the S taps of a row of a filter are the channels of one tap.
 
     Column q of the images is where window q begins, so that columns overlap.
     """
     N, R, S = problem.N, problem.R, problem.S
     H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
-    x = padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, made)
+    x = copy_padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, made)
     size = x.dtype.itemsize
     x = viewed(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
     sides = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
     return x, reshaped(w, problem.K, R, 1, S * C), replace(problem, **sides, top=0, bottom=0, left=0, right=0)
 
 
-def as_pieces(X):
+def as_vectors(X):
     """An array of 16 bits as pieces of 16 bytes, four words each."""
     each = PIECE_BYTES // X.dtype.itemsize
     return as_words(reshaped(X, prod(X.shape) // each, each))
@@ -72,7 +72,7 @@ def as_outputs(y, problem: Convolution):
     return as_bits(rows) if problem.K % 2 else as_words(rows)
 
 
-def with_outputs(kernel, format: Format, problem: Convolution):
+def specialise_for_outputs(kernel, format: Format, problem: Convolution):
     """The kernel for a format, and for outputs as `as_outputs` gives them."""
     return _with(kernel, format, problem.K % 2 == 0)
 

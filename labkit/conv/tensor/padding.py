@@ -34,7 +34,7 @@ def pad(X, out, top, left):
         ptx.store4(out, (n, row, col, np.uint32(piece * np.uint32(4))), first, second, third, fourth)
 
 
-def padded(X, shape: tuple[int, ...], corner: tuple[int, int], role: str, workspace, made: list[Launch]):
+def copy_padded(X, shape: tuple[int, ...], corner: tuple[int, int], role: str, workspace, made: list[Launch]):
     """A copy of images or filters in a larger array of the workspace, whose first pixel lies at a place of this.
 
     The launch that makes it is added to `made`.

@@ -26,8 +26,8 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.operands import TAKES, as_outputs, as_pieces, prepared, with_outputs
-from labkit.conv.tensor.windows import windows
+from labkit.conv.tensor.operands import TAKES, as_outputs, as_vectors, pad_channels, specialise_for_outputs
+from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 
@@ -80,7 +80,7 @@ def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, first_filter,
         inside = exists and np.uint32(rows[i] + down) < of.H and np.uint32(cols[i] + across) < of.W
         valid = np.uint32(16) if inside else none
         ptx.cp_async(x_tiles, (stage, y + i * ROWS, word), x, (np.uint32(corners[i] + shift), none), 16, valid)
-    turned = np.uint32(tap + of.turn * (of.RS - np.uint32(1 + tap + tap)))  # counted from the end, if turned
+    turned = np.uint32(tap + of.turn * (of.RS - np.uint32(1 + tap + tap)))  # from the end, if flipped
     begin = np.uint32(turned * of.pieces.value + c)
     for i in range(BN // ROWS):
         k = np.uint32(first_filter + y + i * ROWS)
@@ -150,6 +150,6 @@ def geometry(problem):
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = prepared(x, w, problem, format, workspace)
-    arguments = as_pieces(x), as_pieces(w), as_outputs(y, problem), windows(problem, format)
-    return [*made, Launch(with_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]
+    made, x, w, problem = pad_channels(x, w, problem, format, workspace)
+    arguments = as_vectors(x), as_vectors(w), as_outputs(y, problem), make_windows(problem, format)
+    return [*made, Launch(specialise_for_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]

@@ -31,8 +31,8 @@ from labkit.arrays.views import as_words, reshaped
 from labkit.conv.problem import Convolution
 from labkit.conv.tensor import operands
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.operands import as_outputs, prepared, with_outputs
-from labkit.conv.tensor.windows import windows
+from labkit.conv.tensor.operands import as_outputs, pad_channels, specialise_for_outputs
+from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.tile_order import place
 
@@ -175,10 +175,10 @@ def _tiles(problem, box):
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = prepared(x, w, problem, format, workspace)
+    made, x, w, problem = pad_channels(x, w, problem, format, workspace)
     box = box_of(problem)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = ptx.TensorMap(as_words(x), (*box, BK)), ptx.TensorMap(filters, (BN, 1, BK))
-    arguments = *maps, as_outputs(y, problem), windows(problem, format), Boxes(box, counts(problem, box))
+    arguments = *maps, as_outputs(y, problem), make_windows(problem, format), Boxes(box, counts(problem, box))
     grid = _tiles(problem, box) * ceil(problem.K / BN)
-    return [*made, Launch(with_outputs(boxes, format, problem), grid, (32, WARPS), arguments, SHARED_BYTES)]
+    return [*made, Launch(specialise_for_outputs(boxes, format, problem), grid, (32, WARPS), arguments, SHARED_BYTES)]

@@ -24,9 +24,9 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words, reshaped
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.maps import pixel_map
-from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_outputs
-from labkit.conv.tensor.windows import windows
+from labkit.conv.tensor.maps import make_pixel_map
+from labkit.conv.tensor.operands import TAKES, as_outputs, pad_channels, specialise_for_outputs
+from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 from labkit.parts.tile_order import place
@@ -119,10 +119,10 @@ def im2col(x_map, w_map, y, of, rows, cols):
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = prepared(x, w, problem, format, workspace)
+    made, x, w, problem = pad_channels(x, w, problem, format, workspace)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
-    maps = pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))
+    maps = make_pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))
     rows, cols = ceil(problem.N * problem.P * problem.Q / BM), ceil(problem.K / BN)
-    arguments = *maps, as_outputs(y, problem), windows(problem, format), rows, cols
-    kernel = with_outputs(im2col, format, problem)
+    arguments = *maps, as_outputs(y, problem), make_windows(problem, format), rows, cols
+    kernel = specialise_for_outputs(im2col, format, problem)
     return [*made, Launch(kernel, rows * cols, (32, WARPS), arguments, SHARED_BYTES)]

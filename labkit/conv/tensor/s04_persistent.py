@@ -33,10 +33,10 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.maps import pixel_map
-from labkit.conv.tensor.operands import TAKES, as_outputs, prepared
+from labkit.conv.tensor.maps import make_pixel_map
+from labkit.conv.tensor.operands import TAKES, as_outputs, pad_channels
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
-from labkit.conv.tensor.windows import windows
+from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 from labkit.parts.tile_order import place
@@ -188,19 +188,19 @@ by_three = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_func) 
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """y = the convolution of x and w, by the tiling that is given."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = prepared(x, w, problem, format, workspace, folds=True)
+    made, x, w, problem = pad_channels(x, w, problem, format, workspace, folds=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     tiling = tiling or best_tiling(problem, sms)
     outputs, taps = as_outputs(y, problem), as_words(reshaped(w, problem.K * problem.R * problem.S, problem.C))
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, problem.C))
     in_boxes = problem.K % 8 == 0
     maps = (
-        pixel_map(as_words(x), problem, tiling.pixels, BK),
+        make_pixel_map(as_words(x), problem, tiling.pixels, BK),
         ptx.TensorMap(filters, (tiling.filters, 1, BK)),
         ptx.TensorMap(outputs if in_boxes else taps, (WM, BOX)),  # of any matrix where no copy goes to the outputs
     )
     rows, cols = ceil(problem.N * problem.P * problem.Q / tiling.pixels), ceil(problem.K / tiling.filters)
-    arguments = *maps, outputs, windows(problem, format), rows, cols
+    arguments = *maps, outputs, make_windows(problem, format), rows, cols
     kernel = with_tiling(tiling, format, problem.K % 2 == 0, in_boxes)
     block = 32, 4 * (1 + tiling.groups)
     return [*made, Launch(kernel, min(rows * cols, sms), block, arguments, tiling.shared_bytes)]

@@ -69,10 +69,10 @@ TILINGS = (
 @lru_cache(1024)  # problems
 def best_tiling(problem: Convolution, sms: int) -> Tiling:
     """The tiling that may take least on a GPU of so many SMs."""
-    return min(TILINGS, key=lambda tiling: estimate(tiling, problem, sms))
+    return min(TILINGS, key=lambda tiling: estimate_cycles(tiling, problem, sms))
 
 
-def estimate(tiling: Tiling, problem: Convolution, sms: int) -> float:
+def estimate_cycles(tiling: Tiling, problem: Convolution, sms: int) -> float:
     """Cycles that a convolution of 16-bit numbers may take by a tiling."""
     rows, cols = tiling.pixels, tiling.filters
     waves = ceil(ceil(problem.N * problem.P * problem.Q / rows) * ceil(problem.K / cols) / sms)

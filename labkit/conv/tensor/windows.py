@@ -39,7 +39,7 @@ class Windows(NamedTuple):
     pieces: Divisor
 
 
-def windows(problem: Convolution, format: Format) -> Windows:
+def make_windows(problem: Convolution, format: Format) -> Windows:
     """The windows of a problem.
 
     Raises

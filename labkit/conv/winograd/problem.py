@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.conv.problem import EPS, BackwardData, Convolution, Forward, as_random
+from labkit.conv.problem import EPS, BackwardData, Convolution, Forward, random_rounding_bound
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
@@ -39,11 +39,11 @@ class Transformed(Convolution):
         def of(function):
             """Sums of what a function makes of images, filters and matrices."""
             inputs = problem._as_forward(*(function(format.decode(np.asarray(X))) for X in arrays))
-            return convolved(*inputs, Transforms(*(function(matrix) for matrix in matrices)))
+            return convolve_by_transforms(*inputs, Transforms(*(function(matrix) for matrix in matrices)))
 
         filters = problem._as_forward(*arrays)[1]
         roundings = filters.shape[1] + 2 * TAPS + 4 * (self.out + TAPS - 1) + 7
-        random = as_random(roundings, of(np.square), direct.value)
+        random = random_rounding_bound(roundings, of(np.square), direct.value)
         return {position: ladder.Expected(direct.value, np.minimum(roundings * EPS / 2 * of(np.abs), random))}
 
 
@@ -84,7 +84,7 @@ class BackwardData4x4(Transformed, BackwardData):
         return y, w, TAPS - 1 - self.top, TAPS - 1 - self.left, self.H, self.W
 
 
-def convolved(
+def convolve_by_transforms(
     images: Float64[np.ndarray, "N C H W"],
     filters: Float64[np.ndarray, "K C r r"],
     top: int,

@@ -14,7 +14,7 @@ from labkit.ladder import Launch
 tuned = gemm.step("fp32", "tuned")
 
 
-class Blocks(NamedTuple):
+class Blocking(NamedTuple):
     """One way to cut up a product: its kernel, the rows and columns of a block, and how many an SM takes at once.
 
     `speed` is that of the multiply-adds, beside the other ways.
@@ -44,7 +44,7 @@ class Blocks(NamedTuple):
         return -(-across * down * count // (self.at_once * sms)) * self.rows * self.cols * self.at_once / self.speed
 
 
-def halved(rows: int, cols: int) -> Blocks:
+def make_half_blocking(rows: int, cols: int) -> Blocking:
     """With blocks of so many outputs, half as many as the step has, by half the threads."""
     threads = tuned.THREADS // 2
     kernel = specialise(
@@ -57,14 +57,14 @@ def halved(rows: int, cols: int) -> Blocks:
         B_STEP=threads * 4 // cols,
         B_BYTE=2 * rows * tuned.BK * 4,
     )
-    return Blocks(kernel, rows, cols, at_once=2, speed=0.93)
+    return Blocking(kernel, rows, cols, at_once=2, speed=0.93)
 
 
-WAYS = Blocks(tuned.tuned, tuned.BM, tuned.BN, 1, 1.0), halved(64, 256), halved(128, 128)
+BLOCKINGS = Blocking(tuned.tuned, tuned.BM, tuned.BN, 1, 1.0), make_half_blocking(64, 256), make_half_blocking(128, 128)
 
 
-def products(U, V, M) -> Launch:
+def make_products(U, V, M) -> Launch:
     """The launch of M[i] = U[i] @ V[i] for all i."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    way = min(WAYS, key=lambda way: way.time(*M.shape, sms))
+    way = min(BLOCKINGS, key=lambda way: way.time(*M.shape, sms))
     return Launch(in_planes(way.kernel), way.grid(*M.shape), (32, way.warps), (U, V, M), way.shared_bytes)

@@ -23,7 +23,7 @@ multiply-adds. From 128 on the products take longer than both transforms.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.products import products
+from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
@@ -151,6 +151,6 @@ def launches(x, w, y, problem, workspace):
     return [
         Launch(transform_filters, (of_filters, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
         Launch(f4x4, (of_tiles, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
-        products(U, V, M),
+        make_products(U, V, M),
         Launch(transform_products, (of_tiles, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
     ]

@@ -20,7 +20,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.conv.winograd.problem import Forward6x6
-from labkit.conv.winograd.products import products
+from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
@@ -188,6 +188,6 @@ def launches(x, w, y, problem, workspace):
     return [
         Launch(transform_filters, (of_filters, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
         Launch(f6x6, (of_tiles, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
-        products(U, V, M),
+        make_products(U, V, M),
         Launch(transform_products, (of_tiles, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
     ]

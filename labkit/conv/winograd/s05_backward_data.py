@@ -13,7 +13,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.conv.winograd.problem import BackwardData4x4
-from labkit.conv.winograd.products import products
+from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
@@ -143,6 +143,6 @@ def launches(x, w, y, problem, workspace):
     return [
         Launch(transform_filters, (of_filters, problem.C), (THREADS, 1), (w, U, int(not problem.flipped))),
         Launch(backward_data, (of_tiles, problem.K), THREADS, (y, V, tiles_y, tiles_x, top, left)),
-        products(U, V, M),
+        make_products(U, V, M),
         Launch(transform_products, (of_tiles, problem.C), THREADS, (M, x, tiles_y, tiles_x)),
     ]

@@ -16,7 +16,7 @@ from labkit.calls.operation import Operation, Result, calls
 from labkit.calls.plan import Plan, make_plan
 from labkit.ladder import Launch
 from labkit.layouts.elements import BITS
-from labkit.layouts.interface.moves import moves
+from labkit.layouts.interface.moves import make_moves
 from labkit.layouts.problem import Conversion, Layout, check_layout
 
 
@@ -68,7 +68,7 @@ class Convert(Operation):
         return _launches(given["x"], given["y"], self._problem(given["x"]))
 
     def _problem(self, x) -> Conversion:
-        return problem_of(tuple(x.shape), self.source, self.target, self.vector, self.channels)
+        return make_problem(tuple(x.shape), self.source, self.target, self.vector, self.channels)
 
 
 @calls(Convert)
@@ -160,7 +160,7 @@ class Images(Conversion):
     least = 0
 
 
-def problem_of(
+def make_problem(
     shape: tuple[int, ...], source: Layout, target: Layout, vector: int = 4, channels: int | None = None
 ) -> Conversion:
     """The conversion of images of this shape; raises ValueError where there is none."""
@@ -188,18 +188,18 @@ def _launches(x, y, problem) -> list[Launch]:
     full, rest = divmod(problem.C, problem.vector)
     has_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
     if problem.source == problem.target and not (has_vectors and rest):
-        return moves(x, y)
+        return make_moves(x, y)
     if not has_vectors:
-        return moves(_in_nchw(x, problem.source), _in_nchw(y, problem.target))
+        return make_moves(_in_nchw(x, problem.source), _in_nchw(y, problem.target))
     made = []
     if full:
         of_source = _in_vectors(x, problem.source, problem.vector, slice(0, full), problem.vector)
-        made += moves(of_source, _in_vectors(y, problem.target, problem.vector, slice(0, full), problem.vector))
+        made += make_moves(of_source, _in_vectors(y, problem.target, problem.vector, slice(0, full), problem.vector))
     if rest:
         to_vectors = problem.target == "NCHW_VECT_C"  # of which the last ends in zeros
         last, written = slice(full, full + 1), problem.vector if to_vectors else rest
         of_source = _in_vectors(x, problem.source, problem.vector, last, rest)
-        made += moves(of_source, _in_vectors(y, problem.target, problem.vector, last, written))
+        made += make_moves(of_source, _in_vectors(y, problem.target, problem.vector, last, written))
     return made
 
 

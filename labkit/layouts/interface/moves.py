@@ -32,12 +32,12 @@ class Axis(NamedTuple):
     target: int
 
 
-def moves(source, target) -> list[Launch]:
+def make_moves(source, target) -> list[Launch]:
     """The launches of target = source, for arrays of the device of any strides, and of the same shape.
 
     Along one axis, the last, the source may be shorter: what the target has beyond is zero.
     """
-    *outer, first, second, rows, cols = arranged(collapsed(source, target))
+    *outer, first, second, rows, cols = order_axes(collapse_axes(source, target))
     lengths, held = ([getattr(axis, name) for axis in (first, second, rows, cols)] for name in ("length", "held"))
     launches = []
     for place in product(*(range(axis.length) for axis in outer)):  # each part by itself
@@ -46,11 +46,11 @@ def moves(source, target) -> list[Launch]:
             begin = sum(n * getattr(axis, name) for n, axis in zip(place, outer))
             strides = [getattr(axis, name) for axis in (first, second, rows, cols)]
             parts.append(viewed(as_bits(X), tuple(shape), tuple(strides), begin_byte=begin))
-        launches.append(move(*parts))
+        launches.append(make_move(*parts))
     return launches
 
 
-def collapsed(source, target) -> list[Axis]:
+def collapse_axes(source, target) -> list[Axis]:
     """The axes of the target from the largest stride to the smallest; those that follow on in both arrays are one."""
     axes = []
     of_both = map(Axis, target.shape, source.shape, source.strides, target.strides)
@@ -70,7 +70,7 @@ def _next(axis):
     return axis.length * axis.source, axis.length * axis.target
 
 
-def arranged(axes: list[Axis]) -> list[Axis]:
+def order_axes(axes: list[Axis]) -> list[Axis]:
     """At least four: batches, then the rows and the columns of the matrices that are moved."""
     axes = [Axis(1, 1, 0, 0)] * (4 - len(axes)) + axes
     filled = [axis for axis in axes if axis.held < axis.length]
@@ -83,7 +83,7 @@ def arranged(axes: list[Axis]) -> list[Axis]:
     return [*axes, cols]
 
 
-def move(source, target) -> Launch:
+def make_move(source, target) -> Launch:
     """The launch for matrices in batches along two axes."""
     outer, batch, rows, cols = target.shape
     if source.shape == target.shape and (launch := copy_runs(source, target)) is not None:
@@ -92,12 +92,12 @@ def move(source, target) -> Launch:
         x = viewed(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
         y = viewed(target, (batch, rows, cols), target.strides[1:])
         with suppress(TooLarge):
-            if (step := suited(x, y)) is not None:
+            if (step := choose_step(x, y)) is not None:
                 return step.transpose(x, y)
     return rearrange(source, target)
 
 
-def suited(x, y) -> Step | None:
+def choose_step(x, y) -> Step | None:
     """The step of the ladder for such batches of matrices: the second are the transposes of the first, or of more."""
     batch, rows, cols = y.shape
     all_there = x.shape[1] == cols

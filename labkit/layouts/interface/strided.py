@@ -1,11 +1,11 @@
 """Elements of any arrays to where others lie, whatever the strides of both, with zeros beyond the end.
 
 A block moves a tile, a row of 32 lanes at a time. Where neighbours of the source lie along its columns, reading rows
-would fetch a sector for each element: `turn` reads along the columns, into shared memory, and writes rows from there.
+would fetch a sector for each element: `transpose_tiles` reads along the columns, into shared memory, and writes rows from there.
 The tile's rows are a bank longer than its columns, so that a column of it meets every bank once. (Ruetsch and
 Micikevicius, Optimizing Matrix Transpose in CUDA, 2009.)
 
-Of narrow matrices a tile would be nearly empty: there each thread moves elements by their number (`number`).
+Of narrow matrices a tile would be nearly empty: there each thread moves elements by their number (`copy_elements`).
 
 Costs, for each element of the target: it is written once, and what the source has of it is read once.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.views import as_batch, as_bits, viewed
 from labkit.ladder import Launch
-from labkit.layouts.elements import for_elements
+from labkit.layouts.elements import specialise_itemsize
 
 ELEMENT = np.uint16
 TILE = 64  # elements along each side
@@ -38,7 +38,7 @@ def tile_of(block, rows, cols):
 
 
 @cuda.jit
-def copy(source, target):
+def copy_tiles(source, target):
     held = cuda.local.array((ROWS, COLUMNS), ELEMENT)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     z, top, left = tile_of(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[2]), np.uint32(target.shape[3]))
@@ -56,7 +56,7 @@ def copy(source, target):
 
 
 @cuda.jit
-def turn(source, target):
+def transpose_tiles(source, target):
     tile = cuda.shared.array((TILE, PITCH), ELEMENT)  # a row of it is a column of the source
     held = cuda.local.array((ROWS, COLUMNS), ELEMENT)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
@@ -79,7 +79,7 @@ def turn(source, target):
 
 
 @cuda.jit
-def number(source, target, count):
+def copy_elements(source, target, count):
     rows, cols = np.uint32(target.shape[2]), np.uint32(target.shape[3])
     planes = np.uint32(target.shape[1])
     for i in range(EACH):
@@ -100,10 +100,10 @@ def rearrange(source, target) -> Launch:
     source, target = (as_planes(as_batch(as_bits(X))) for X in (source, target))
     count = prod(target.shape)
     if min(target.shape[2:]) < NARROW and count < MOST:
-        kernel = for_elements(number, target.dtype.itemsize)
+        kernel = specialise_itemsize(copy_elements, target.dtype.itemsize)
         return Launch(kernel, -(-count // (EACH * THREADS)), THREADS, (source, target, np.uint32(count)))
     along_columns = abs(source.strides[2]) < abs(source.strides[3])
-    kernel = for_elements(turn if along_columns else copy, target.dtype.itemsize)
+    kernel = specialise_itemsize(transpose_tiles if along_columns else copy_tiles, target.dtype.itemsize)
     *batches, rows, cols = target.shape
     tiles = prod(batches) * -(-rows // TILE) * -(-cols // TILE)
     return Launch(kernel, tiles, (LANES, WARPS), (source, target))

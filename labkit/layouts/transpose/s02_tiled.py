@@ -19,7 +19,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import for_elements
+from labkit.layouts.elements import specialise_itemsize
 
 TILE = 32  # elements along each side
 ROWS = 8  # that a block moves at a time
@@ -52,4 +52,4 @@ def geometry(x):
 def launches(x, y, problem):
     """y = x in another layout."""
     x, y = problem.as_matrices(x, y)
-    return [Launch(for_elements(tiled, x.dtype.itemsize), *geometry(x), (x, y))]
+    return [Launch(specialise_itemsize(tiled, x.dtype.itemsize), *geometry(x), (x, y))]

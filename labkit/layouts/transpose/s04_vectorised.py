@@ -25,7 +25,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import as_words, for_elements
+from labkit.layouts.elements import as_words, specialise_itemsize
 from labkit.layouts.transpose import IN_VECTORS, LARGE
 from labkit.ptx import load4, store4
 
@@ -83,5 +83,5 @@ def geometry(x, itemsize: int):
 def launches(x, y, problem):
     """y = x in another layout."""
     x, y = problem.as_matrices(x, y)
-    kernel = for_elements(vectorised, x.dtype.itemsize)
+    kernel = specialise_itemsize(vectorised, x.dtype.itemsize)
     return [Launch(kernel, *geometry(x, x.dtype.itemsize), (as_words(x), as_words(y)))]

@@ -20,7 +20,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import as_words, for_elements
+from labkit.layouts.elements import as_words, specialise_itemsize
 from labkit.layouts.transpose import IN_VECTORS, LARGE
 from labkit.ptx import load4, store4
 
@@ -78,7 +78,7 @@ def geometry(x, itemsize: int):
 def transpose(x, y) -> Launch:
     """y = the transpose of x, matrix by matrix."""
     itemsize = x.dtype.itemsize
-    return Launch(for_elements(swizzled, itemsize), *geometry(x, itemsize), (as_words(x), as_words(y)))
+    return Launch(specialise_itemsize(swizzled, itemsize), *geometry(x, itemsize), (as_words(x), as_words(y)))
 
 
 def launches(x, y, problem):

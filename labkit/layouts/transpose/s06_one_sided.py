@@ -21,7 +21,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import as_words, for_elements
+from labkit.layouts.elements import as_words, specialise_itemsize
 from labkit.layouts.transpose import BACK, IN_VECTORS, LARGE, ODD, TO
 from labkit.parts.vector_widths import in_vectors
 from labkit.ptx import load4, store4
@@ -111,8 +111,8 @@ def transpose(x, y) -> Launch:
     (batch, rows, cols), itemsize = x.shape, x.dtype.itemsize
     if in_vectors(y):
         grid = geometry(batch, cols, rows, itemsize)
-        return Launch(for_elements(one_sided, itemsize), *grid, (x, as_words(y)))
-    return Launch(for_elements(spread, itemsize), *geometry(batch, rows, cols, itemsize), (as_words(x), y))
+        return Launch(specialise_itemsize(one_sided, itemsize), *grid, (x, as_words(y)))
+    return Launch(specialise_itemsize(spread, itemsize), *geometry(batch, rows, cols, itemsize), (as_words(x), y))
 
 
 def launches(x, y, problem):

@@ -3,7 +3,7 @@
 Of a tile, 3 channels fill a twentieth. But 64 such rows without gaps are one run of memory, and make 64 neighbours in
 each of the long rows on the other side. A block takes such a run into shared memory as it lies, and puts vectors of the
 long rows together of elements that lie a short row apart (`pieces`); or the other way round, where the short rows are
-the target's (`scattered`).
+the target's (`scatter`).
 
 Elements that neighbouring threads pick lie 16 / B short rows apart. Where these are even in length, that may be 4 or 8
 or 16 times 32 banks, and a vector is left empty after each 32 of the run. A warp then takes at most six passes.
@@ -103,7 +103,7 @@ def pieces(x, y, short, vectors):
 
 
 @cuda.jit
-def scattered(x, y, short, vectors):
+def scatter(x, y, short, vectors):
     run = cuda.shared.array(0, ELEMENT)
     words = cuda.shared.array(0, np.uint32, alignment=16)  # the same memory
     n, t = np.uint32(cuda.blockIdx.y), np.uint32(cuda.threadIdx.x)
@@ -146,7 +146,7 @@ def kernel_for(kernel, itemsize: int, even: bool):
 def transpose(x, y) -> Launch:
     """y = the transpose of x, matrix by matrix; where y has the short rows, x may lack some, which become zeros."""
     (batch, cols, rows), size = y.shape, y.dtype.itemsize
-    ways = [(rows, cols, scattered), (cols, rows, pieces)]  # short and long rows
+    ways = [(rows, cols, scatter), (cols, rows, pieces)]  # short and long rows
     whole = [way for way in ways if way[1] * size % 16 == 0]
     short, long, kernel = min(whole or ways, key=lambda way: way[0])
     grid, block, vectors, shared_bytes = geometry(batch, short, long * size)

@@ -55,7 +55,7 @@ def test_what_is_too_large_is_told(slug, pixels, taps, told):
 
 
 def test_tiles_fit_the_layers_of_the_paper():
-    chosen = [s02_tiled.chosen_side(SpectralForward(*layer)) for layer in batched(128, TABLE_2)]
+    chosen = [s02_tiled.choose_side(SpectralForward(*layer)) for layer in batched(128, TABLE_2)]
     assert chosen[1:] == [64, 32, 16, 16]  # one tile an image, which fits exactly or nearly so
 
 

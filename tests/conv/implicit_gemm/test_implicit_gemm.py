@@ -12,7 +12,7 @@ from sampling import sampled
 from labkit import conv, cuda
 from labkit.arrays.workspace import Workspace
 from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_parts, best_tiling
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.simulator.in_place import simulate_in_place
 
 STEPS = conv.ladder("implicit_gemm")
@@ -95,7 +95,7 @@ def test_images_that_32_bits_do_not_count_take_several_launches(step, numbers, m
 def test_what_32_bits_cannot_count_is_told():
     problem = conv.Forward(1, 1, 2**16, 2**15, 1, 1, 1)
     with pytest.raises(ValueError, match="the pixels of an image are 2147483648, and this step counts them below"):
-        sizes(problem)
+        make_sizes(problem)
 
 
 @pytest.mark.parametrize("step", TILED, ids=lambda step: step.slug)

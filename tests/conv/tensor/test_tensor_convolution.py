@@ -10,10 +10,10 @@ from sampling import sampled
 
 from labkit import conv
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
-from labkit.conv.tensor.operands import prepared
+from labkit.conv.tensor.operands import pad_channels
 from labkit.conv.tensor.problem import ForwardNHWC
 from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
-from labkit.conv.tensor.windows import windows
+from labkit.conv.tensor.windows import make_windows
 from labkit.forecast import sass
 from labkit.formats import BF16, FP16
 from labkit.simulator.in_place import simulate_in_place
@@ -231,9 +231,9 @@ def test_what_a_step_does_not_take_is_refused_in_a_sentence(step):
 
 def test_images_that_32_bits_do_not_count_are_refused_in_a_sentence():
     with pytest.raises(ValueError, match="the images are 8589934592 pieces of 16 bytes, and this step counts to 42949"):
-        prepared(None, None, ForwardNHWC(2**15, 8, 2**9, 2**9, 8, 1, 1), BF16, None)
+        pad_channels(None, None, ForwardNHWC(2**15, 8, 2**9, 2**9, 8, 1, 1), BF16, None)
     with pytest.raises(ValueError, match="the outputs of a filter are 2147483648, and this step counts them below"):
-        windows(ForwardNHWC(2**13, 8, 2**9, 2**9, 8, 1, 1), BF16)
+        make_windows(ForwardNHWC(2**13, 8, 2**9, 2**9, 8, 1, 1), BF16)
 
 
 def test_boxes_take_no_strides():
