@@ -117,14 +117,12 @@ def multiply(A, B, C, M, N, K):
 
 @cache
 def _with(rows, cols, steps):
-    """The kernel for tiles of rows x cols, a warp's part of that, and its dynamic shared memory in bytes."""
+    """Return the kernel for tiles of rows x cols and `steps` steps, its warps, and its bytes of shared memory."""
     lanes_x = min(LANES_X, cols // TN)
-    part = 32 // lanes_x * TM, lanes_x * TN
-    warps = rows // part[0], cols // part[1]
-    sizes = {"BM": rows, "BN": cols, "BK": steps, "WM": part[0], "WN": part[1], "WARPS_X": warps[1]}
-    lanes = {"LANES_Y": 32 // lanes_x, "LANES_X": lanes_x, "THREADS": 32 * warps[0] * warps[1]}
-    widths = {"A_WIDTH": 2 * rows, "B_WIDTH": 2 * cols, "B_BYTE": 2 * steps * 2 * rows * 4}
-    return specialise(multiply, **sizes, **lanes, **widths), warps[0] * warps[1], 2 * steps * 2 * (rows + cols) * 4
+    WM, WN = 32 // lanes_x * TM, lanes_x * TN
+    lanes = {"LANES_Y": 32 // lanes_x, "LANES_X": lanes_x}
+    kernel = specialise(multiply, BM=rows, BN=cols, BK=steps, WM=WM, WN=WN, **lanes)
+    return kernel, rows // WM * (cols // WN), 2 * steps * 2 * (rows + cols) * 4
 
 
 def choose_tile(M: int, N: int, K: int) -> tuple[int, int, int]:

@@ -25,14 +25,12 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
+from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
-TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
-    "layout": ("NCHW",),
-    "result": ("y",),
-}
+TAKES = UNIT_STRIDES | {"result": ("y",)}
 T = 16  # points of a side, a power of two
-LOG_T = 4
+LOG_T = T.bit_length() - 1
 HALF = T // 2
 COLUMNS = HALF + 1  # of a spectrum
 PITCH = T + 1  # elements from one row to the next in shared memory
@@ -126,9 +124,8 @@ def inverse(spectra, Y, first_row, first_col):
 
 @cache
 def _with(kernel, side):
-    """A kernel for planes of side x side."""
-    sizes = {"T": side, "LOG_T": side.bit_length() - 1, "HALF": side // 2, "COLUMNS": side // 2 + 1, "PITCH": side + 1}
-    return specialise(kernel, **sizes, PLANE=side * (side + 1))
+    """Return a kernel for planes of side x side."""
+    return specialise(kernel, T=side)
 
 
 def launches(x, w, y, problem, workspace):

@@ -27,13 +27,11 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import lies_in_order
 from labkit.arrays.views import viewed
-from labkit.conv.fft.lines import PITCH, F, T, load_points, load_roots, slot, pitch, store_points, transform
+from labkit.conv.fft.lines import PITCH, F, T, load_points, load_roots, pitch, slot, store_points, transform
 from labkit.conv.fft.product import make_product
+from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
-UNIT_STRIDES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
-    "layout": ("NCHW",)
-}
 TAKES = UNIT_STRIDES | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
@@ -231,10 +229,8 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
 
 @cache
 def _with(kernel, side):
-    """A kernel for tiles of side x side."""
-    tiles = THREADS // side
-    of_block = {"TILES": tiles, "ROWS": 2 * tiles, "SLOT": tile_pitch(side), "BATCH": THREADS * 16 // side**2}
-    return specialise(kernel, T=side, F=side // 8, HALF=side // 2, PITCH=pitch(side), **of_block)
+    """Return a kernel for tiles of side x side."""
+    return specialise(kernel, T=side, F=side // 8, PITCH=pitch(side), SLOT=tile_pitch(side))
 
 
 def tile_pitch(side: int) -> int:

@@ -10,7 +10,8 @@ Costs are those of `s02_tiled`, with C and K, and images and outputs, in each ot
 
 from labkit.conv.fft.problem import SpectralData, SpectralForward
 from labkit.conv.fft.product import make_product
-from labkit.conv.fft.s02_tiled import UNIT_STRIDES, allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
+from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
+from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralData
 TAKES = UNIT_STRIDES | {"result": ("x",)}

@@ -12,7 +12,8 @@ Costs are those of `s02_tiled`. Limited by the product, whose sums are long and 
 
 from labkit.conv.fft.problem import SpectralFilter
 from labkit.conv.fft.product import make_product
-from labkit.conv.fft.s02_tiled import UNIT_STRIDES, allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
+from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
+from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralFilter
 TAKES = UNIT_STRIDES | {"result": ("w",)}

@@ -72,8 +72,8 @@ def few_taps(w, spectra, sign):
 
 @cache
 def _with(side, rows, cols):
-    """The kernel for tiles of side x side and filters of rows x cols taps."""
-    return specialise(few_taps, T=side, HALF=side // 2, R=rows, S=cols, TAPS=rows * cols)
+    """Return the kernel for tiles of side x side and filters of rows x cols taps."""
+    return specialise(few_taps, T=side, R=rows, S=cols)
 
 
 def launches(x, w, y, problem, workspace):

@@ -32,6 +32,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
+from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import make_sizes
@@ -52,12 +53,6 @@ A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
 TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
 SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
-
-
-@cuda.jit(device=True)
-def swizzle(row, k):
-    """Where in its row of the filters' tile a value lies: groups of four change places, otherwise in each of 4 rows."""
-    return k ^ row % 4 * 4
 
 
 @cuda.jit(device=True)
@@ -129,26 +124,6 @@ def copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv,
                 is_inside = tap_mask & tap_row[n] != 0
             valid = np.uint32(4) if is_inside else np.uint32(0)
             ptx.cp_async(B_tile, (buffer, k + n, thread), x, np.uint32(corner + offset[n]), 4, valid)
-
-
-@cuda.jit(device=True)
-def load_rows(b, B_tile, buffer, k, x):
-    """Loads this thread's part of four rows of pixels."""
-    for n in range(4):
-        for j in range(0, TN, 4):
-            b[n, j], b[n, j + 1], b[n, j + 2], b[n, j + 3] = ptx.load4(B_tile, (buffer, k + n, x + j * LANES_X))
-
-
-@cuda.jit(device=True)
-def multiply(acc, A_tile, buffer, k, y, b):
-    """Adds the products of the filters' columns from k to k + 3 and the four rows of pixels in `b`."""
-    a = cuda.local.array(4, np.float32)
-    for i in range(TM):
-        row = y + i * LANES_Y
-        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, swizzle(row, k)))
-        for n in range(4):
-            for j in range(TN):
-                acc[i, j] += a[n] * b[n, j]
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
@@ -259,20 +234,6 @@ def border(problem: Convolution) -> int:
 
 @cache
 def specialise_tiling(tiling: Tiling, border: int):
-    """The kernel for a tiling, and the bytes of shared memory that it takes."""
-    rows, cols = tiling.tile
-    bytes_of_filters, bytes_of_pixels = 2 * rows * BK * 4, 2 * BK * cols * 4
-    kernel = specialise(
-        gathered,
-        BORDER=border,
-        WM=tiling.rows,
-        TM=tiling.rows // LANES_Y,
-        WARPS_X=tiling.pairs,
-        THREADS=tiling.threads,
-        BM=rows,
-        BN=cols,
-        A_STEP=tiling.threads * 4 // BK,
-        B_BYTE=bytes_of_filters,
-        TABLE_BYTE=bytes_of_filters + bytes_of_pixels,
-    )
-    return kernel, bytes_of_filters + bytes_of_pixels + 2 * BK * 12
+    """Return the kernel for a tiling, and its bytes of shared memory."""
+    kernel = specialise(gathered, BORDER=border, WM=tiling.rows, WARPS_X=tiling.pairs)
+    return kernel, 2 * sum(tiling.tile) * BK * 4 + 2 * BK * 12

@@ -28,6 +28,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
+from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
@@ -57,12 +58,6 @@ TABLE_BYTE = B_BYTE + 2 * BK * PITCH * 4  # and what is known of taps
 OUTSIDE = 2**31  # rows below any window
 THREADS = 256  # of the second launch
 MAX_ELEMENTS = 2**32  # elements of an array that a launch counts
-
-
-@cuda.jit(device=True)
-def swizzle(row, k):
-    """Where in its row of gradients a value lies: groups of four change places, otherwise in each of four rows."""
-    return k ^ row % 4 * 4
 
 
 @cuda.jit(device=True)
@@ -111,26 +106,6 @@ def copy_tiles(A_tile, B_tile, tap_table, buffer, x, y, npq, npq_end, k0, k_end,
             valid = four if is_inside else none
             ptx.cp_async(B_tile, (buffer, lane, column + m), x, np.uint32(corner + offset[m]), 4, valid)
     ptx.cp_async_commit()
-
-
-@cuda.jit(device=True)
-def load_rows(b, B_tile, buffer, k, x):
-    """Loads this thread's part of four rows of pixels."""
-    for n in range(4):
-        for j in range(0, TN, 4):
-            b[n, j], b[n, j + 1], b[n, j + 2], b[n, j + 3] = ptx.load4(B_tile, (buffer, k + n, x + j * LANES_X))
-
-
-@cuda.jit(device=True)
-def multiply(acc, A_tile, buffer, k, y, b):
-    """Adds the products of the gradients' columns from k to k + 3 and the four rows of pixels in `b`."""
-    a = cuda.local.array(4, np.float32)
-    for i in range(TM):
-        row = y + i * LANES_Y
-        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, swizzle(row, k)))
-        for n in range(4):
-            for j in range(TN):
-                acc[i, j] += a[n] * b[n, j]
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
@@ -272,20 +247,6 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
 
 @cache
 def specialise_tiling(tiling: Tiling, padded: bool):
-    """The kernel for a tiling, and the bytes of shared memory that it takes."""
-    rows, cols = tiling.tile
-    bytes_of_gradients, bytes_of_pixels = 2 * rows * BK * 4, 2 * BK * (cols + 4) * 4
-    kernel = specialise(
-        backward_filter,
-        PADDED=padded,
-        WM=tiling.rows,
-        TM=tiling.rows // LANES_Y,
-        WARPS_X=tiling.pairs,
-        WARPS=WARPS_Y * tiling.pairs,
-        BM=rows,
-        BN=cols,
-        PITCH=cols + 4,
-        B_BYTE=bytes_of_gradients,
-        TABLE_BYTE=bytes_of_gradients + bytes_of_pixels,
-    )
-    return kernel, bytes_of_gradients + bytes_of_pixels + 12 * cols
+    """Return the kernel for a tiling, and its bytes of shared memory."""
+    kernel, (rows, cols) = specialise(backward_filter, PADDED=padded, WM=tiling.rows, WARPS_X=tiling.pairs), tiling.tile
+    return kernel, 2 * rows * BK * 4 + 2 * BK * (cols + 4) * 4 + 12 * cols

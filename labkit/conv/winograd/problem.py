@@ -6,11 +6,12 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.conv.problem import EPS, BackwardData, Convolution, Forward, random_rounding_bound
+from labkit.conv.problem import EPS, UNIT_STRIDES, BackwardData, Convolution, Forward, random_rounding_bound
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
 TAPS = 3
+TAKES = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | UNIT_STRIDES
 
 
 class Transformed(Convolution):

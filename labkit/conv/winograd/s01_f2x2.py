@@ -21,23 +21,12 @@ Limited by memory: V and M are four times as large as images and outputs.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import Forward2x2
+from labkit.conv.winograd.problem import TAKES, Forward2x2
 from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
 PROBLEM = Forward2x2
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))

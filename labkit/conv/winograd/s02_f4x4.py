@@ -23,21 +23,11 @@ multiply-adds. From 128 on the products take longer than both transforms.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.conv.winograd.problem import TAKES
 from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))

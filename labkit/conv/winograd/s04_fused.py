@@ -24,22 +24,11 @@ else it waits for was not measured. F(4x4, 3x3) needs 9 / 16 of the multiply-add
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import Forward2x2
+from labkit.conv.winograd.problem import TAKES, Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
 PROBLEM = Forward2x2
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 PLACES = TILE * TILE

@@ -12,23 +12,14 @@ Costs are those of F(4x4, 3x3) with C and K exchanged; so is what limits it.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.conv.winograd.problem import TAKES as FORWARD_TAKES
 from labkit.conv.winograd.problem import BackwardData4x4
 from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
 PROBLEM = BackwardData4x4
-TAKES = {
-    "result": ("x",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
+TAKES = FORWARD_TAKES | {"result": ("x",)}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))
