@@ -43,11 +43,8 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
     K_group, P, Q = np.uint32(y.shape[1]) // np.uint32(groups), y.shape[2], y.shape[3]
     C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
     H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
-    filter_blocks = (K_group + np.uint32(FILTERS - 1)) // np.uint32(FILTERS)  # of filters, in a group
-    plane, k0 = (
-        np.uint32(cuda.blockIdx.x) // filter_blocks,
-        np.uint32(cuda.blockIdx.x) % filter_blocks * np.uint32(FILTERS),
-    )
+    k_blocks = (K_group + np.uint32(FILTERS - 1)) // np.uint32(FILTERS)  # of filters, in a group
+    plane, k0 = np.uint32(cuda.blockIdx.x) // k_blocks, np.uint32(cuda.blockIdx.x) % k_blocks * np.uint32(FILTERS)
     n, group = plane // np.uint32(groups), plane % np.uint32(groups)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     lane_x, lane_y = lane % BLOCK, lane // BLOCK
@@ -67,18 +64,18 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
                 pixels[i * pitch + j] = x[n, group * C_group + c, row, col] if row < H and col < W else zero
         for t in range(lane, np.uint32(R * S), 32):
             r, s = np.uint32(t // S), np.uint32(t % S)
-            offset = np.uint32((R * S - 1 - t if flipped else t) * TAP_PITCH)
+            tap_offset = np.uint32((R * S - 1 - t if flipped else t) * TAP_PITCH)
             for k in range(warp, FILTERS, WARPS):
-                taps[offset + k] = w[group * K_group + k0 + k, c, r, s] if k0 + k < K_group else zero
+                taps[tap_offset + k] = w[group * K_group + k0 + k, c, r, s] if k0 + k < K_group else zero
         cuda.syncthreads()
         for r in range(R):
             for s in range(S):
                 strip = np.uint64((r * S + s) * TAP_PITCH + warp * TK)
                 for j in range(0, TK, 4):
                     tap[j], tap[j + 1], tap[j + 2], tap[j + 3] = ptx.load4(taps, strip + np.uint64(j))
-                offset = np.uint64((lane_y * stride_h + r * dilation_h) * pitch + lane_x * stride_w + s * dilation_w)
+                origin = np.uint64((lane_y * stride_h + r * dilation_h) * pitch + lane_x * stride_w + s * dilation_w)
                 for i in range(TP):
-                    pixel = pixels[offset + np.uint64(i) * pixel_step]
+                    pixel = pixels[origin + np.uint64(i) * pixel_step]
                     for j in range(TK):
                         acc[i, j] += pixel * tap[j]
         cuda.syncthreads()
@@ -87,9 +84,9 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
     for i in range(TP):
         p = cuda.blockIdx.z * BLOCK + lane_y + i * LANE_ROWS
         for j in range(TK):
-            k = k0 + warp * TK + j
-            if p < P and q < Q and k < K_group:
-                y[n, group * K_group + k, p, q] = acc[i, j]
+            k_out = k0 + warp * TK + j
+            if p < P and q < Q and k_out < K_group:
+                y[n, group * K_group + k_out, p, q] = acc[i, j]
 
 
 def tile(problem: Forward) -> tuple[int, int, int]:
@@ -101,8 +98,8 @@ def tile(problem: Forward) -> tuple[int, int, int]:
 
 def geometry(problem: Forward):
     """Grid and block: along x of the grid images and sets of filters, along y and z columns and rows of outputs."""
-    filter_blocks = problem.groups * -(-problem.K // problem.groups // FILTERS)
-    return (problem.N * filter_blocks, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (32, WARPS)
+    k_blocks = problem.groups * -(-problem.K // problem.groups // FILTERS)
+    return (problem.N * k_blocks, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (32, WARPS)
 
 
 def launches(x, w, y, problem):

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float32
 
 from labkit.arrays.workspace import Workspace
 from labkit.conv.fft.problem import SpectralForward
-from labkit.conv.fft.s02_tiled import choose_tiles, launches_with, make_inverse
+from labkit.conv.fft.s02_tiled import choose_tiles, make_inverse
+from labkit.conv.fft.s02_tiled import launches as tiled_launches
 from labkit.simulator.in_place import simulate_in_place
 
 
@@ -65,7 +66,7 @@ def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], sid
     problem = SpectralForward(1, 1, *x.shape, *w.shape)
     y = np.full(problem.shapes["y"], np.nan, np.float32)
     x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
-    launches = launches_with(x[None, None], w[:, None], y, problem, Workspace(), side)
+    launches = tiled_launches(x[None, None], w[:, None], y, problem, Workspace(), side)
     _, step, (tiles_h, tiles_w) = choose_tiles(problem, side)
     planes = np.full((tiles_h * tiles_w, problem.K, side, side), np.nan, np.float32)
     spectra = launches[-1].arguments[0]

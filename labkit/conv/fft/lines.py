@@ -19,8 +19,8 @@ from labkit import cuda
 
 T = 16  # points of a line: 16, 32 or 64
 F = T // 8  # threads of a line
-MOST = 128  # points that there are roots for
-ROOTS = np.exp(-2j * np.pi * np.arange(MOST) / MOST)
+MAX_POINTS = 128  # points that there are roots for
+ROOTS = np.exp(-2j * np.pi * np.arange(MAX_POINTS) / MAX_POINTS)
 ROOTS_RE, ROOTS_IM = ROOTS.real.astype(np.float32), ROOTS.imag.astype(np.float32)
 
 
@@ -77,7 +77,7 @@ def fft8(re, im):
 def load_roots(root_re, root_im, j):
     """The factors w_T^(j k) between the two passes of thread j."""
     for k in range(8):
-        root_re[k], root_im[k] = ROOTS_RE[j * k * (MOST // T)], ROOTS_IM[j * k * (MOST // T)]
+        root_re[k], root_im[k] = ROOTS_RE[j * k * (MAX_POINTS // T)], ROOTS_IM[j * k * (MAX_POINTS // T)]
 
 
 @cuda.jit(device=True)

@@ -30,24 +30,24 @@ from labkit import ladder
 from labkit.conv.problem import EPS, BackwardData, BackwardFilter, Convolution, Forward, random_rounding_bound
 from labkit.formats import FP32, Format
 
-MOST_STEPS = 2 * (6 + 1)  # of a transform of 64 x 64 points
-MOST_TAPS = 11  # along an axis of a filter whose spectrum is summed directly
-OF_TRANSFORMS = 3 * MOST_STEPS * 7 / 2  # in eps
+MAX_STEPS = 2 * (6 + 1)  # of a transform of 64 x 64 points
+MAX_TAPS = 11  # along an axis of a filter whose spectrum is summed directly
+TRANSFORM_ERROR = 3 * MAX_STEPS * 7 / 2  # in eps
 
 
 class Spectral(Convolution):
     """A convolution whose result is held to the norms of its operands."""
 
-    kept: ClassVar[dict[str, int]]  # for each operand, the axis of it that the result has too
+    shared_axes: ClassVar[dict[str, int]]  # for each operand, the axis of it that the result has too
 
     @property
     def error(self) -> float:
         """How far an element of the result may be off, relative to the norms of what it is made of."""
-        of_taps = 4 * min(MOST_TAPS, max(self.R, self.S)) ** 1.5
-        return (OF_TRANSFORMS + of_taps + 1.6 * self.products + 3.1) * EPS
+        filter_error = 4 * min(MAX_TAPS, max(self.R, self.S)) ** 1.5
+        return (TRANSFORM_ERROR + filter_error + 1.6 * self.complex_terms + 3.1) * EPS
 
     @property
-    def products(self) -> int:
+    def complex_terms(self) -> int:
         """The most complex products that a frequency of the result is the sum of."""
         return {"y": self.C, "x": self.K, "w": self.N * self.P * self.Q}[self.result]
 
@@ -56,10 +56,12 @@ class Spectral(Convolution):
         *arrays, problem = operands  # which may be a part of this one
         inputs = {name: np.asarray(X, np.float64) for name, X in zip("xwy", arrays) if name != self.result}
         value = problem.oracle(*inputs.values())
-        norms = [np.sqrt((inputs[name] ** 2).sum(tuple({0, 1, 2, 3} - {axis}))) for name, axis in self.kept.items()]
+        norms = [
+            np.sqrt((inputs[name] ** 2).sum(tuple({0, 1, 2, 3} - {axis}))) for name, axis in self.shared_axes.items()
+        ]
         bound = problem.error * np.multiply.outer(*norms)[:, :, None, None]
         squares = (problem.oracle(*map(np.square, inputs.values())) + value**2).max((2, 3), keepdims=True)
-        bound = np.minimum(bound, random_rounding_bound(MOST_STEPS + self.products, squares, 0.0))
+        bound = np.minimum(bound, random_rounding_bound(MAX_STEPS + self.complex_terms, squares, 0.0))
         return {"xwy".index(self.result): ladder.Expected(value, np.broadcast_to(bound, value.shape))}
 
 
@@ -67,18 +69,18 @@ class Spectral(Convolution):
 class SpectralForward(Spectral, Forward):
     """As `Forward`, with a bound by norms."""
 
-    kept: ClassVar = {"x": 0, "w": 0}
+    shared_axes: ClassVar = {"x": 0, "w": 0}
 
 
 @dataclass(frozen=True)
 class SpectralData(Spectral, BackwardData):
     """As `BackwardData`, with a bound by norms."""
 
-    kept: ClassVar = {"y": 0, "w": 1}
+    shared_axes: ClassVar = {"y": 0, "w": 1}
 
 
 @dataclass(frozen=True)
 class SpectralFilter(Spectral, BackwardFilter):
     """As `BackwardFilter`, with a bound by norms."""
 
-    kept: ClassVar = {"y": 1, "x": 1}
+    shared_axes: ClassVar = {"y": 1, "x": 1}

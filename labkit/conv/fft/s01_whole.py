@@ -24,7 +24,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
+from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
 from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
@@ -58,7 +58,7 @@ def transform(planes, re, im, t):
                 line, m = n // HALF, n % HALF
                 k = m // half * 2 * half + m % half
                 a, b = line * across + k * along, line * across + (k + half) * along
-                root = m % half * (MOST // (2 * half))
+                root = m % half * (MAX_POINTS // (2 * half))
                 b_re = planes[re, b] * ROOTS_RE[root] - planes[im, b] * ROOTS_IM[root]
                 b_im = planes[re, b] * ROOTS_IM[root] + planes[im, b] * ROOTS_RE[root]
                 planes[re, b], planes[im, b] = planes[re, a] - b_re, planes[im, a] - b_im
@@ -72,16 +72,16 @@ def whole(X, spectra, top, left, sign):
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
     n, c = cuda.blockIdx.x, cuda.blockIdx.y
-    for place in range(t, T * T, THREADS):
-        row, col = place // T, place % T
+    for point in range(t, T * T, THREADS):
+        row, col = point // T, point % T
         h, w = row - top, col - left
         inside = h >= 0 and h < X.shape[2] and w >= 0 and w < X.shape[3]
         planes[0, row * PITCH + col] = X[n, c, h, w] if inside else np.float32(0)
         planes[1, row * PITCH + col] = 0
     cuda.syncthreads()
     transform(planes, 0, 1, t)
-    for place in range(t, T * COLUMNS, THREADS):
-        u, v = place // COLUMNS, place % COLUMNS
+    for point in range(t, T * COLUMNS, THREADS):
+        u, v = point // COLUMNS, point % COLUMNS
         spectra[u, v, c, n, 0] = planes[0, u * PITCH + v]
         spectra[u, v, c, n, 1] = sign * planes[1, u * PITCH + v]
 
@@ -108,8 +108,8 @@ def inverse(spectra, Y, first_row, first_col):
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
     n, k = cuda.blockIdx.x, cuda.blockIdx.y
-    for place in range(t, T * COLUMNS, THREADS):
-        u, v = place // COLUMNS, place % COLUMNS
+    for point in range(t, T * COLUMNS, THREADS):
+        u, v = point // COLUMNS, point % COLUMNS
         re, im = spectra[u, v, k, n, 0], spectra[u, v, k, n, 1]
         planes[0, u * PITCH + v], planes[1, u * PITCH + v] = re, im
         if v > 0 and v < HALF:  # columns 0 and T / 2 are their own mirrors
@@ -117,13 +117,13 @@ def inverse(spectra, Y, first_row, first_col):
             planes[0, mirrored], planes[1, mirrored] = re, -im
     cuda.syncthreads()
     transform(planes, 1, 0, t)  # the inverse, with parts exchanged
-    for place in range(t, Y.shape[2] * Y.shape[3], THREADS):
-        row, col = place // Y.shape[3], place % Y.shape[3]
+    for point in range(t, Y.shape[2] * Y.shape[3], THREADS):
+        row, col = point // Y.shape[3], point % Y.shape[3]
         Y[n, k, row, col] = planes[0, (row + first_row) * PITCH + col + first_col] * np.float32(1 / (T * T))
 
 
 @cache
-def _with(kernel, side):
+def _specialised(kernel, side):
     """Return a kernel for planes of side x side."""
     return specialise(kernel, T=side)
 
@@ -134,7 +134,7 @@ def launches(x, w, y, problem, workspace):
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())
-    if side > MOST:
+    if side > MAX_POINTS:
         raise TooLarge(f"an image with its padding has {rows} x {cols} pixels, and {MOST} x {MOST} fit here")
     images, filters, outputs = (
         workspace.array(role, (side, side // 2 + 1, *shape, 2), np.float32)
@@ -143,7 +143,7 @@ def launches(x, w, y, problem, workspace):
     shared_bytes = 2 * 4 * side * (side + 1)
     sign = np.float32(1 if problem.flipped else -1)
     first = (R - 1, S - 1) if problem.flipped else (0, 0)
-    forth, product, back = (_with(whole, side), multiply, _with(inverse, side))
+    forth, product, back = (_specialised(whole, side), multiply, _specialised(inverse, side))
     return [
         Launch(forth, (N, C), THREADS, (x, images, problem.top, problem.left, np.float32(1)), shared_bytes),
         Launch(forth, (K, C), THREADS, (w, filters, 0, 0, sign), shared_bytes),

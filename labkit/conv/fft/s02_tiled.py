@@ -38,13 +38,13 @@ THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
 HALF = T // 2  # lines of a tile
 BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once
-SLOT = 162  # elements from one tile to the next, by which TILES tiles meet different banks
+TILE_PITCH = 162  # elements from one tile to the next, by which TILES tiles meet different banks
 ROWS = 2 * TILES  # of shared memory: real parts, then imaginary ones
 TFLOPS, TB_S = 48.0, 3.0  # of the product, and of memory: what a choice of T is made by
 
 
 @cuda.jit(device=True)
-def place_of_block(columns):
+def locate_block(columns):
     """Which row of the spectra a block has, and its first column."""
     blocks = np.uint32(columns + TILES - 1) // np.uint32(TILES)
     block = np.uint32(cuda.blockIdx.x)
@@ -52,13 +52,13 @@ def place_of_block(columns):
 
 
 @cuda.jit(device=True)
-def place_of_tile(swapped, row, column, tiles_h, tiles_w):
+def locate_tile(swapped, row, column, tiles_h, tiles_w):
     """The image, the channel, and the tile along both axes that a row and a column of the spectra stand for."""
-    place = row if swapped else column
+    index = row if swapped else column
     channel = column if swapped else row
     tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
-    line = np.uint32(place // tiles_w)
-    return np.uint32(line // tiles_h), channel, np.uint32(line % tiles_h), np.uint32(place % tiles_w)
+    line = np.uint32(index // tiles_w)
+    return np.uint32(line // tiles_h), channel, np.uint32(line % tiles_h), np.uint32(index % tiles_w)
 
 
 @cuda.jit(launch_bounds=(THREADS, 3))
@@ -75,12 +75,12 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
-    spectra_row, first_column = place_of_block(columns)
+    spectra_row, first_column = locate_block(columns)
     H, W = np.uint32(H), np.uint32(W)
 
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
-    image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     plane = X[image, channel]
     h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
     end_h = np.uint32(min(np.int32(H - h), np.int32(rows)))  # of the rows that are not zero
@@ -95,10 +95,10 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
             for i in range(8):  # all of them are under way before one is waited for; outside of X, one of its edge
                 re[i] = plane[np.uint32(min(np.uint32(h + first + i), np.uint32(H - 1)) * W + w)]
         # rows r and r + T / 2 become one complex line
-        part, place = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
+        part, index = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
         for i in range(8):
             row = np.uint32(first + i)
-            lines[part, place + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
+            lines[part, index + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
         cuda.syncwarp()  # else more than eight would be under way, and registers be short
     cuda.syncthreads()
 
@@ -115,9 +115,9 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
             store_points(re, im, lines, re_row, im_row, begin, j)
         cuda.syncthreads()
         for i in range(4):  # of both real rows in a line, the points of column `line`
-            place = (j + F * i) * PITCH
-            a_re, a_im = lines[re_row, place + slot(line)], lines[im_row, place + slot(line)]
-            b_re, b_im = lines[re_row, place + slot(mirrored)], lines[im_row, place + slot(mirrored)]
+            index = (j + F * i) * PITCH
+            a_re, a_im = lines[re_row, index + slot(line)], lines[im_row, index + slot(line)]
+            b_re, b_im = lines[re_row, index + slot(mirrored)], lines[im_row, index + slot(mirrored)]
             if line == 0:  # the real columns 0 and T / 2 as one
                 re[i], im[i], re[i + 4], im[i + 4] = a_re, b_re, a_im, b_im
             else:
@@ -139,10 +139,10 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
             ptx.store2(spectra, (u, spectra_row, 2 * column), zero_re, sign * zero_im)
             ptx.store2(spectra, (HALF + 1 + u, spectra_row, 2 * column), half_re, sign * half_im)
         for i in range(T, HALF * T, THREADS // TILES):
-            place = np.uint32(first + i)
-            here = place // T * PITCH + slot(place % T)
+            index = np.uint32(first + i)
+            offset = index // T * PITCH + slot(index % T)
             ptx.store2(
-                spectra, (place + 2, spectra_row, 2 * column), lines[tile, here], sign * lines[tile + TILES, here]
+                spectra, (index + 2, spectra_row, 2 * column), lines[tile, offset], sign * lines[tile + TILES, offset]
             )
 
 
@@ -160,20 +160,22 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
-    spectra_row, first_column = place_of_block(columns)
+    spectra_row, first_column = locate_block(columns)
 
     tile, first = t % TILES, t // TILES
-    at_column = np.uint32(min(first_column + tile, columns - 1))  # beyond the last one, that one again
+    source_column = np.uint32(min(first_column + tile, columns - 1))  # beyond the last one, that one again
     for u in range(first, HALF + 1, THREADS // TILES):
-        zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * at_column))
-        half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * at_column))
+        zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * source_column))
+        half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * source_column))
         lines[tile, slot(u)], lines[tile + TILES, slot(u)] = zero_re - half_im, zero_im + half_re
         if u > 0 and u < HALF:
             lines[tile, slot(T - u)], lines[tile + TILES, slot(T - u)] = (zero_re + half_im, half_re - zero_im)
     for i in range(T, HALF * T, THREADS // TILES):
-        place = np.uint32(first + i)
-        here = place // T * PITCH + slot(place % T)
-        lines[tile, here], lines[tile + TILES, here] = ptx.load2(spectra, (place + 2, spectra_row, 2 * at_column))
+        index = np.uint32(first + i)
+        offset = index // T * PITCH + slot(index % T)
+        lines[tile, offset], lines[tile + TILES, offset] = ptx.load2(
+            spectra, (index + 2, spectra_row, 2 * source_column)
+        )
     cuda.syncthreads()
 
     j, line = t % F, t // F % HALF
@@ -189,15 +191,15 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
         for m in range(8 // F):
             for n in range(F // 2):
                 a = m * F + n
-                b, place = a + F // 2, (j + F * m + 8 * n) * PITCH  # b is T / 2 rows below a
+                b, index = a + F // 2, (j + F * m + 8 * n) * PITCH  # b is T / 2 rows below a
                 if line == 0:
-                    lines[re_row, place], lines[im_row, place] = re[a], re[b]
-                    lines[re_row, place + slot(mirrored)], lines[im_row, place + slot(mirrored)] = (im[a], im[b])
+                    lines[re_row, index], lines[im_row, index] = re[a], re[b]
+                    lines[re_row, index + slot(mirrored)], lines[im_row, index + slot(mirrored)] = (im[a], im[b])
                 else:
-                    lines[re_row, place + slot(line)] = re[a] - im[b]
-                    lines[im_row, place + slot(line)] = im[a] + re[b]
-                    lines[re_row, place + slot(mirrored)] = re[a] + im[b]
-                    lines[im_row, place + slot(mirrored)] = re[b] - im[a]
+                    lines[re_row, index + slot(line)] = re[a] - im[b]
+                    lines[im_row, index + slot(line)] = im[a] + re[b]
+                    lines[re_row, index + slot(mirrored)] = re[a] + im[b]
+                    lines[im_row, index + slot(mirrored)] = re[b] - im[a]
         cuda.syncthreads()
         load_points(re, im, lines, re_row, im_row, begin, j)
         transform(im, re, root_re, root_im, lines, im_row, re_row, begin, j)
@@ -207,30 +209,30 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
     scale = np.float32(1 / (T * T))
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
-    image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     plane = Y[image, channel]
     p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
     q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
-    place_in_plane = np.uint32(p * np.uint32(Q) + q)
+    plane_offset = np.uint32(p * np.uint32(Q) + q)
     end_p = np.int32(min(step_h, P - p))
     if first_column + tile < columns and q < min(tile_w * step_w + step_w, Q):
         for first in range(0, T, 8):
-            part, place = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
+            part, index = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
             begin = np.int32(first - first_row)
             if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a question for each
                 for i in range(8):
-                    plane[np.uint32(place_in_plane + (begin + i) * Q)] = lines[part, place + i * PITCH] * scale
+                    plane[np.uint32(plane_offset + (begin + i) * Q)] = lines[part, index + i * PITCH] * scale
             else:
                 for i in range(8):
                     row = np.int32(np.uint32(begin + i) % np.uint32(T))
                     if row < end_p:
-                        plane[np.uint32(place_in_plane + row * Q)] = lines[part, place + i * PITCH] * scale
+                        plane[np.uint32(plane_offset + row * Q)] = lines[part, index + i * PITCH] * scale
 
 
 @cache
-def _with(kernel, side):
+def _specialised(kernel, side):
     """Return a kernel for tiles of side x side."""
-    return specialise(kernel, T=side, F=side // 8, PITCH=pitch(side), SLOT=tile_pitch(side))
+    return specialise(kernel, T=side, F=side // 8, PITCH=pitch(side), TILE_PITCH=tile_pitch(side))
 
 
 def tile_pitch(side: int) -> int:
@@ -285,7 +287,7 @@ def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step
         tiles_h,
         tiles_w,
     )
-    return Launch(_with(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
+    return Launch(_specialised(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
 def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
@@ -304,7 +306,7 @@ def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_
         tiles_h,
         tiles_w,
     )
-    return Launch(_with(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
+    return Launch(_specialised(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
 def predict_ms(problem, side: int) -> float:
@@ -344,13 +346,8 @@ def choose_tiles(problem, side: int | None = None):
     return side, step, (-(-problem.P // step[0]), -(-problem.Q // step[1]))
 
 
-def launches(x, w, y, problem, workspace):
-    """y, of images x and filters w."""
-    return launches_with(x, w, y, problem, workspace)
-
-
-def launches_with(x, w, y, problem, workspace, side=None):
-    """As `launches`, with tiles of side x side."""
+def launches(x, w, y, problem, workspace, side=None, product=make_product):
+    """y = the convolution of x and w, by tiles of side x side, and by `product` for the products."""
     problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
     side, step, tiles = choose_tiles(problem, side)
@@ -359,10 +356,10 @@ def launches_with(x, w, y, problem, workspace, side=None):
     images = allocate_spectra(workspace, "images", side, C, count)
     outputs = allocate_spectra(workspace, "outputs", side, K, count)
     # cross-correlation takes conjugates; convolution's first whole outputs lie behind the wrap-around
-    first = (R - 1, S - 1) if problem.flipped else (0, 0)
+    first_output = (R - 1, S - 1) if problem.flipped else (0, 0)
     return [
         make_transform(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
         make_transform(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
-        make_product(filters, images, outputs, K, count, C),
-        make_inverse(outputs, y, side, False, *first, *step, *tiles),
+        product(filters, images, outputs, K, count, C),
+        make_inverse(outputs, y, side, False, *first_output, *step, *tiles),
     ]

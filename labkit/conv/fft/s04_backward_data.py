@@ -31,10 +31,10 @@ def launches(x, w, y, problem, workspace):
     filters = allocate_spectra(workspace, "filters", side, K, C)
     outputs = allocate_spectra(workspace, "outputs", side, K, count)
     images = allocate_spectra(workspace, "images", side, C, count)
-    first = (0, 0) if problem.flipped else (R - 1, S - 1)
+    first_output = (0, 0) if problem.flipped else (R - 1, S - 1)
     return [
         make_transform(w, filters, side, True, problem.flipped, 0, 0, R, S, R, S, 1, 1),
         make_transform(y, outputs, side, False, False, top, left, side, side, *step, *tiles),
         make_product(filters, outputs, images, C, count, K),
-        make_inverse(images, x, side, False, *first, *step, *tiles),
+        make_inverse(images, x, side, False, *first_output, *step, *tiles),
     ]

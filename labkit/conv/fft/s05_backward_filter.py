@@ -31,10 +31,10 @@ def launches(x, w, y, problem, workspace):
     outputs = allocate_spectra(workspace, "outputs", side, count, K)
     images = allocate_spectra(workspace, "images", side, count, C)
     filters = allocate_spectra(workspace, "filters", side, K, C)
-    first = step if problem.flipped else (0, 0)
+    first_output = step if problem.flipped else (0, 0)
     return [
         make_transform(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
         make_transform(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
         make_product(outputs, images, filters, K, C, count),
-        make_inverse(filters, w, side, True, *first, R, S, 1, 1),
+        make_inverse(filters, w, side, True, *first_output, R, S, 1, 1),
     ]

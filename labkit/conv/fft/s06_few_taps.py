@@ -19,13 +19,13 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.fft import s03_three_products
-from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
-from labkit.conv.fft.problem import MOST_TAPS
+from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
+from labkit.conv.fft.problem import MAX_TAPS
 from labkit.conv.fft.product import make_product
 from labkit.conv.fft.s02_tiled import TAKES, as_planes, choose_tiles
-from labkit.conv.fft.s03_three_products import FACTORS  # noqa: F401
 from labkit.ladder import Launch
 
+FACTORS = s03_three_products.FACTORS
 LARGEST = ((32, 2, 8, 8, 128, 3, 3),)
 T = 16  # points of a side of a tile
 R, S = 3, 3
@@ -53,14 +53,14 @@ def few_taps(w, spectra, sign):
         for r in range(R):
             row_re[r], row_im[r] = 0, 0
         for s in range(S):
-            root = v * s % T * (MOST // T)
+            root = v * s % T * (MAX_POINTS // T)
             for r in range(R):
                 row_re[r] += taps[r * S + s, lane] * ROOTS_RE[root]
                 row_im[r] += taps[r * S + s, lane] * ROOTS_IM[root]
         whole = v > 0 and v < HALF
         begin = v * T + 2 if whole else v // HALF * (HALF + 1)
         for u in range(T if whole else HALF + 1):
-            root_re, root_im = ROOTS_RE[u * (MOST // T)], ROOTS_IM[u * (MOST // T)]
+            root_re, root_im = ROOTS_RE[u * (MAX_POINTS // T)], ROOTS_IM[u * (MAX_POINTS // T)]
             re, im = row_re[R - 1], row_im[R - 1]
             for r in range(1, R):
                 next_re = row_re[R - 1 - r] + re * root_re
@@ -71,7 +71,7 @@ def few_taps(w, spectra, sign):
 
 
 @cache
-def _with(side, rows, cols):
+def _specialised(side, rows, cols):
     """Return the kernel for tiles of side x side and filters of rows x cols taps."""
     return specialise(few_taps, T=side, R=rows, S=cols)
 
@@ -79,13 +79,13 @@ def _with(side, rows, cols):
 def launches(x, w, y, problem, workspace):
     """y, of images x and filters w, which are transformed as before where they have many taps."""
     problem.check(x, w, y, takes=TAKES)
-    filtered, transformed, multiplied, inverted = s03_three_products.launches(x, w, y, problem, workspace)
-    *_, M, N, _ = multiplied.arguments
+    filter_transform, image_transform, product, inverse = s03_three_products.launches(x, w, y, problem, workspace)
+    *_, M, N, _ = product.arguments
     if min(M, N) <= NARROW:
-        multiplied = make_product(*multiplied.arguments)
-    if max(problem.R, problem.S) <= MOST_TAPS:
+        product = make_product(*product.arguments)
+    if max(problem.R, problem.S) <= MAX_TAPS:
         side, *_ = choose_tiles(problem)
-        arguments = as_planes(w), filtered.arguments[3], np.float32(1 if problem.flipped else -1)
+        arguments = as_planes(w), filter_transform.arguments[3], np.float32(1 if problem.flipped else -1)
         grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
-        filtered = Launch(_with(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
-    return [filtered, transformed, multiplied, inverted]
+        filter_transform = Launch(_specialised(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
+    return [filter_transform, image_transform, product, inverse]

@@ -35,8 +35,10 @@ def tabulate(table, conv):
     if crs < conv.CRS:
         c, rs = crs // conv.RS.value, np.uint32(crs % conv.RS.value)
         tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
-        ty, tx = tap // conv.S.value * conv.dilation_h, tap % conv.S.value * conv.dilation_w
-        ptx.store4(table, (crs, 0), np.uint32((c * conv.H + ty) * conv.W + tx), np.uint32(ty), np.uint32(tx), 0)
+        down, right = tap // conv.S.value * conv.dilation_h, tap % conv.S.value * conv.dilation_w
+        ptx.store4(
+            table, (crs, 0), np.uint32((c * conv.H + down) * conv.W + right), np.uint32(down), np.uint32(right), 0
+        )
 
 
 @cuda.jit

@@ -14,8 +14,8 @@ def make_pixel_map(x, problem: Convolution, pixels: int, words: int) -> ptx.Pixe
         The copy engine does not take these windows.
     """
     padding = problem.top, problem.left, problem.bottom, problem.right
-    apart = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
+    steps = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
     try:
-        return ptx.PixelMap(x, pixels, words, *padding, problem.R, problem.S, *apart)
+        return ptx.PixelMap(x, pixels, words, *padding, problem.R, problem.S, *steps)
     except ValueError as error:
         raise TooLarge(str(error)) from None

@@ -13,12 +13,12 @@ from labkit.formats import Format
 from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}
-MOST_PIECES = 2**32  # of images, counted in 32 bits
+MAX_VECTORS = 2**32  # of images, counted in 32 bits
 CHANNELS = 64  # of 16 bits that a copy of 128 bytes brings
 
 
 def pad_channels(
-    x, w, problem: Convolution, format: Format, workspace, folds: bool = False
+    x, w, problem: Convolution, format: Format, workspace, may_fold: bool = False
 ) -> tuple[list[Launch], object, object, Convolution]:
     """Images and filters whose pixels and taps are whole pieces of 16 bytes, of which problem, and how they are made.
 
@@ -32,38 +32,40 @@ def pad_channels(
     """
     C = in_pieces(problem.C, format.dtype)
     pieces = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
-    if pieces > MOST_PIECES:
+    if pieces > MAX_VECTORS:
         why = f"the images are {pieces} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}"
         raise TooLarge(why, "take fewer images at a time")
     if C == problem.C:
         return [], x, w, problem
-    made = []
-    w = copy_padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, made)
+    launches = []
+    w = copy_padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, launches)
     is_plain = problem.dilation_w == 1 and not problem.flipped
-    if folds and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
-        return made, *fold_taps(x, w, problem, C, workspace, made)
-    x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, made)
-    return made, x, w, replace(problem, C=C)
+    if may_fold and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
+        return launches, *fold_taps(x, w, problem, C, workspace, launches)
+    x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, launches)
+    return launches, x, w, replace(problem, C=C)
 
 
-def fold_taps(x, w, problem: Convolution, C: int, workspace, made: list[Launch]) -> tuple[object, object, Convolution]:
+def fold_taps(
+    x, w, problem: Convolution, C: int, workspace, launches: list[Launch]
+) -> tuple[object, object, Convolution]:
     """Images with their borders, in which the S taps of a row of a filter are the channels of one tap.
 
     Column q of the images is where window q begins, so that columns overlap.
     """
     N, R, S = problem.N, problem.R, problem.S
     H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
-    x = copy_padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, made)
+    x = copy_padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, launches)
     size = x.dtype.itemsize
     x = viewed(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
-    sides = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
-    return x, reshaped(w, problem.K, R, 1, S * C), replace(problem, **sides, top=0, bottom=0, left=0, right=0)
+    sizes = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
+    return x, reshaped(w, problem.K, R, 1, S * C), replace(problem, **sizes, top=0, bottom=0, left=0, right=0)
 
 
 def as_vectors(X):
     """An array of 16 bits as pieces of 16 bytes, four words each."""
-    each = PIECE_BYTES // X.dtype.itemsize
-    return as_words(reshaped(X, prod(X.shape) // each, each))
+    elements = PIECE_BYTES // X.dtype.itemsize
+    return as_words(reshaped(X, prod(X.shape) // elements, elements))
 
 
 def as_outputs(y, problem: Convolution):
@@ -74,9 +76,9 @@ def as_outputs(y, problem: Convolution):
 
 def specialise_for_outputs(kernel, format: Format, problem: Convolution):
     """The kernel for a format, and for outputs as `as_outputs` gives them."""
-    return _with(kernel, format, problem.K % 2 == 0)
+    return _specialised(kernel, format, problem.K % 2 == 0)
 
 
 @cache
-def _with(kernel, format, even):
-    return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=even)
+def _specialised(kernel, format, is_even):
+    return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=is_even)

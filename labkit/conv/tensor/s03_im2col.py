@@ -37,7 +37,7 @@ BK = 32  # words of channels that a stage holds, 128 bytes
 STEP = 8  # words of channels that an instruction takes
 STAGES = 4
 WM = 64  # rows of a warpgroup's part
-SUMS = WM * BN // 128  # of a thread
+ACC_VALUES = WM * BN // 128  # of a thread
 WARPGROUPS = BM // WM  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
@@ -46,7 +46,7 @@ STAGE_BYTES = (BM + BN) * BK * 4
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1))
-def im2col(x_map, w_map, y, of, rows, cols):
+def im2col(x_map, w_map, y, conv, rows, cols):
     x_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
     w_tiles = ptx.shared_array(W_BYTE, (STAGES, BN, BK), np.uint32)
     full = cuda.shared.array(STAGES, np.uint64)
@@ -59,61 +59,61 @@ def im2col(x_map, w_map, y, of, rows, cols):
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
     row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), rows, cols)
-    top, first_filter = np.uint32(row_of_tiles * BM), col_of_tiles * BN
-    words = of.pieces.value * 4
+    top, k0 = np.uint32(row_of_tiles * BM), col_of_tiles * BN
+    words = conv.vectors.value * 4
     stage, parity = 0, 0
 
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
-            n = divided(top, of.PQ)
-            pq = np.uint32(top - n * of.PQ.value)
-            p = divided(pq, of.Q)
-            corner_row = np.int32(p * of.stride_h - of.top)
-            corner_col = np.int32((pq - p * of.Q.value) * of.stride_w - of.left)
-            for r in range(of.R):
-                for s in range(of.S.value):
-                    tap = np.int32(r * of.S.value + s)
-                    tap = np.int32(of.RS) - 1 - tap if of.turn == 1 else tap
-                    offset = r * of.dilation_h, s * of.dilation_w
+            n = divided(top, conv.PQ)
+            pq = np.uint32(top - n * conv.PQ.value)
+            p = divided(pq, conv.Q)
+            corner_row = np.int32(p * conv.stride_h - conv.top)
+            corner_col = np.int32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
+            for r in range(conv.R):
+                for s in range(conv.S.value):
+                    tap = np.int32(r * conv.S.value + s)
+                    tap = np.int32(conv.RS) - 1 - tap if conv.flipped == 1 else tap
+                    offset = r * conv.dilation_h, s * conv.dilation_w
                     for word in range(0, words, BK):
                         ptx.mbarrier_wait(empty, stage, 1 - parity)
                         ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                         corner = n, corner_row, corner_col, word
                         ptx.tma_load_pixels(x_tiles, (stage, 0, 0), x_map, corner, offset, full, stage)
-                        ptx.tma_load(w_tiles, (stage, 0, 0), w_map, (first_filter, tap, word), full, stage)
+                        ptx.tma_load(w_tiles, (stage, 0, 0), w_map, (k0, tap, word), full, stage)
                         stage += 1
                         if stage == STAGES:
                             stage, parity = 0, 1 - parity
     else:
         ptx.setmaxnreg_inc(232)
-        sums = cuda.local.array(SUMS, np.float32)
-        first = (warp // 4 - 1) * WM
-        leads = warp % 4 == 0 and lane == 0
-        steps = of.RS * (np.uint32(words + BK - 1) // np.uint32(BK))
-        before = -1  # the stage that the tensor cores may still read
-        for i in range(SUMS):
-            sums[i] = 0
+        acc = cuda.local.array(ACC_VALUES, np.float32)
+        wg_row = (warp // 4 - 1) * WM
+        is_leader = warp % 4 == 0 and lane == 0
+        steps = conv.RS * (np.uint32(words + BK - 1) // np.uint32(BK))
+        previous = -1  # the stage that the tensor cores may still read
+        for i in range(ACC_VALUES):
+            acc[i] = 0
         for _ in range(steps):
             ptx.mbarrier_wait(full, stage, parity)
             ptx.wgmma_fence()
             for step in range(0, BK, STEP):
-                ptx.wgmma(sums, 0, BN, x_tiles, (stage, first, step), w_tiles, (stage, 0, step), FORMAT)
+                ptx.wgmma(acc, 0, BN, x_tiles, (stage, wg_row, step), w_tiles, (stage, 0, step), FORMAT)
             ptx.wgmma_commit()
             ptx.wgmma_wait(1)
-            if leads and before >= 0:
-                ptx.mbarrier_arrive(empty, before)
-            before = stage
+            if is_leader and previous >= 0:
+                ptx.mbarrier_arrive(empty, previous)
+            previous = stage
             stage += 1
             if stage == STAGES:
                 stage, parity = 0, 1 - parity
         ptx.wgmma_wait(0)
 
-        npq = top + first + warp % 4 * 16 + lane // 4
-        for j in range(0, SUMS, 4):
-            k = first_filter + j * 2 + lane % 4 * 2
-            store_pair(y, npq, k, ptx.pack2(sums[j], sums[j + 1], RESULT))
-            store_pair(y, npq + 8, k, ptx.pack2(sums[j + 2], sums[j + 3], RESULT))
+        npq = top + wg_row + warp % 4 * 16 + lane // 4
+        for j in range(0, ACC_VALUES, 4):
+            k = k0 + j * 2 + lane % 4 * 2
+            store_pair(y, npq, k, ptx.pack2(acc[j], acc[j + 1], RESULT))
+            store_pair(y, npq + 8, k, ptx.pack2(acc[j + 2], acc[j + 3], RESULT))
 
 
 def launches(x, w, y, problem, format, workspace):

@@ -30,13 +30,13 @@ class Windows(NamedTuple):
     left: np.uint32
     dilation_h: np.uint32
     dilation_w: np.uint32
-    turn: np.uint32
+    flipped: np.uint32
     RS: np.uint32
     NPQ: np.uint32
     PQ: Divisor
     Q: Divisor
     S: Divisor
-    pieces: Divisor
+    vectors: Divisor
 
 
 def make_windows(problem: Convolution, format: Format) -> Windows:
@@ -48,10 +48,10 @@ def make_windows(problem: Convolution, format: Format) -> Windows:
         An index that kernels compute in 32 bits would not fit.
     """
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
-    pieces = -(-problem.C * format.itemsize // PIECE_BYTES)
-    check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * pieces})
-    names = "H W K R P stride_h stride_w top left dilation_h dilation_w".split()
+    vectors = -(-problem.C * format.itemsize // PIECE_BYTES)
+    check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * vectors})
+    names = "H W K R P stride_h stride_w top left dilation_h dilation_w flipped".split()
     numbers = {name: getattr(problem, name) for name in names}
-    numbers |= {"turn": problem.flipped, "RS": RS, "NPQ": problem.N * PQ}
-    divisors = {"PQ": divisor(PQ), "Q": divisor(problem.Q), "S": divisor(problem.S), "pieces": divisor(pieces)}
+    numbers |= {"RS": RS, "NPQ": problem.N * PQ}
+    divisors = {"PQ": divisor(PQ), "Q": divisor(problem.Q), "S": divisor(problem.S), "vectors": divisor(vectors)}
     return Windows(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)

@@ -23,7 +23,7 @@ class Blocking(NamedTuple):
     kernel: Any
     rows: int
     cols: int
-    at_once: int
+    blocks_per_sm: int
     speed: float
 
     @property
@@ -38,26 +38,21 @@ class Blocking(NamedTuple):
         """For so many matrices of rows x cols."""
         return -(-cols // self.cols), -(-rows // self.rows), count
 
-    def time(self, count: int, rows: int, cols: int, sms: int) -> float:
+    def cost(self, count: int, rows: int, cols: int, sms: int) -> float:
         """For so many matrices: how often the GPU is filled with blocks, as all SMs wait for the last of them."""
         across, down, _ = self.grid(count, rows, cols)
-        return -(-across * down * count // (self.at_once * sms)) * self.rows * self.cols * self.at_once / self.speed
+        return (
+            -(-across * down * count // (self.blocks_per_sm * sms))
+            * self.rows
+            * self.cols
+            * self.blocks_per_sm
+            / self.speed
+        )
 
 
 def make_half_blocking(rows: int, cols: int) -> Blocking:
     """With blocks of so many outputs, half as many as the step has, by half the threads."""
-    threads = tuned.THREADS // 2
-    kernel = specialise(
-        tuned.tuned,
-        BM=rows,
-        BN=cols,
-        WARPS_X=cols // tuned.WN,
-        THREADS=threads,
-        A_STEP=threads * 4 // tuned.BK,
-        B_STEP=threads * 4 // cols,
-        B_BYTE=2 * rows * tuned.BK * 4,
-    )
-    return Blocking(kernel, rows, cols, at_once=2, speed=0.93)
+    return Blocking(specialise(tuned.tuned, BM=rows, BN=cols), rows, cols, blocks_per_sm=2, speed=0.93)
 
 
 BLOCKINGS = Blocking(tuned.tuned, tuned.BM, tuned.BN, 1, 1.0), make_half_blocking(64, 256), make_half_blocking(128, 128)
@@ -66,5 +61,7 @@ BLOCKINGS = Blocking(tuned.tuned, tuned.BM, tuned.BN, 1, 1.0), make_half_blockin
 def make_products(U, V, M) -> Launch:
     """The launch of M[i] = U[i] @ V[i] for all i."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    way = min(BLOCKINGS, key=lambda way: way.time(*M.shape, sms))
-    return Launch(in_planes(way.kernel), way.grid(*M.shape), (32, way.warps), (U, V, M), way.shared_bytes)
+    blocking = min(BLOCKINGS, key=lambda blocking: blocking.cost(*M.shape, sms))
+    return Launch(
+        in_planes(blocking.kernel), blocking.grid(*M.shape), (32, blocking.warps), (U, V, M), blocking.shared_bytes
+    )

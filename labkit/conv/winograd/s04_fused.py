@@ -31,20 +31,20 @@ from labkit.ladder import Launch
 PROBLEM = Forward2x2
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
-PLACES = TILE * TILE
+POINTS = TILE * TILE
 A, G, B = map(as_float32, transforms(OUT, TAPS))
 FILTERS, TILES, CHANNELS = 64, 32, 8  # of a block, and of a step through the channels
 TK, TT = 8, 8  # filters and tiles of a thread in each of its two places, in groups of 4
 WARPS, THREADS = 8, 256
-NOTHING = np.float32(-0.0)  # to which a number is added without an instruction, unlike to 0
-ROWS = CHANNELS * PLACES  # of U and V in shared memory
-COPIED = THREADS * 4 // FILTERS  # rows of U that the block copies at once
+MINUS_ZERO = np.float32(-0.0)  # to which a number is added without an instruction, unlike to 0
+ROWS = CHANNELS * POINTS  # of U and V in shared memory
+COPY_ROWS = THREADS * 4 // FILTERS  # rows of U that the block copies at once
 V_BYTE = 2 * ROWS * FILTERS * 4  # where V begins in dynamic shared memory
-SHARED_BYTES = PLACES * FILTERS * TILES * 4  # for all sums, which is more than U and V take before
+SHARED_BYTES = POINTS * FILTERS * TILES * 4  # for all sums, which is more than U and V take before
 
 
 @cuda.jit
-def transform_filters(w, U, turned):
+def transform_filters(w, U, flipped):
     """U = G @ g @ G.T for each channel and filter, zeros for those that fill up a block's."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
@@ -53,7 +53,7 @@ def transform_filters(w, U, turned):
         for j in range(TAPS):
             g[i, j] = 0
             if k < w.shape[0] and c < w.shape[1]:
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if flipped else w[k, c, i, j]
     for i in range(TILE):
         for j in range(TAPS):
             half[i, j] = 0
@@ -66,16 +66,16 @@ def transform_filters(w, U, turned):
             for n in range(TAPS):
                 if G[j, n] != 0:
                     value += half[i, n] * G[j, n]
-            U[c * PLACES + i * TILE + j, k] = value
+            U[c * POINTS + i * TILE + j, k] = value
 
 
 @cuda.jit(device=True)
-def copy_filters(U_tile, buffer, U, first, filters, thread):
+def copy_filters(U_tile, buffer, U, first, k0, thread):
     """Begins this thread's copies of U, for CHANNELS channels from `first` on."""
     row, col = np.uint64(thread // (FILTERS // 4)), np.uint64(thread % (FILTERS // 4) * 4)
-    begin, filters = np.uint64(first) * np.uint64(PLACES) + row, np.uint64(filters) + col
-    for i in range(0, ROWS, COPIED):
-        at = begin + np.uint64(i), filters
+    begin, k0 = np.uint64(first) * np.uint64(POINTS) + row, np.uint64(k0) + col
+    for i in range(0, ROWS, COPY_ROWS):
+        at = begin + np.uint64(i), k0
         ptx.cp_async(U_tile, (buffer, row + np.uint64(i), col), U, at, 16, np.uint32(16))
     ptx.cp_async_commit()
 
@@ -96,16 +96,16 @@ def load_pixels(d, x, image, c, first_row, first_col):
 def store_transformed(V_tile, buffer, c, lane, d):
     """B.T @ d @ B, to a channel's rows of shared memory."""
     half = cuda.local.array((TILE, TILE), np.float32)
-    first = np.uint64(c) * np.uint64(PLACES)
+    first = np.uint64(c) * np.uint64(POINTS)
     for i in range(TILE):
         for j in range(TILE):
-            half[i, j] = NOTHING
+            half[i, j] = MINUS_ZERO
             for n in range(TILE):
                 if B[n, i] != 0:
                     half[i, j] += B[n, i] * d[n, j]
     for i in range(TILE):
         for j in range(TILE):
-            value = NOTHING
+            value = MINUS_ZERO
             for n in range(TILE):
                 if B[n, j] != 0:
                     value += half[i, n] * B[n, j]
@@ -122,20 +122,20 @@ def load_rows(u, v, U_tile, V_tile, buffer, row, y, x):
 
 
 @cuda.jit(device=True)
-def column(k, t):
+def swizzle(k, t):
     """Where in its row a sum lies: groups of eight tiles change places, otherwise for each four filters."""
     return np.uint32(t ^ k // 4 % 4 * 8)
 
 
 @cuda.jit(device=True)
-def multiply(sums, place, u, v):
+def multiply(acc, point, u, v):
     for i in range(TK):
         for j in range(TT):
-            sums[place, i, j] += u[i] * v[j]
+            acc[point, i, j] += u[i] * v[j]
 
 
 @cuda.jit(device=True)
-def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
+def store_outputs(y, acc_tile, image, k, filter, row, col, lane):
     """A.T @ m @ A of the products m of a filter and this lane's tile, as far as it is inside of the outputs."""
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -147,13 +147,13 @@ def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
     )
     for i in range(OUT):
         for j in range(TILE):
-            half[i, j] = NOTHING
+            half[i, j] = MINUS_ZERO
             for n in range(TILE):
                 if A[n, i] != 0:
-                    half[i, j] += A[n, i] * sums_tile[n * TILE + j, k, column(k, lane)]
+                    half[i, j] += A[n, i] * acc_tile[n * TILE + j, k, swizzle(k, lane)]
     for i in range(OUT):
         for j in range(OUT):
-            out[i, j] = NOTHING
+            out[i, j] = MINUS_ZERO
             for n in range(TILE):
                 if A[n, j] != 0:
                     out[i, j] += half[i, n] * A[n, j]
@@ -172,18 +172,18 @@ def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
 def fused(x, U, y, tiles_y, tiles_x, top, left):
     U_tile = ptx.shared_array(0, (2, ROWS, FILTERS), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (2, ROWS, TILES), np.float32)
-    sums_tile = ptx.shared_array(0, (PLACES, FILTERS, TILES), np.float32)  # in place of U and V, when all is summed up
-    sums = cuda.local.array((2, TK, TT), np.float32)
+    acc_tile = ptx.shared_array(0, (POINTS, FILTERS, TILES), np.float32)  # in place of U and V, when all is summed up
+    acc = cuda.local.array((2, TK, TT), np.float32)
     d = cuda.local.array((TILE, TILE), np.float32)
     u = cuda.local.array(TK, np.float32)
     v = cuda.local.array(TT, np.float32)
     u_next = cuda.local.array(TK, np.float32)
     v_next = cuda.local.array(TT, np.float32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    blocks = np.uint32(U.shape[1] // FILTERS)  # that have the same tiles, and follow one another
+    k_blocks = np.uint32(U.shape[1] // FILTERS)  # that have the same tiles, and follow one another
     block = np.uint32(cuda.blockIdx.x)
-    filters = np.uint32(np.uint32(block % blocks) * FILTERS)
-    t = np.uint32(np.uint32(block // blocks) * TILES + lane)
+    k0 = np.uint32(np.uint32(block % k_blocks) * FILTERS)
+    t = np.uint32(np.uint32(block // k_blocks) * TILES + lane)
     image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
     tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
     row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
@@ -192,59 +192,59 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
         first_row = np.uint64(x.shape[2])  # outside of every image, so that there are zeros alone
     ky = np.uint64(lane % 2 + lane // 4 % 4 * 2) * np.uint64(4)
     tx = np.uint64(lane // 2 % 2 + lane // 16 * 2) * np.uint64(4)
-    thread, place = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)
+    thread, point = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)
 
     for p in range(2):
         for i in range(TK):
             for j in range(TT):
-                sums[p, i, j] = 0
-    now, channels = np.uint32(0), np.uint32(x.shape[1])
-    copy_filters(U_tile, now, U, now, filters, thread)
+                acc[p, i, j] = 0
+    buffer, channels = np.uint32(0), np.uint32(x.shape[1])
+    copy_filters(U_tile, buffer, U, buffer, k0, thread)
     load_pixels(d, x, image, warp, first_row, first_col)
-    store_transformed(V_tile, now, warp, lane, d)
+    store_transformed(V_tile, buffer, warp, lane, d)
     for start in range(0, channels, CHANNELS):
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        following = np.uint32(start + CHANNELS)
-        if following < channels:
-            copy_filters(U_tile, np.uint32(now ^ np.uint32(1)), U, following, filters, thread)
-        load_pixels(d, x, image, np.uint32(following + warp), first_row, first_col)
-        load_rows(u, v, U_tile, V_tile, now, place, ky, tx)
-        for at in range(0, ROWS, 2 * PLACES):  # two channels
-            first = np.uint64(at) + place
-            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(1), ky, tx)
-            multiply(sums, 0, u, v)
-            load_rows(u, v, U_tile, V_tile, now, first + np.uint64(PLACES), ky, tx)
-            multiply(sums, 1, u_next, v_next)
-            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(PLACES + 1), ky, tx)
-            multiply(sums, 0, u, v)
-            after = (first + np.uint64(2 * PLACES)) % np.uint64(ROWS)  # for want of a branch the first one at the end
-            load_rows(u, v, U_tile, V_tile, now, after, ky, tx)
-            multiply(sums, 1, u_next, v_next)
-        now = np.uint32(now ^ np.uint32(1))
-        store_transformed(V_tile, now, warp, lane, d)
+        next_channel = np.uint32(start + CHANNELS)
+        if next_channel < channels:
+            copy_filters(U_tile, np.uint32(buffer ^ np.uint32(1)), U, next_channel, k0, thread)
+        load_pixels(d, x, image, np.uint32(next_channel + warp), first_row, first_col)
+        load_rows(u, v, U_tile, V_tile, buffer, point, ky, tx)
+        for at in range(0, ROWS, 2 * POINTS):  # two channels
+            first = np.uint64(at) + point
+            load_rows(u_next, v_next, U_tile, V_tile, buffer, first + np.uint64(1), ky, tx)
+            multiply(acc, 0, u, v)
+            load_rows(u, v, U_tile, V_tile, buffer, first + np.uint64(POINTS), ky, tx)
+            multiply(acc, 1, u_next, v_next)
+            load_rows(u_next, v_next, U_tile, V_tile, buffer, first + np.uint64(POINTS + 1), ky, tx)
+            multiply(acc, 0, u, v)
+            after = (first + np.uint64(2 * POINTS)) % np.uint64(ROWS)  # for want of a branch the first one at the end
+            load_rows(u, v, U_tile, V_tile, buffer, after, ky, tx)
+            multiply(acc, 1, u_next, v_next)
+        buffer = np.uint32(buffer ^ np.uint32(1))
+        store_transformed(V_tile, buffer, warp, lane, d)
 
     cuda.syncthreads()
     for p in range(2):
         for i in range(TK):
             for j in range(0, TT, 4):
                 k = np.uint32(ky + i % 4 + i // 4 * 32)
-                at = np.uint32(place + p), k, column(k, np.uint32(tx + j * 4))
-                ptx.store4(sums_tile, at, sums[p, i, j], sums[p, i, j + 1], sums[p, i, j + 2], sums[p, i, j + 3])
+                at = np.uint32(point + p), k, swizzle(k, np.uint32(tx + j * 4))
+                ptx.store4(acc_tile, at, acc[p, i, j], acc[p, i, j + 1], acc[p, i, j + 2], acc[p, i, j + 3])
     cuda.syncthreads()
     for i in range(0, FILTERS, WARPS):
         k = np.uint32(warp + i)
-        store_outputs(y, sums_tile, image, k, np.uint32(filters + k), row, col, lane)
+        store_outputs(y, acc_tile, image, k, np.uint32(k0 + k), row, col, lane)
 
 
 def launches(x, w, y, problem, workspace):
     """The outputs y of images x and filters w."""
     problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
-    channels, blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
-    U = workspace.array("filters", (channels * PLACES, blocks * FILTERS), np.float32)
-    grid = blocks * -(-problem.N * tiles_y * tiles_x // TILES)
+    channels, k_blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
+    U = workspace.array("filters", (channels * POINTS, k_blocks * FILTERS), np.float32)
+    grid = k_blocks * -(-problem.N * tiles_y * tiles_x // TILES)
     return [
-        Launch(transform_filters, (blocks, channels), (FILTERS, 1), (w, U, int(problem.flipped))),
+        Launch(transform_filters, (k_blocks, channels), (FILTERS, 1), (w, U, int(problem.flipped))),
         Launch(fused, grid, (32, WARPS), (x, U, y, tiles_y, tiles_x, problem.top, problem.left), SHARED_BYTES),
     ]

@@ -27,7 +27,7 @@ THREADS = 128
 
 
 @cuda.jit
-def transform_filters(w, U, turned):
+def transform_filters(w, U, flipped):
     """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
@@ -35,7 +35,7 @@ def transform_filters(w, U, turned):
     if k < U.shape[2]:
         for i in range(TAPS):
             for j in range(TAPS):
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if flipped else w[k, c, i, j]
         for i in range(TILE):
             for j in range(TAPS):
                 half[i, j] = 0
@@ -111,13 +111,13 @@ def transform_products(M, x, tiles_y, tiles_x):
                     if A[n, j] != 0:
                         out[i, j] += half[i, n] * A[n, j]
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows and cols % OUT == 0:
-                ptx.store4(x, (image, c, at, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
-            elif at < rows:
+            out_row = np.uint32(row + i)
+            if out_row < rows and cols % OUT == 0:
+                ptx.store4(x, (image, c, out_row, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
+            elif out_row < rows:
                 for j in range(OUT):
                     if np.uint32(col + j) < cols:
-                        x[image, c, at, np.uint32(col + j)] = out[i, j]
+                        x[image, c, out_row, np.uint32(col + j)] = out[i, j]
 
 
 def launches(x, w, y, problem, workspace):
@@ -130,10 +130,10 @@ def launches(x, w, y, problem, workspace):
     U = workspace.array("filters", (TILE * TILE, problem.C, problem.K), np.float32)
     V = workspace.array("images", (TILE * TILE, problem.K, width), np.float32)
     M = workspace.array("products", (TILE * TILE, problem.C, width), np.float32)
-    of_filters, of_tiles = -(-problem.K // THREADS), -(-width // THREADS)
+    filter_blocks, tile_blocks = -(-problem.K // THREADS), -(-width // THREADS)
     return [
-        Launch(transform_filters, (of_filters, problem.C), (THREADS, 1), (w, U, int(not problem.flipped))),
-        Launch(backward_data, (of_tiles, problem.K), THREADS, (y, V, tiles_y, tiles_x, top, left)),
+        Launch(transform_filters, (filter_blocks, problem.C), (THREADS, 1), (w, U, int(not problem.flipped))),
+        Launch(backward_data, (tile_blocks, problem.K), THREADS, (y, V, tiles_y, tiles_x, top, left)),
         make_products(U, V, M),
-        Launch(transform_products, (of_tiles, problem.C), THREADS, (M, x, tiles_y, tiles_x)),
+        Launch(transform_products, (tile_blocks, problem.C), THREADS, (M, x, tiles_y, tiles_x)),
     ]

@@ -55,7 +55,7 @@ def test_the_bound_of_each_element_is_of_what_it_is_made_of():
         expected = problem.expected(tuple(operands))[position]
         assert expected.bound.shape == expected.value.shape
         for place in {0, 1, 2} - {position}:
-            axis = problem.kept["xwy"[place]]
+            axis = problem.shared_axes["xwy"[place]]
             operands[place][(slice(None),) * axis + (0,)] = 0
         changed = problem.expected(tuple(operands))[position].bound
         assert (changed[0] == 0).all() and (changed[:, 0] == 0).all()

@@ -157,18 +157,18 @@ def test_taps_of_a_row_become_channels_where_these_are_few():
 def test_boxes_waste_least(N, side, box, waste):
     step, problem = STEPS.step("boxes"), ForwardNHWC(N, 8, side, side, 8, 1, 1)
     assert step.waste(problem) == pytest.approx(waste)
-    found = step.box_of(problem)
+    found = step.choose_box(problem)
     assert prod(found) == step.BM
-    assert prod(step.counts(problem, found)) == prod(step.counts(problem, step.Box(*box)))
+    assert prod(step.count_boxes(problem, found)) == prod(step.count_boxes(problem, step.Box(*box)))
 
 
 def test_a_tiling_fits_shared_memory_and_registers():
     for tiling in TILINGS:
-        few, many = tiling.registers
+        producer, consumer = tiling.registers
         assert tiling.stages >= 3 and tiling.shared_bytes + 1024 <= SHARED_BYTES
-        threads = 128 * (1 + tiling.groups)
-        assert 128 * (few + tiling.groups * many) <= threads * (65536 // threads // 8 * 8)
-        assert tiling.times * tiling.filters // 2 + 40 <= many
+        threads = 128 * (1 + tiling.warpgroups)
+        assert 128 * (producer + tiling.warpgroups * consumer) <= threads * (65536 // threads // 8 * 8)
+        assert tiling.m_blocks * tiling.filters // 2 + 40 <= consumer
 
 
 def test_the_tiling_fits_filters_and_the_last_round():
