@@ -1,8 +1,8 @@
-"""A complex product for each frequency: C[bin] = A[bin].T @ B[bin], real and imaginary parts side by side.
+"""Complex matrix products, one per frequency: C[bin] = A[bin].T @ B[bin], real and imaginary parts interleaved.
 
-A warp computes a tile of its own and its lanes share what they load, as in `gemm/fp32/s09_warp_tiles`; copies pass the
-registers by, as in `s10_tuned`. A complex product takes four multiply-adds for the four numbers that it loads, a real
-one one for two: what shared memory must give for each is half.
+A warp computes a tile of its own and its lanes share what they load, as in `gemm/fp32/s09_warp_tiles`. Copies bypass
+registers, as in `s10_tuned`. A complex product takes four multiply-adds for four loaded numbers, a real one one for
+two. So shared memory delivers half as much per multiply-add.
 """
 
 from functools import cache
@@ -12,11 +12,11 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.ladder import Launch
 
-BM, BN, BK = 128, 64, 16  # a block's part of C, and its steps along the sum
-WM, WN = 32, 32  # a warp's part of that
-LANES_Y, LANES_X = 4, 8  # its lanes
+BM, BN, BK = 128, 64, 16  # tile of a block in C, and its step along the sum
+WM, WN = 32, 32  # tile of a warp
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 2
-A_VALUES, B_VALUES = 2 * TM, 2 * TN  # elements that make them
+A_VALUES, B_VALUES = 2 * TM, 2 * TN  # floats of its fragments
 WARPS_Y, WARPS_X = BM // WM, BN // WN
 THREADS = 32 * WARPS_Y * WARPS_X
 A_WIDTH, B_WIDTH = 2 * BM, 2 * BN  # elements of a row of a tile
@@ -25,9 +25,9 @@ B_BYTE = 2 * BK * A_WIDTH * 4  # where B's tiles begin in dynamic shared memory
 
 @cuda.jit(device=True)
 def copy_tile(tile, buffer, X, start, n0, shape, width, thread):
-    """Begins this thread's copies of BK rows of X from `start` on, and of so many complex numbers from `left` on.
+    """Start this thread's copies of BK rows of X from `start` on, and of `width` complex numbers from `n0` on.
 
-    What lies beyond the `sides` of X is zero. A copy has 16 bytes: two numbers.
+    Elements beyond the `shape` of X are zero. A copy has 16 bytes: two numbers.
     """
     pairs = width // 2
     row, col = thread // pairs, thread % pairs * 2
@@ -43,7 +43,7 @@ def copy_tile(tile, buffer, X, start, n0, shape, width, thread):
 
 @cuda.jit(device=True)
 def load_row(a, b, A_tile, B_tile, buffer, k, y, x):
-    """Loads this thread's numbers of a row of both tiles."""
+    """Load this thread's numbers of a row of both tiles."""
     for i in range(0, A_VALUES, 4):
         a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (buffer, k, y + i * LANES_Y))
     for j in range(0, B_VALUES, 4):
@@ -52,7 +52,7 @@ def load_row(a, b, A_tile, B_tile, buffer, k, y, x):
 
 @cuda.jit(device=True)
 def add_products(acc, a, b):
-    """Adds the complex products of all numbers in `a` and all in `b`."""
+    """Add the complex products of all numbers in `a` and all in `b`."""
     for i in range(TM):
         for j in range(0, B_VALUES, 2):
             acc[i, j] += a[2 * i] * b[j]
@@ -101,7 +101,9 @@ def multiply(A, B, C, M, N, K):
         for k in range(0, min(BK, K - start), 2):  # beyond K there are zeros
             load_row(a_next, b_next, A_tile, B_tile, buffer, k + 1, y, x)
             add_products(acc, a, b)
-            load_row(a, b, A_tile, B_tile, buffer, (k + 2) % BK, y, x)  # the last time in vain, for want of a branch
+            load_row(
+                a, b, A_tile, B_tile, buffer, (k + 2) % BK, y, x
+            )  # wasted in the last iteration, which saves a branch
             add_products(acc, a_next, b_next)
         buffer = next_buffer
 
@@ -126,14 +128,14 @@ def _specialised(rows, cols, steps):
 
 
 def choose_tile(M: int, N: int, K: int) -> tuple[int, int, int]:
-    """Rows and columns of a block's tile, and its steps: smaller ones where a side would reach beyond the result."""
+    """Return rows and columns of a block's tile, and its step along K: smaller ones for small results."""
     cols = next((cols for cols in (16, 32) if cols >= N), BN)
     rows = next((rows for rows in (32, 64) if rows >= M and rows * cols >= 32 * TM * TN), BM)
     return rows, cols, BK if K > BK // 2 else BK // 2
 
 
 def make_product(A, B, C, M: int, N: int, K: int) -> Launch:
-    """The launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `spectra`."""
+    """Return the launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `allocate_spectra`."""
     rows, cols, steps = choose_tile(M, N, K)
     kernel, warps, shared_bytes = _specialised(rows, cols, steps)
     grid = -(-N // cols), -(-M // rows), C.shape[0]

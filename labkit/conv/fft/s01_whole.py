@@ -1,13 +1,12 @@
 """Whole images are transformed: a sum over R x S taps becomes a product for each frequency.
 
-The transform of a circular correlation is the product of the image's transform and the conjugate of the filter's; of a
-convolution, with the filter turned, there is no conjugate. So images and filters are padded to T x T, T being a power
-of two, transformed, multiplied and summed over channels at each frequency, and transformed back. What wraps around
-falls on outputs that are cut off: the last R - 1 rows, or with the filter turned the first ones.
+The transform of a circular correlation is the product of the image's transform and the conjugate of the filter's. A
+convolution, with the filter rotated, needs no conjugate. So images and filters are padded to T x T, where T is a power
+of two, and transformed. They are multiplied and summed over channels at each frequency, and transformed back. Only the
+last R - 1 rows wrap around, or with a flipped filter the first ones; these outputs are cut off.
 
-The transform is the one of textbooks: elements change places by bit reversal, then log2(T) passes in shared memory
-combine two by two. Pixels are real, so that frequency (T - u, T - v) is the conjugate of (u, v), and T / 2 + 1 columns
-are kept.
+The transform is the one of textbooks: a bit reversal permutes elements, then log2(T) passes in shared memory combine
+pairs. Pixels are real, so frequency (T - u, T - v) is the conjugate of (u, v), and T / 2 + 1 columns suffice.
 
 Costs:
 
@@ -16,7 +15,7 @@ Costs:
     2 * log2(T) + 3                         barriers per block
     2 * C                                   global loads of 8 bytes per output of the product
 
-Limited by the product, in which each thread loads all that it multiplies; and filters become as large as images.
+Limited by the product, in which each thread loads all its operands itself; and filters become as large as images.
 """
 
 from functools import cache
@@ -40,7 +39,7 @@ THREADS = 256
 
 @cuda.jit(device=True)
 def transform(planes, re, im, t):
-    """The transform of T x T points in shared memory, in place; `re` and `im` say which plane holds which part."""
+    """Transform T x T points in shared memory in place; `re` and `im` are the planes of real and imaginary parts."""
     for axis in range(2):
         along = PITCH if axis else 1
         across = 1 if axis else PITCH
@@ -68,7 +67,7 @@ def transform(planes, re, im, t):
 
 @cuda.jit
 def whole(X, spectra, top, left, sign):
-    """Writes the spectrum of each X[n, c], with zeros around it, to [u, v, c, n]; `sign` is -1 for conjugates."""
+    """Write the spectrum of each X[n, c], padded with zeros, to [u, v, c, n]; `sign` is -1 for conjugates."""
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
     n, c = cuda.blockIdx.x, cuda.blockIdx.y
@@ -104,7 +103,7 @@ def multiply(images, filters, outputs):
 
 @cuda.jit
 def inverse(spectra, Y, first_row, first_col):
-    """Writes to each Y[n, k] what begins at this row and column of the plane with the spectrum [u, v, k, n]."""
+    """Write to each Y[n, k] the inverse of spectrum [u, v, k, n], from this row and column of the plane on."""
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
     n, k = cuda.blockIdx.x, cuda.blockIdx.y
@@ -129,7 +128,7 @@ def _specialised(kernel, side):
 
 
 def launches(x, w, y, problem, workspace):
-    """y, of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right

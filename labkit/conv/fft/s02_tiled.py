@@ -1,23 +1,23 @@
-"""Images are cut into overlapping tiles: a filter's spectrum has the size of a tile, and wrap-around spoils little.
+"""Images are cut into overlapping tiles: a filter's spectrum has the size of a tile, and few outputs wrap around.
 
-A circular convolution of T x T points has T - R + 1 rows and T - S + 1 columns that no wrap-around reaches
-(overlap-save). So tiles begin as many rows and columns apart as that, and their outputs lie side by side. For each
-frequency the filters then meet all tiles of all images in one product, K x C times C x (N tiles).
+A circular convolution of T x T points has T - R + 1 rows and T - S + 1 columns without wrap-around (overlap-save). So
+tiles begin that many rows and columns apart, and their outputs are adjacent. For each frequency, one product multiplies
+the filters with all tiles of all images, K x C times C x (N tiles).
 
-Two real lines are transformed as one complex line: rows r and r + T / 2, then columns 0 and T / 2, which are real. Of
-columns 0 and T / 2 the frequencies beyond T / 2 are conjugates of others. So bins are: 0 to T / 2 of column 0, as many
-of column T / 2, and then T of each column between. A block transforms neighbours in a row of the spectra, so that it
-writes their numbers of a bin side by side.
+Two real lines are transformed as one complex line: rows r and r + T / 2, then columns 0 and T / 2, which are real. In
+columns 0 and T / 2, the frequencies beyond T / 2 are conjugates of others. So bins are: 0 to T / 2 of column 0, the
+same of column T / 2, and then T of each column between. A block transforms neighbours in a row of the spectra, and
+writes their numbers of a bin side by side. Transforms of lines are `fft.lines`, the product is `fft.product`.
 
-T is chosen by counting: large tiles have less overlap, small ones fit the image better and make short spectra.
+T is chosen by counting: large tiles have less overlap, small ones fit the image better and have short spectra.
 
-Costs, for tiles of T x T, of which an image has so many:
+Costs, for `tiles` tiles of T x T per image:
 
     T * T / 2 + 2                               frequencies
     8 * K * C * N * tiles * (T * T / 2 + 2)     FLOPs of the product
     8 * (T * T / 2 + 2) * (C * N * tiles + K * C + K * N * tiles)     bytes of workspace
 
-Limited by the product where there are many channels, and by memory, for spectra, where there are few.
+Limited by the product with many channels, and by memory for spectra with few.
 """
 
 from functools import cache
@@ -38,14 +38,14 @@ THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
 HALF = T // 2  # lines of a tile
 BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once
-TILE_PITCH = 162  # elements from one tile to the next, by which TILES tiles meet different banks
+TILE_PITCH = 162  # elements from one tile to the next, which avoid bank conflicts between TILES tiles
 ROWS = 2 * TILES  # of shared memory: real parts, then imaginary ones
-TFLOPS, TB_S = 48.0, 3.0  # of the product, and of memory: what a choice of T is made by
+TFLOPS, TB_S = 48.0, 3.0  # of the product and of memory, to choose T
 
 
 @cuda.jit(device=True)
 def locate_block(columns):
-    """Which row of the spectra a block has, and its first column."""
+    """Row of the spectra of this block, and its first column."""
     blocks = np.uint32(columns + TILES - 1) // np.uint32(TILES)
     block = np.uint32(cuda.blockIdx.x)
     return np.uint32(block // blocks), np.uint32(block % blocks * np.uint32(TILES))
@@ -53,7 +53,7 @@ def locate_block(columns):
 
 @cuda.jit(device=True)
 def locate_tile(swapped, row, column, tiles_h, tiles_w):
-    """The image, the channel, and the tile along both axes that a row and a column of the spectra stand for."""
+    """Image, channel, and tile along both axes, for a row and a column of the spectra."""
     index = row if swapped else column
     channel = column if swapped else row
     tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
@@ -63,10 +63,10 @@ def locate_tile(swapped, row, column, tiles_h, tiles_w):
 
 @cuda.jit(launch_bounds=(THREADS, 3))
 def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
-    """Writes the spectra of tiles of X, `rows` x `cols` pixels each, with zeros around them, to [bin, row, column].
+    """Write the spectra of tiles of X, `rows` x `cols` pixels each, padded with zeros, to [bin, row, column].
 
-    X[n, c] holds H rows of W pixels. A column is a tile of it, and its row is c; or where `swapped` a column is c, and
-    its row is a tile. `sign` is -1 for conjugates.
+    X[n, c] holds H rows of W pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
+    `swapped`. `sign` is -1 for conjugates.
     """
     lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)  # real parts of all tiles, then imaginary ones
     re = cuda.local.array(8, np.float32)
@@ -78,6 +78,7 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
     spectra_row, first_column = locate_block(columns)
     H, W = np.uint32(H), np.uint32(W)
 
+    # -- load tiles: rows r and r + T / 2 as one complex line --
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
     image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
@@ -92,16 +93,16 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
         for i in range(8):
             re[i] = 0
         if first < rows:
-            for i in range(8):  # all of them are under way before one is waited for; outside of X, one of its edge
+            for i in range(8):  # all loads are issued before one is used; outside of X, they load its edge
                 re[i] = plane[np.uint32(min(np.uint32(h + first + i), np.uint32(H - 1)) * W + w)]
-        # rows r and r + T / 2 become one complex line
         part, index = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
         for i in range(8):
             row = np.uint32(first + i)
             lines[part, index + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
-        cuda.syncwarp()  # else more than eight would be under way, and registers be short
+        cuda.syncwarp()  # else the compiler issues more loads, which take more registers
     cuda.syncthreads()
 
+    # -- transform rows, then columns --
     j, line = t % F, t // F % HALF
     begin = line * PITCH
     load_roots(root_re, root_im, j)
@@ -128,6 +129,7 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
         store_points(re, im, lines, re_row, im_row, begin, j)
     cuda.syncthreads()
 
+    # -- store spectra --
     tile, first = t % TILES, t // TILES
     column = np.uint32(first_column + tile)
     if column < columns:
@@ -148,10 +150,10 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
 
 @cuda.jit(launch_bounds=(THREADS, 4))
 def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
-    """Writes to Y the part of tiles that begins at `first_row` and `first_col`, from their spectra [bin, row, column].
+    """Write to Y the part of tiles from `first_row` and `first_col` on, from their spectra [bin, row, column].
 
-    Y[n, k] holds P rows of Q pixels. A column is a tile of it, and its row is k; or where `swapped` a column is k, and
-    its row is a tile.
+    Y[n, k] holds P rows of Q pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
+    `swapped`.
     """
     lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)
     re = cuda.local.array(8, np.float32)
@@ -162,8 +164,9 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
     spectra_row, first_column = locate_block(columns)
 
+    # -- load spectra --
     tile, first = t % TILES, t // TILES
-    source_column = np.uint32(min(first_column + tile, columns - 1))  # beyond the last one, that one again
+    source_column = np.uint32(min(first_column + tile, columns - 1))  # past the end, the last one
     for u in range(first, HALF + 1, THREADS // TILES):
         zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * source_column))
         half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * source_column))
@@ -178,6 +181,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
         )
     cuda.syncthreads()
 
+    # -- transform columns, then rows --
     j, line = t % F, t // F % HALF
     begin = line * PITCH
     load_roots(root_re, root_im, j)
@@ -206,6 +210,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
         store_points(re, im, lines, re_row, im_row, begin, j)
     cuda.syncthreads()
 
+    # -- store outputs --
     scale = np.float32(1 / (T * T))
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
@@ -219,7 +224,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
         for first in range(0, T, 8):
             part, index = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
             begin = np.int32(first - first_row)
-            if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a question for each
+            if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a test for each
                 for i in range(8):
                     plane[np.uint32(plane_offset + (begin + i) * Q)] = lines[part, index + i * PITCH] * scale
             else:
@@ -236,28 +241,28 @@ def _specialised(kernel, side):
 
 
 def tile_pitch(side: int) -> int:
-    """Elements from one tile to the next: neighbouring tiles of a block meet different banks."""
+    """Return the elements from one tile to the next, which avoid bank conflicts between tiles."""
     lines = side // 2 * pitch(side)
     return lines + (side // 8 - lines) % 32
 
 
 def shared_bytes(side: int) -> int:
-    """Of a block that transforms tiles."""
+    """Return the shared memory of a block that transforms tiles."""
     return 2 * (THREADS // side) * tile_pitch(side) * 4
 
 
 def count_bins(side: int) -> int:
-    """Frequencies of real tiles that do not follow from others."""
+    """Return the number of independent frequencies of a real tile."""
     return side * side // 2 + 2
 
 
 def allocate_spectra(workspace, role: str, side: int, rows: int, columns: int):
-    """Memory for a spectrum of so many rows and columns in each bin; rows begin at multiples of 16 bytes."""
+    """Allocate spectra of rows x columns complex numbers per bin; rows begin at multiples of 16 bytes."""
     return workspace.array(role, (count_bins(side), rows, 2 * (columns + columns % 2)), np.float32)
 
 
 def as_planes(X):
-    """X[n, c] as one row of pixels."""
+    """View each X[n, c] as one row of pixels."""
     if not lies_in_order(X):
         raise ValueError("an operand is not in C order: pass np.ascontiguousarray of it, which is a copy")
     N, C, H, W = X.shape
@@ -268,7 +273,7 @@ def as_planes(X):
 
 
 def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
-    """The launch that writes spectra of tiles of X."""
+    """Return the launch that writes spectra of tiles of X."""
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
     blocks = to.shape[1] * -(-columns // (THREADS // side))
     sign = np.float32(-1 if conjugated else 1)
@@ -291,7 +296,7 @@ def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step
 
 
 def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
-    """The launch that writes tiles of Y from their spectra."""
+    """Return the launch that writes tiles of Y from their spectra."""
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
     blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
     arguments = (
@@ -310,7 +315,7 @@ def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_
 
 
 def predict_ms(problem, side: int) -> float:
-    """The time that tiles of side x side take, by their FLOPs and bytes."""
+    """Return the predicted time with tiles of side x side, from FLOPs and bytes."""
     tiles = -(-problem.P // (side - problem.R + 1)) * -(-problem.Q // (side - problem.S + 1))
     images, filters, outputs = (
         count_bins(side) * count
@@ -324,7 +329,7 @@ def predict_ms(problem, side: int) -> float:
 
 
 def choose_side(problem) -> int:
-    """The side of tiles that is predicted to be fastest.
+    """Return the side of tiles with the least predicted time.
 
     Raises
     ------
@@ -340,14 +345,14 @@ def choose_side(problem) -> int:
 
 
 def choose_tiles(problem, side: int | None = None):
-    """The side of a tile, the chosen one if it is None, from one tile to the next, and how many, along both axes."""
+    """Return the side of a tile, by default the fastest, and along both axes the step between tiles and their number."""
     side = side or choose_side(problem)
     step = side - problem.R + 1, side - problem.S + 1
     return side, step, (-(-problem.P // step[0]), -(-problem.Q // step[1]))
 
 
 def launches(x, w, y, problem, workspace, side=None, product=make_product):
-    """y = the convolution of x and w, by tiles of side x side, and by `product` for the products."""
+    """y = the convolution of x and w, by tiles of side x side, with the products by `product`."""
     problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
     side, step, tiles = choose_tiles(problem, side)
@@ -355,7 +360,7 @@ def launches(x, w, y, problem, workspace, side=None, product=make_product):
     filters = allocate_spectra(workspace, "filters", side, C, K)
     images = allocate_spectra(workspace, "images", side, C, count)
     outputs = allocate_spectra(workspace, "outputs", side, K, count)
-    # cross-correlation takes conjugates; convolution's first whole outputs lie behind the wrap-around
+    # cross-correlation uses conjugates; in a convolution, the first valid outputs follow the wrap-around
     first_output = (R - 1, S - 1) if problem.flipped else (0, 0)
     return [
         make_transform(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),

@@ -2,10 +2,10 @@
 
     (a + bi)(c + di) = (ac - bd) + ((a + b)(c + d) - ac - bd) i
 
-The sums of ac, of bd and of (a + b)(c + d) are kept apart until the end. Additions to prepare a row take little: a
-thread makes TM + TN of them for TM * TN products. But it keeps three numbers for each output instead of two, and so
-there are fewer threads on an SM. Imaginary parts lose a little: they are the difference of numbers that may be larger.
-(Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.4.)
+Three accumulators hold the sums of ac, of bd and of (a + b)(c + d) until the end. Additions to prepare a row are cheap:
+a thread needs TM + TN of them for TM * TN products. But three accumulators per output instead of two leave fewer
+threads on an SM. Imaginary parts lose a little accuracy, as differences of numbers that may be larger. (Higham,
+Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.4.)
 
 Costs, for each complex product of numbers in shared memory:
 
@@ -13,7 +13,7 @@ Costs, for each complex product of numbers in shared memory:
     1 / TM + 1 / TN             additions
     (2 / TM + 2 / TN) / 4       shared loads
 
-Limited by the multiply-adds, where there are many channels.
+Limited by the multiply-adds, with many channels.
 """
 
 import numpy as np
@@ -24,11 +24,11 @@ from labkit.ladder import Launch
 
 TAKES = s02_tiled.TAKES
 FACTORS = 3  # real products in a complex one
-BM, BN, BK = 64, 64, 16  # a block's part of the result, and its steps along the sum
-WM, WN = 32, 32  # a warp's part of that
-LANES_Y, LANES_X = 4, 8  # its lanes
+BM, BN, BK = 64, 64, 16  # tile of a block, and its step along the sum
+WM, WN = 32, 32  # tile of a warp
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 2
-A_VALUES, B_VALUES = 2 * TM, 2 * TN  # elements that make them
+A_VALUES, B_VALUES = 2 * TM, 2 * TN  # floats of its fragments
 WARPS_Y, WARPS_X = BM // WM, BN // WN
 THREADS = 32 * WARPS_Y * WARPS_X
 WIDTH = 2 * BM  # elements of a row of a tile
@@ -38,9 +38,9 @@ SHARED_BYTES = 2 * B_BYTE
 
 @cuda.jit(device=True)
 def copy_tile(tile, buffer, X, start, n0, shape, width, thread):
-    """Begins this thread's copies of BK rows of X from `start` on, and of so many complex numbers from `left` on.
+    """Start this thread's copies of BK rows of X from `start` on, and of `width` complex numbers from `n0` on.
 
-    What lies beyond the `sides` of X is zero. A copy has 16 bytes: two numbers.
+    Elements beyond the `shape` of X are zero. A copy has 16 bytes: two numbers.
     """
     pairs = width // 2
     row, col = thread // pairs, thread % pairs * 2
@@ -56,7 +56,7 @@ def copy_tile(tile, buffer, X, start, n0, shape, width, thread):
 
 @cuda.jit(device=True)
 def load_row(a, b, A_tile, B_tile, buffer, k, y, x):
-    """Loads this thread's numbers of a row of both tiles."""
+    """Load this thread's numbers of a row of both tiles."""
     for i in range(0, A_VALUES, 4):
         a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (buffer, k, y + i * LANES_Y))
     for j in range(0, B_VALUES, 4):
@@ -65,7 +65,7 @@ def load_row(a, b, A_tile, B_tile, buffer, k, y, x):
 
 @cuda.jit(device=True)
 def add_products(acc_re, acc_im, acc_both, a, b):
-    """Adds the products of real parts, of imaginary parts, and of the sums of both."""
+    """Add the products of real parts, of imaginary parts, and of the sums of both."""
     for i in range(TM):
         for j in range(TN):
             acc_re[i, j] += a[2 * i] * b[2 * j]

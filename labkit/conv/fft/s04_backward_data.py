@@ -1,11 +1,11 @@
-"""The gradient of the images takes the same launches: outputs take the place of images, channels that of filters.
+"""The gradient of the images uses the same launches, with images and outputs, and channels and filters, exchanged.
 
-An image's pixel went into every output that a filter brought it to, so that its gradient is a convolution of the
-outputs' gradient, with as much padding as makes an image of it again. What was correlated forward is convolved
-backward: there is no conjugate, and the first whole result lies R - 1 rows and S - 1 columns behind the wrap-around.
-Where the forward filter was turned already, it is the other way around.
+A pixel contributed to every output whose window covers it. So its gradient is a convolution of the outputs' gradient,
+padded to the size of the image. A forward correlation becomes a backward convolution: there is no conjugate, and the
+first valid result follows R - 1 rows and S - 1 columns of wrap-around. With a flipped forward filter it is the other
+way round.
 
-Costs are those of `s02_tiled`, with C and K, and images and outputs, in each other's place.
+Costs are those of `s02_tiled`, with C and K, and images and outputs, exchanged.
 """
 
 from labkit.conv.fft.problem import SpectralData, SpectralForward
@@ -21,7 +21,7 @@ backward_data = tiled
 
 
 def launches(x, w, y, problem, workspace):
-    """x, of filters w and the gradient y of the outputs."""
+    """x = the gradient of the images, from filters w and the gradient y of the outputs."""
     problem.check(x, w, y, takes=TAKES)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     top, left = R - 1 - problem.top, S - 1 - problem.left

@@ -1,11 +1,11 @@
-"""The gradient of the filters takes the same launches: it correlates images with outputs, and sums over all tiles.
+"""The gradient of the filters uses the same launches: it correlates images with outputs, and sums over all tiles.
 
-The outputs of a tile, with zeros around them, are the filter now, and what they are correlated with is the tile of the
-image that they came from. The result needs R x S points alone, so that all T - R + 1 rows of outputs fit. Its spectrum
-is a product K x (N tiles) times (N tiles) x C: so tiles, not channels, are the rows of the spectra.
+The outputs of a tile, padded with zeros, are the filter now; they are correlated with the tile of the image that they
+came from. The result needs only R x S points, so all T - R + 1 rows of outputs fit. Its spectrum is a product
+K x (N tiles) times (N tiles) x C. So tiles, not channels, are the rows of the spectra.
 
-Where the filter is turned, its gradient is too. Conjugates of the other operand turn it, about the point 0, so that it
-begins R - 1 rows and S - 1 columns before that, which is at the end of the tile.
+The gradient of a flipped filter is flipped too. Conjugates of the other operand rotate it about the point 0. So it
+begins R - 1 rows and S - 1 columns before that point, which is at the end of the tile.
 
 Costs are those of `s02_tiled`. Limited by the product, whose sums are long and whose results are few.
 """
@@ -23,7 +23,7 @@ backward_filter = tiled
 
 
 def launches(x, w, y, problem, workspace):
-    """w, of images x and the gradient y of the outputs."""
+    """w = the gradient of the filters, from images x and the gradient y of the outputs."""
     problem.check(x, w, y, takes=TAKES)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
     side, step, tiles = choose_tiles(problem)

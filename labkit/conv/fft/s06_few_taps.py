@@ -1,16 +1,16 @@
-"""A filter has few taps: its spectrum is summed directly, and most of a transform, which is of zeros, left out.
+"""A filter has few taps: its spectrum is summed directly, which skips the zeros of a transform.
 
 For each column v of the spectrum a thread sums the S taps of each row, times roots of unity. For each u in that column
-it then has a polynomial of R terms in one root of unity, and Horner's rule takes four multiply-adds a term. That is
-less than a transform for the filters that are common, and lanes are neighbouring filters, so that a warp writes 256
-bytes of a row side by side. The spectra of few images need less time than those of their filters: there it counts.
+it then has a polynomial of R terms in one root of unity, and Horner's rule takes four multiply-adds per term. For
+common filters that is less than a transform. Lanes are neighbouring filters, so a warp writes 256 contiguous bytes of a
+row. With few images, the spectra of filters take more time than those of images; there the gain counts.
 
 Costs, for each number of a spectrum:
 
     4 * (R - 1) + 2 * R * S / T     multiply-adds
     R * S / T                       shared loads
 
-Limited by memory, to which spectra are written, where filters are small.
+Limited by the memory to which spectra are written, with small filters.
 """
 
 from functools import cache
@@ -33,12 +33,12 @@ HALF = T // 2
 TAPS = R * S
 LANES = 33  # elements from one tap to the next in shared memory
 WARPS = 8
-NARROW = 32  # a side of a result, which tiles of the four products fit better than those of the three
+NARROW = 32  # side of a result that fits the tiles of four products better than those of three
 
 
 @cuda.jit
 def few_taps(w, spectra, sign):
-    """Writes the spectra of w[k, c] to [bin, c, k]; `sign` is -1 for conjugates."""
+    """Write the spectra of w[k, c] to [bin, c, k]; `sign` is -1 for conjugates."""
     taps = ptx.shared_array(0, (TAPS, LANES), np.float32)
     row_re = cuda.local.array(R, np.float32)
     row_im = cuda.local.array(R, np.float32)
@@ -77,7 +77,7 @@ def _specialised(side, rows, cols):
 
 
 def launches(x, w, y, problem, workspace):
-    """y, of images x and filters w, which are transformed as before where they have many taps."""
+    """y = the convolution of x and w; filters of many taps are transformed as before."""
     problem.check(x, w, y, takes=TAKES)
     filter_transform, image_transform, product, inverse = s03_three_products.launches(x, w, y, problem, workspace)
     *_, M, N, _ = product.arguments

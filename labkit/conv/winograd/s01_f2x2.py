@@ -1,13 +1,13 @@
 """Products of 4 x 4 transformed pixels in place of 3 x 3 taps for each of 2 x 2 outputs: 16 for 36.
 
 Images are cut into tiles of 4 x 4 pixels, which overlap by two rows and columns; each has 2 x 2 outputs. A tile d
-becomes V = B.T @ d @ B, a filter g becomes U = G @ g @ G.T, and what U and V have in the same place is multiplied. So
-far that is done for each channel; the sum over channels makes a matrix product of each of the 16 places, filters x
-channels times channels x tiles. Its result M becomes the outputs A.T @ M @ A. (Lavin and Gray, 2015, section 4.1.)
+becomes V = B.T @ d @ B, a filter g becomes U = G @ g @ G.T, and U and V are multiplied element by element. The sum
+over channels makes this one matrix product for each of the 16 elements: filters x channels times channels x tiles. Its
+result M becomes the outputs A.T @ M @ A. (Lavin and Gray, 2015, section 4.1.)
 
-U, V and M have the place in a tile as their first axis, and tiles as the last one of V and M: neighbouring threads
-transform neighbouring tiles, and each matrix lies as the product reads it. Coefficients are constants, and those that
-are zero leave no instruction.
+The element of a tile is the first axis of U, V and M, and tiles are the last axis of V and M. Neighbouring threads
+transform neighbouring tiles, and each matrix is stored as the product reads it. Coefficients are compile-time
+constants: zeros leave no instruction. The product is `winograd.products`.
 
 Costs, where tiles fit:
 
@@ -35,7 +35,7 @@ THREADS = 128
 
 @cuda.jit
 def transform_filters(w, U, flipped):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+    """U = G @ g @ G.T for each filter and channel, with the filter rotated by 180 degrees if `flipped`."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
     c, k = cuda.grid(2)
@@ -60,7 +60,7 @@ def transform_filters(w, U, flipped):
 
 @cuda.jit
 def f2x2(x, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a channel; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -92,7 +92,7 @@ def f2x2(x, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit
 def transform_products(M, y, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    """Y = A.T @ m @ A for each tile m of a filter's products, cropped to the outputs."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -128,11 +128,11 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
+    width = -(-tiles // 4) * 4  # for loads of four elements
     U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
     V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
     M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)

@@ -16,8 +16,8 @@ With B bytes a second from memory and F FLOPs a second in products, a layer take
     max(2 * 2.25 * N * P * Q * C * K / F, 4 * 2.25 * N * P * Q * (C + K) / B)             for the products
     4 * N * P * Q * (K + 2.25 * K) / B                                                    for the outputs
 
-Limited by the bytes of V and M where there are few channels or filters: a float that is read from memory serves so many
-multiply-adds. From 128 on the products take longer than both transforms.
+Limited by the bytes of V and M if there are few channels or filters, since each loaded float serves that many
+multiply-adds. From 128 channels on, the products take longer than both transforms.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ THREADS = 128
 
 @cuda.jit
 def transform_filters(w, U, flipped):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+    """U = G @ g @ G.T for each filter and channel, with the filter rotated by 180 degrees if `flipped`."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
     c, k = cuda.grid(2)
@@ -61,7 +61,7 @@ def transform_filters(w, U, flipped):
 
 @cuda.jit
 def f4x4(x, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a channel; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -93,7 +93,7 @@ def f4x4(x, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit
 def transform_products(M, y, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    """Y = A.T @ m @ A for each tile m of a filter's products, cropped to the outputs."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -129,11 +129,11 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
+    width = -(-tiles // 4) * 4  # for loads of four elements
     U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
     V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
     M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)

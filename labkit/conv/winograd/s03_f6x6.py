@@ -4,8 +4,8 @@ Points 1/2 and -1/2 join 0, 1, -1, 2, -2 and infinity. There are 1.78 floats of 
 2.25, but tiles at the edge reach further beyond it, and errors are two to three times those of F(4x4, 3x3). Images of
 14 x 14 pixels fit its tiles so badly that F(4x4, 3x3) multiplies less.
 
-The compiler unrolls loops of a hundred and some passes, not of 512: so the rows of a product are computed two at a
-call, each of which is unrolled. What is left a loop would have its tile in local memory.
+The compiler unrolls loops of a hundred and some iterations, but not of 512. So each call computes two rows of a
+product, and is unrolled. In a loop that is not unrolled, the tile would be in local memory.
 
 Costs, where tiles fit:
 
@@ -29,12 +29,12 @@ OUT, TAPS = 6, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))
 THREADS = 128
-PAIR = 2  # rows that a call computes
+PAIR = 2  # rows per call
 
 
 @cuda.jit
 def transform_filters(w, U, flipped):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+    """U = G @ g @ G.T for each filter and channel, with the filter rotated by 180 degrees if `flipped`."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
     c, k = cuda.grid(2)
@@ -59,7 +59,7 @@ def transform_filters(w, U, flipped):
 
 @cuda.jit(device=True)
 def transform_rows(half, d, first):
-    """Two rows of B.T @ d."""
+    """Compute two rows of B.T @ d."""
     for i in range(first, first + PAIR):
         for j in range(TILE):
             half[i, j] = 0
@@ -70,7 +70,7 @@ def transform_rows(half, d, first):
 
 @cuda.jit(device=True)
 def store_tile(V, c, t, half, first):
-    """Stores two rows of half @ B."""
+    """Store two rows of half @ B."""
     for i in range(first, first + PAIR):
         for j in range(TILE):
             value = np.float32(0)
@@ -82,7 +82,7 @@ def store_tile(V, c, t, half, first):
 
 @cuda.jit
 def f6x6(x, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a channel; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -109,7 +109,7 @@ def f6x6(x, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit(device=True)
 def products_of_rows(half, m, first):
-    """Two rows of A.T @ m."""
+    """Compute two rows of A.T @ m."""
     for i in range(first, first + PAIR):
         for j in range(TILE):
             half[i, j] = 0
@@ -120,7 +120,7 @@ def products_of_rows(half, m, first):
 
 @cuda.jit(device=True)
 def outputs_of_rows(out, half, first):
-    """Two rows of half @ A."""
+    """Compute two rows of half @ A."""
     for i in range(first, first + PAIR):
         for j in range(OUT):
             out[i, j] = 0
@@ -131,7 +131,7 @@ def outputs_of_rows(out, half, first):
 
 @cuda.jit
 def transform_products(M, y, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    """Y = A.T @ m @ A for each tile m of a filter's products, cropped to the outputs."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -165,11 +165,11 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
+    width = -(-tiles // 4) * 4  # for loads of four elements
     U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
     V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
     M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)

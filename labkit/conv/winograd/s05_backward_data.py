@@ -1,12 +1,12 @@
-"""The gradient of the images, which is a convolution of the outputs' gradient with turned filters.
+"""The gradient of the images is a convolution of the outputs' gradient with rotated filters.
 
-Every output took from a pixel what tap (r, s) is of the distance between them, so a pixel takes it back from there: the
-sum runs over filters in place of channels, taps stand turned by half a turn, and the zeros around are those that the
-"full" convolution has more than this one, 2 - top above and 2 - left on the left. Only the transform of filters and the
-launches differ from F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014,
-section 2, for the gradients.)
+A pixel's gradient sums over all outputs that used it, each times the tap that it met there. So the sum runs over
+filters instead of channels, and filters are rotated by 180 degrees. The padding is what "full" has beyond this one's:
+2 - top rows above and 2 - left columns on the left. Only the transform of filters and the launches differ from
+F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2, for the
+gradients.)
 
-Costs are those of F(4x4, 3x3) with C and K exchanged; so is what limits it.
+Costs and limits are those of F(4x4, 3x3), with C and K exchanged.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ THREADS = 128
 
 @cuda.jit
 def transform_filters(w, U, flipped):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+    """U = G @ g @ G.T for each filter and channel, with the filter rotated by 180 degrees if `flipped`."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
     k, c = cuda.grid(2)
@@ -53,7 +53,7 @@ def transform_filters(w, U, flipped):
 
 @cuda.jit
 def backward_data(y, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a filter's gradient; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a filter's gradient; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, k = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -85,7 +85,7 @@ def backward_data(y, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit
 def transform_products(M, x, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a channel's products, as far as it is inside of the images."""
+    """Y = A.T @ m @ A for each tile m of a channel's products, cropped to the images."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -121,12 +121,12 @@ def transform_products(M, x, tiles_y, tiles_x):
 
 
 def launches(x, w, y, problem, workspace):
-    """The gradient x of the images, of the gradient y of the outputs and the filters w."""
+    """x = the gradient of the images, from the gradient y of the outputs and the filters w."""
     problem.check(x, w, y, takes=TAKES)
     top, left = TAPS - 1 - problem.top, TAPS - 1 - problem.left
     tiles_y, tiles_x = -(-problem.H // OUT), -(-problem.W // OUT)
     tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
+    width = -(-tiles // 4) * 4  # for loads of four elements
     U = workspace.array("filters", (TILE * TILE, problem.C, problem.K), np.float32)
     V = workspace.array("images", (TILE * TILE, problem.K, width), np.float32)
     M = workspace.array("products", (TILE * TILE, problem.C, width), np.float32)

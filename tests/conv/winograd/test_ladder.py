@@ -109,8 +109,8 @@ def test_as_many_blocks_fit_on_an_sm_as_are_counted_on(way):
     matrix = np.zeros((1, 4, 4), np.float32)
     code = sass.compiled(in_planes(way.kernel), matrix, matrix, matrix)
     assert code.spill_bytes == 0
-    assert way.blocks_per_sm * way.warps * 32 * -(-code.registers // 8) * 8 <= 65536
-    assert way.blocks_per_sm * (way.shared_bytes + 1024) <= 228 * 1024
+    assert way.resident * way.warps * 32 * -(-code.registers // 8) * 8 <= 65536
+    assert way.resident * (way.shared_bytes + 1024) <= 228 * 1024
 
 
 def test_blocks_are_those_that_leave_the_fewest_sms_idle():
