@@ -234,7 +234,7 @@ class Convolution(ladder.Problem):
         return tuple(int(getattr(self, name)) for name in names)
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Return x, w, y and the problem: inputs are random normal, and the result is NaN to show unwritten elements."""
+        """Return x, w, y and the problem: inputs are random normal, the result is NaN to show unwritten elements."""
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.K, self.R])
         arrays = {name: normal(rng, shape, format) for name, shape in self.shapes.items() if name != self.result}
         arrays[self.result] = np.full(self.shapes[self.result], format.result.encode(np.nan), format.result.dtype)

@@ -1,8 +1,8 @@
 """Each thread computes 8 outputs of 8 filters in registers, and uses each pixel and each tap that it loads 8 times.
 
-A block computes 16 x 16 outputs of 64 filters of a group. It shares one tile of pixels among all of them, so that an
-image is loaded 64 times less often. A warp has 8 filters; a lane has a column of 8 outputs, two rows apart. For each
-tap it loads that tap of its 8 filters, which lie together in shared memory, as two vectors, and 8 pixels: 64
+A block computes 16 x 16 outputs of 64 filters of a group. All filters share one tile of pixels, so an image is loaded
+64 times less often. A warp has 8 filters; a lane has a column of 8 outputs, two rows apart. For each tap it loads that
+tap of its 8 filters as two vectors, since they are contiguous in shared memory, and 8 pixels. That makes 64
 multiply-adds for 10 loads.
 
 Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a tile of ROWS x COLUMNS pixels:
@@ -13,8 +13,8 @@ Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a til
     2 * T / (R * S)                                             barriers per block
     TP + TK // 4 * 2                                            shared load wavefronts per warp and tap
 
-Limited by what stands beside the multiply-adds: while tiles are loaded nobody multiplies, each tap finds the places of
-its pixels anew, and outputs that are no whole blocks leave threads without work: a plane of 7 x 7 outputs has work for
+Limited by work other than multiply-adds. No thread multiplies while tiles are loaded, and each tap computes the
+addresses of its pixels anew. Outputs that are not whole blocks leave threads idle: a plane of 7 x 7 outputs occupies
 49 of 256.
 """
 
@@ -26,11 +26,11 @@ from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
-MAX_SHARED_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
+MAX_BYTES = 227 * 1024  # of shared memory per block, on compute capability 9.0
 FILTERS = 64  # of a block
-WARPS, LANE_ROWS = 8, 2  # of a block, and the rows of outputs that a warp's lanes stand in
+WARPS, LANE_ROWS = 8, 2  # of a block; rows of outputs per warp
 TP, TK = BLOCK // LANE_ROWS, FILTERS // WARPS  # outputs and filters of a thread
-TAP_PITCH = FILTERS + 4  # how many floats after one another two taps begin: neighbours are stored to different banks
+TAP_PITCH = FILTERS + 4  # floats from one tap to the next: neighbours are stored to different banks
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 2))
@@ -39,18 +39,18 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
     taps = cuda.shared.array(0, np.float32, alignment=16)[rows * pitch :]
     acc = cuda.local.array((TP, TK), np.float32)
     tap = cuda.local.array(TK, np.float32)
-    # unsigned, so that one comparison tells what lies outside: before the image a number wraps round to a large one
+    # unsigned, so that one comparison finds both sides: indices before the image wrap around to large numbers
     K_group, P, Q = np.uint32(y.shape[1]) // np.uint32(groups), y.shape[2], y.shape[3]
     C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
     H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
-    k_blocks = (K_group + np.uint32(FILTERS - 1)) // np.uint32(FILTERS)  # of filters, in a group
+    k_blocks = (K_group + np.uint32(FILTERS - 1)) // np.uint32(FILTERS)  # per group
     plane, k0 = np.uint32(cuda.blockIdx.x) // k_blocks, np.uint32(cuda.blockIdx.x) % k_blocks * np.uint32(FILTERS)
     n, group = plane // np.uint32(groups), plane % np.uint32(groups)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     lane_x, lane_y = lane % BLOCK, lane // BLOCK
     first_row = cuda.blockIdx.z * BLOCK * stride_h - top
     first_col = cuda.blockIdx.y * BLOCK * stride_w - left
-    # places in shared memory have 64 bits, or the compiler would cut each of them to 32 in an instruction of its own
+    # indices of shared memory have 64 bits, else the compiler truncates each of them in an extra instruction
     pixel_step = np.uint64(LANE_ROWS * stride_h * pitch)  # from one pixel of a thread to the next
 
     zero = np.float32(0)
@@ -90,14 +90,14 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
 
 
 def tile(problem: Forward) -> tuple[int, int, int]:
-    """Rows and columns of the pixels under a block's taps, and how many floats after one another two rows begin."""
+    """Return rows and columns of the pixels under a block's taps, and the pitch of a row in floats."""
     rows = (BLOCK - 1) * problem.stride_h + (problem.R - 1) * problem.dilation_h + 1
     columns = (BLOCK - 1) * problem.stride_w + (problem.S - 1) * problem.dilation_w + 1
     return rows, columns, (columns + 15) // 32 * 32 + 16
 
 
 def geometry(problem: Forward):
-    """Grid and block: along x of the grid images and sets of filters, along y and z columns and rows of outputs."""
+    """Return grid and block: x of the grid counts images and blocks of filters, y and z columns and rows of outputs."""
     k_blocks = problem.groups * -(-problem.K // problem.groups // FILTERS)
     return (problem.N * k_blocks, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (32, WARPS)
 
@@ -109,10 +109,8 @@ def launches(x, w, y, problem):
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)
     shared_bytes = (rows * pitch + problem.R * problem.S * TAP_PITCH) * 4
-    if shared_bytes > MAX_SHARED_BYTES:
-        raise TooLarge(
-            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MAX_SHARED_BYTES:,}",
-            "choose another step, or less dilation",
-        )
+    if shared_bytes > MAX_BYTES:
+        why = f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MAX_BYTES:,}"
+        raise TooLarge(why, "choose another step, or less dilation")
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)
     return [Launch(registers, *geometry(problem), arguments, shared_bytes)]

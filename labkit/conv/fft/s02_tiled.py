@@ -345,7 +345,7 @@ def choose_side(problem) -> int:
 
 
 def choose_tiles(problem, side: int | None = None):
-    """Return the side of a tile, by default the fastest, and along both axes the step between tiles and their number."""
+    """Return the side of a tile, by default the fastest; along both axes the step between tiles and their number."""
     side = side or choose_side(problem)
     step = side - problem.R + 1, side - problem.S + 1
     return side, step, (-(-problem.P // step[0]), -(-problem.Q // step[1]))

@@ -1,9 +1,8 @@
 """All images at once become one matrix, and one matrix product by the fastest fp32 step does the rest.
 
-Rows of the matrix are the taps of a filter, counted over C, R and S, and columns the outputs of a channel, counted over
-N, P and Q; a first launch copies each pixel to all places where it is needed. The product has a row for each filter, in
-which images follow one another, whereas outputs are wanted with the filters of an image together: a third launch puts
-them there.
+Rows of the matrix are the taps of a filter, counted over C, R and S. Columns are the outputs of a channel, counted over
+N, P and Q. A first launch copies each pixel to all elements that need it. The product has a row per filter, in which
+images follow one another; the outputs keep the filters of an image together. So a third launch reorders them.
 
 Costs:
 
@@ -11,7 +10,7 @@ Costs:
     CRS * NPQ                       elements written and read again for the matrix
     K * NPQ                         elements written and read again for the product
 
-Limited by memory: the matrix is R * S times as large as the images at a stride of 1, 8.3 GB for layer 2 of the cuDNN
+Limited by memory: at a stride of 1 the matrix is R * S times as large as the images, 8.3 GB for layer 2 of the cuDNN
 paper, and it crosses the bus twice.
 """
 
@@ -27,7 +26,7 @@ from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
-ROWS = 8  # of the matrix that a thread writes to
+ROWS = 8  # of the matrix per thread
 
 
 @cuda.jit

@@ -1,7 +1,7 @@
-"""An image at a time: the matrix is N times smaller, and its product lies where it belongs.
+"""One image at a time: the matrix is N times smaller, and its product goes directly to the outputs.
 
-The outputs of an image are a K x PQ matrix of their own, in order. So nothing has to be rearranged, and one image's
-matrix may well stay in L2 between its two launches.
+The outputs of an image are a K x PQ matrix in C order. So nothing needs reordering, and one image's matrix may stay in
+L2 between its two launches.
 
 Costs:
 
@@ -9,8 +9,8 @@ Costs:
     2 * N                   launches
     CRS * PQ                elements of an image written and read again
 
-Limited by its launches: one image gives few tiles of 128 x 256, a single one for layer 4 of the cuDNN paper, so that
-most of a GPU rests, and then waits for the next launch.
+Limited by its launches: one image has few tiles of 128 x 256, a single one for layer 4 of the cuDNN paper. So most of
+the GPU idles, and then waits for the next launch.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
-ROWS = 8  # of the matrix that a thread writes to
+ROWS = 8  # of the matrix per thread
 
 
 @cuda.jit

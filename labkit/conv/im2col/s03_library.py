@@ -1,15 +1,15 @@
-"""As many images at a time as a limit of memory allows, and a product for each by what the GEMM library chooses.
+"""As many images at a time as a memory limit allows, with batched products by the GEMM library.
 
-The library multiplies the filters with a batch of matrices by one launch, so that no image waits for another. Matrices
-get columns, and rows of zeros, to whole pieces of 16 bytes, since it would copy them otherwise; then outputs that are
-no whole pieces are copied, too.
+The library multiplies the filters with a batch of matrices in one launch, so no image waits for another. Columns and
+rows of the matrices are padded with zeros to whole 16-byte vectors, since the library would copy them otherwise. Then
+outputs that are not whole vectors are copied, too.
 
 Costs:
 
     WORKSPACE_BYTES                 bytes of workspace at most, unless the matrix of one image is larger
     CRS * NPQ                       elements written and read again
 
-Limited by memory still: writing and reading the matrix takes as long as R * S copies of the images.
+Limited by memory: writing and reading the matrix takes as long as R * S copies of the images.
 """
 
 import numpy as np
@@ -28,9 +28,9 @@ from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 QUICK = True  # to simulate: its loops are short
-WORKSPACE_BYTES = 2**30  # that a chunk of images may take
+WORKSPACE_BYTES = 2**30  # for a chunk of images
 THREADS = 128
-ROWS = 8  # of a matrix that a thread writes to
+ROWS = 8  # of a matrix per thread
 
 
 @cuda.jit
@@ -72,7 +72,7 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
         grid = -(-padded_cols // THREADS), -(-padded_rows // ROWS), result.shape[0]
         sequence.append(Launch(library, grid, THREADS, (rows_of(images, n0, chunk), chunk_matrices, conv)))
         B, C = turned(chunk_matrices), product
-        if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
+        if result.shape[0] == 1:  # a single matrix, unlike a batch, may be multiplied in parts
             B, C = matrix_of(B, 0), matrix_of(product, 0)
         sequence += gemm_launches(choice(FP32, filters, B, C), FP32, filters, B, C, 1.0, 0.0, workspace)
         if product is not result:

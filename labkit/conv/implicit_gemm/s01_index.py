@@ -1,9 +1,9 @@
-"""A tiled product whose right matrix does not exist: each of its elements is looked up in the images.
+"""A tiled product whose right matrix is never stored: each of its elements is looked up in the images.
 
-Its rows are the taps of a filter, counted over C, R and S, and its columns the outputs of a channel, counted over N, P
-and Q. A thread has one column, and takes that number apart once; with each tile it comes to another row, takes that
-apart into c, r and s, and so finds its pixel: row p * stride_h + r * dilation_h - top. What lies outside of the image
-is zero. In 32 unsigned bits a row above the image is a very large one, so that one comparison tells both.
+Its rows are the taps of a filter, counted over C, R and S. Its columns are the outputs of a channel, counted over N, P
+and Q. A thread has one column, and splits that index into n, p and q once. With each tile it gets another row, splits
+it into c, r and s, and computes its pixel: row p * stride_h + r * dilation_h - top. Pixels outside the image are zero.
+In unsigned 32 bits a row above the image is a very large one, so one comparison covers both sides.
 
 Costs, for K and NPQ that are multiples of TILE, and CRS too:
 
@@ -12,8 +12,8 @@ Costs, for K and NPQ that are multiples of TILE, and CRS too:
     2 * CRS / TILE          barriers per block
     0                       bytes of workspace
 
-Limited by its divisions: a GPU has no instruction for one, and four of them, each some twenty instructions long, stand
-beside TILE multiply-adds.
+Limited by its divisions: a GPU has no instruction for one. Four of them, each some twenty instructions long, come with
+TILE multiply-adds.
 """
 
 import numpy as np

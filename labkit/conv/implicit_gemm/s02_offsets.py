@@ -1,9 +1,9 @@
-"""What taking a row's number apart gives is the same for all outputs: a first launch writes it down.
+"""The offsets of a row's pixels are the same for all outputs: a first launch stores them in a table.
 
-A pixel lies at the corner of its window and from there by an offset, c * H * W + r * dilation_h * W + s * dilation_w,
-which depends on the row of the matrix alone. The table holds it, and beside it how far the tap is below and to the
-right of the corner, to tell what is outside of the image. One load of 16 bytes, the same for half a warp, takes the
-place of the divisions. A filter that is turned by half a turn, and groups, are only other tables and other corners.
+A pixel is at the corner of its window plus an offset, c * H * W + r * dilation_h * W + s * dilation_w, which depends
+only on the row of the matrix. The table holds it, with the rows and columns from the corner to the tap, which decide
+what is outside the image. One load of 16 bytes, the same for half a warp, replaces the divisions. Flipped filters and
+groups only change the table and the corners.
 
 Costs, for K and NPQ that are multiples of TILE, and CRS too:
 

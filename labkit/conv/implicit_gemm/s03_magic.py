@@ -1,8 +1,8 @@
-"""No table, and no division either: a quotient by a divisor that is known beforehand is the upper half of a product.
+"""No table and no division: a quotient by a known divisor is the upper half of a product.
 
-R * S and S stay the same for the whole convolution, so the host finds a multiplier for each (`labkit.parts.division`),
-and the kernel takes the number of a row apart by two multiplications and two shifts. That is less than a load from
-memory takes to arrive, and needs no memory.
+R * S and S are constant for the whole convolution: the host computes a multiplier for each (`labkit.parts.division`).
+The kernel splits a row's index by two multiplications and two shifts. That takes less time than a load from memory, and
+needs no memory.
 
 Costs, for K and NPQ that are multiples of TILE, and CRS too:
 

@@ -1,16 +1,16 @@
-"""Pixels go from the images to shared memory by copies that pass the registers by, under the best fp32 product.
+"""Asynchronous copies gather pixels from the images into shared memory, for the best fp32 product.
 
-As in `labkit/gemm/fp32/s10_tuned`, a warp has 64 x 64 outputs and a thread 16 x 8, which leaves no registers for pixels
-on their way: `cp.async` copies them, four bytes each. A thread copies a column of the tile, an output of one image. Q
-runs fastest along columns, so that a warp's copies of a row are neighbours in the image. And a copy writes zeros where
-it has no bytes to read: padding takes two comparisons, and no branch.
+As in `labkit/gemm/fp32/s10_tuned`, a warp has 64 x 64 outputs and a thread 16 x 8, which leaves no registers for
+prefetched pixels: `cp.async` copies them, four bytes each. A thread copies a column of the tile, an output of one
+image. Q runs fastest along columns, so a warp's copies of a row are neighbours in the image. A copy of zero bytes
+writes zeros: padding takes two comparisons, and no branch.
 
-What a row needs is the same for all columns. One warp computes it for the tile after the next, a lane a row, by
-multiply-high, and leaves it in shared memory, from where one load of 16 bytes serves a whole warp. So neither divisions
-nor memory for a table are left.
+All columns need the same offsets of a row. One warp computes them for the tile after the next, one lane per row, by
+multiply-high, and stores them in shared memory. There one load of 16 bytes serves a whole warp. So no divisions remain,
+and no table in device memory.
 
-Blocks have 4, 2 or 1 pairs of warps, whichever wastes least of the last round (`best_tiling`): layer 3 of the cuDNN
-paper has 288 tiles of 128 x 256, little more than two for each SM of an H100.
+Blocks have 4, 2 or 1 pairs of warps, whichever wastes least of the last wave (`best_tiling`). Layer 3 of the cuDNN
+paper has 288 tiles of 128 x 256, little more than two per SM of an H100. `fragments` has the product in registers.
 
 Costs, for K and NPQ that are multiples of the tile, and CRS too:
 
@@ -22,7 +22,7 @@ Costs, for K and NPQ that are multiples of the tile, and CRS too:
     0                                             bank conflicts per block
     0                                             bytes of workspace
 
-Limited by what limits the product, and by five instructions for each pixel that is copied. Compute capability 8.0.
+Limited as the product is, and by five instructions per copied pixel. Compute capability 8.0.
 """
 
 from dataclasses import replace
@@ -40,24 +40,25 @@ from labkit.ladder import Launch
 from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
-NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
+NONE, BITS, COMPARING = range(3)  # how a copy tests that its pixel is inside the image
 BORDER = COMPARING
-OUTSIDE = 2**31  # rows below any window
-WM = 64  # a warp's part of the outputs: filters, and WN pixels
-LANES_Y, LANES_X = 4, 8  # its lanes
+OUTSIDE = 2**31  # a row that is in no image
+WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
 WARPS_X = 4
 THREADS = 32 * WARPS_Y * WARPS_X
-BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, a column for each thread, and its steps along CRS
+BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
 SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
+MAX_ELEMENTS = 2**32  # of images per launch
 
 
 @cuda.jit(device=True)
 def fill_row_table(row_table, buffer, crs, conv):
-    """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
+    """Store the offset of a row's pixels from the corners of their windows, and the data of the border test."""
     c = divided(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
     tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
@@ -74,7 +75,7 @@ def fill_row_table(row_table, buffer, crs, conv):
 
 @cuda.jit(device=True)
 def make_tap_mask(top, left, conv):
-    """A bit for each tap of a window that lies in the image."""
+    """Return a bit for each tap of a window that is inside the image."""
     if BORDER != BITS:
         return np.uint32(0xFFFFFFFF)
     mask = np.uint32(0)
@@ -88,8 +89,8 @@ def make_tap_mask(top, left, conv):
 
 @cuda.jit(device=True)
 def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
-    """Begins this thread's copies of filters, for BK rows from `start` on."""
-    none = np.uint32(0)  # all in 32 bits, since registers are short
+    """Start this thread's copies of filters, for BK rows from `start` on."""
+    none = np.uint32(0)  # all in 32 bits, to save registers
     if conv.CRS % np.uint32(4) == 0:
         row, crs = thread // (BK // 4), np.uint32(start + thread % (BK // 4) * 4)
         begin = np.uint32((k0 + row) * conv.CRS + crs)
@@ -108,7 +109,7 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
 
 @cuda.jit(device=True)
 def copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread):
-    """Begins this thread's copies of pixels, a column of BK."""
+    """Start this thread's copies of pixels, a column of BK."""
     offset = cuda.local.array(4, np.uint32)
     tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
     tap_col = cuda.local.array(4, np.uint32)
@@ -134,8 +135,9 @@ def gathered(x, w, y, conv):
     acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
-    # unsigned, so that the compiler knows: no index below counts from the end
+    # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- locate the block's filters and this thread's window --
     group = np.uint32(cuda.blockIdx.z)
     k0 = np.uint32(group * conv.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
     k_end = np.uint32(group * conv.K + conv.K)
@@ -148,6 +150,7 @@ def gathered(x, w, y, conv):
     corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * conv.C * conv.H + top) * conv.W + left)
     tap_mask = make_tap_mask(top, left, conv)
 
+    # -- clear accumulators, load first tiles --
     for i in range(TM):
         for j in range(TN):
             acc[i, j] = 0
@@ -161,6 +164,7 @@ def gathered(x, w, y, conv):
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(0, conv.CRS, BK):
+        # -- load next tiles --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
         copy_filters(A_tile, buffer ^ one, w, k0, k_end, np.uint32(start + BK), conv, thread)
@@ -168,6 +172,7 @@ def gathered(x, w, y, conv):
         ptx.cp_async_commit()
         if warp == 0:
             fill_row_table(row_table, buffer, np.uint32(start + 2 * BK + lane), conv)
+        # -- acc += A B --
         load_rows(b, B_tile, buffer, 0, x_lane)
         for k in range(0, BK, 16):
             load_rows(b_next, B_tile, buffer, k + 4, x_lane)
@@ -180,6 +185,7 @@ def gathered(x, w, y, conv):
             multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
         buffer = buffer ^ one
 
+    # -- store outputs --
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if conv.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
@@ -199,11 +205,8 @@ def gathered(x, w, y, conv):
                         y[n, k, pq] = acc[i, j + m]
 
 
-MAX_ELEMENTS = 2**32  # elements of images that a launch counts
-
-
 def launches(x, w, y, problem, tiling=None):
-    """y = the convolution of x and w, by the tiling that is given."""
+    """y = the convolution of x and w, by the given tiling or the best."""
     problem.check(x, w, y, takes=TAKES)
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
     tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
@@ -211,7 +214,7 @@ def launches(x, w, y, problem, tiling=None):
     images, outputs = reshaped(x, problem.N, pixels), reshaped(y, problem.N, problem.K, problem.P * problem.Q)
     rows, cols = tiling.tile
     sequence = []
-    max_images = max(1, MAX_ELEMENTS // pixels)  # images, of which pixels are counted in 32 bits
+    max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
     for n0 in range(0, problem.N, max_images):
         part_problem = replace(problem, N=min(max_images, problem.N - n0))
         grid = -(-part_problem.N * problem.P * problem.Q // cols), -(-filters // rows), problem.groups
@@ -226,7 +229,7 @@ def launches(x, w, y, problem, tiling=None):
 
 
 def border(problem: Convolution) -> int:
-    """How copies can know that their pixels are inside of an image."""
+    """Return the test by which copies find pixels outside the image."""
     if not any((problem.top, problem.bottom, problem.left, problem.right)):
         return NONE
     return BITS if problem.R * problem.S <= 32 else COMPARING

@@ -1,10 +1,10 @@
-"""Where a layer has few outputs, several blocks share a tile of them, each with a part of CRS.
+"""Split-K for layers with few outputs: several blocks share a tile of outputs, each with a part of CRS.
 
-Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. In
-parts, which are written to a workspace as whole outputs, they fill the GPU; a second launch adds the parts up, in their
-order, so that every run gives the same bits. How many parts, and of which tiles, is chosen together: more of them leave
-fewer SMs idle, and take longer to be added up (`best_parts`). Where one is best, there is nothing to add, and this is
-`s04_gathered`.
+Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. Parts
+of these sums fill the GPU, and write whole outputs to a workspace. A second launch adds the parts in their order: every
+run gives the same bits. `best_parts` chooses the number of parts and the tile together: more parts leave fewer SMs
+idle, and take longer to add. With one part there is nothing to add, and this is `s04_gathered`. `fragments` has the
+product in registers.
 
 Costs, for K and NPQ that are multiples of the tile, and CRS of the parts:
 
@@ -13,7 +13,7 @@ Costs, for K and NPQ that are multiples of the tile, and CRS of the parts:
     CRS / parts / BK + 1                            barriers per block
     4 * N * K * PQ * parts                          bytes of workspace, if there is more than one part
 
-Limited by what limits the product, and by a launch more. Compute capability 8.0.
+Limited as the product is, and by one more launch. Compute capability 8.0.
 """
 
 from dataclasses import replace
@@ -31,25 +31,25 @@ from labkit.ladder import Launch
 from labkit.parts.division import divided, divisor
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
-NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
+NONE, BITS, COMPARING = range(3)  # how a copy tests that its pixel is inside the image
 BORDER = COMPARING
-OUTSIDE = 2**31  # rows below any window
-WM = 64  # a warp's part of the outputs: filters, and WN pixels
-LANES_Y, LANES_X = 4, 8  # its lanes
+OUTSIDE = 2**31  # a row that is in no image
+WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
 WARPS_X = 4
 THREADS = 32 * WARPS_Y * WARPS_X
-BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, a column for each thread, and its steps along CRS
+BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
 SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
-MAX_ELEMENTS = 2**32  # elements of images that a launch counts
+MAX_ELEMENTS = 2**32  # of images per launch
 
 
 @cuda.jit(device=True)
 def fill_row_table(row_table, buffer, crs, crs_end, conv):
-    """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
+    """Store the offset of a row's pixels from the corners of their windows, and the data of the border test."""
     c = divided(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
     tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
@@ -66,7 +66,7 @@ def fill_row_table(row_table, buffer, crs, crs_end, conv):
 
 @cuda.jit(device=True)
 def make_tap_mask(top, left, conv):
-    """A bit for each tap of a window that lies in the image."""
+    """Return a bit for each tap of a window that is inside the image."""
     if BORDER != BITS:
         return np.uint32(0xFFFFFFFF)
     mask = np.uint32(0)
@@ -80,8 +80,8 @@ def make_tap_mask(top, left, conv):
 
 @cuda.jit(device=True)
 def copy_filters(A_tile, buffer, w, k0, k_end, start, crs_end, conv, thread):
-    """Begins this thread's copies of filters, for BK rows from `start` on."""
-    none = np.uint32(0)  # all in 32 bits, since registers are short
+    """Start this thread's copies of filters, for BK rows from `start` on."""
+    none = np.uint32(0)  # all in 32 bits, to save registers
     if conv.CRS % np.uint32(4) == 0:
         row, crs = thread // (BK // 4), np.uint32(start + thread % (BK // 4) * 4)
         begin = np.uint32((k0 + row) * conv.CRS + crs)
@@ -100,7 +100,7 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, crs_end, conv, thread):
 
 @cuda.jit(device=True)
 def copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread):
-    """Begins this thread's copies of pixels, a column of BK."""
+    """Start this thread's copies of pixels, a column of BK."""
     offset = cuda.local.array(4, np.uint32)
     tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
     tap_col = cuda.local.array(4, np.uint32)
@@ -126,8 +126,9 @@ def split(x, w, y, length, groups, conv):
     acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
-    # unsigned, so that the compiler knows: no index below counts from the end
+    # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- locate the block's part, its filters and this thread's window --
     part = divided(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
     crs_begin = np.uint32(part * length)
@@ -143,6 +144,7 @@ def split(x, w, y, length, groups, conv):
     corner = np.uint32(((n * groups.value + group) * conv.C * conv.H + top) * conv.W + left)
     tap_mask = make_tap_mask(top, left, conv)
 
+    # -- clear accumulators, load first tiles --
     for i in range(TM):
         for j in range(TN):
             acc[i, j] = 0
@@ -156,6 +158,7 @@ def split(x, w, y, length, groups, conv):
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(crs_begin, crs_end, BK):
+        # -- load next tiles --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
         copy_filters(A_tile, buffer ^ one, w, k0, k_end, np.uint32(start + BK), crs_end, conv, thread)
@@ -163,6 +166,7 @@ def split(x, w, y, length, groups, conv):
         ptx.cp_async_commit()
         if warp == 0:
             fill_row_table(row_table, buffer, np.uint32(start + 2 * BK + lane), crs_end, conv)
+        # -- acc += A B --
         load_rows(b, B_tile, buffer, 0, x_lane)
         for k in range(0, BK, 16):
             load_rows(b_next, B_tile, buffer, k + 4, x_lane)
@@ -175,6 +179,7 @@ def split(x, w, y, length, groups, conv):
             multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
         buffer = buffer ^ one
 
+    # -- store outputs --
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if conv.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
@@ -206,14 +211,14 @@ def add_parts(parts, y):
 
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
-    """y = the convolution of x and w, by the tiling and in as many parts as are given."""
+    """y = the convolution of x and w, by the given tiling and number of parts, or the best."""
     problem.check(x, w, y, takes=TAKES)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshaped(x, N, pixels), reshaped(y, N, K, PQ)
     if tiling is None:
         tiling, parts = best_parts(filters, N * PQ, CRS, groups, limit_bytes)
-    max_images = max(1, MAX_ELEMENTS // pixels)  # images, of which pixels are counted in 32 bits
+    max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
     length = -(-CRS // (BK * (parts if max_images >= N else 1))) * BK
     parts = -(-CRS // length)
     kernel, shared_bytes = specialise_tiling(tiling, border(problem))
@@ -240,7 +245,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
 
 
 def border(problem: Convolution) -> int:
-    """How copies can know that their pixels are inside of an image."""
+    """Return the test by which copies find pixels outside the image."""
     if not any((problem.top, problem.bottom, problem.left, problem.right)):
         return NONE
     return BITS if problem.R * problem.S <= 32 else COMPARING

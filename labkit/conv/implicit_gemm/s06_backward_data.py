@@ -1,13 +1,14 @@
-"""The gradient of the images is a convolution of the outputs' gradient, or as many as strides have remainders.
+"""The gradient of the images is a convolution of the outputs' gradient, or one per remainder of the strides.
 
-An output p met the pixels p * stride_h + r * dilation_h - top. So a pixel h was met from (h + top - r * dilation_h) /
-stride_h, by the taps r for which this is whole: pixels with the same remainder by stride_h are met by the same taps,
-and for them outputs follow one another. Each pair of remainders, of rows and of columns, is a convolution with a stride
-of 1: its images are the gradient of the outputs, its filters some taps of the filters, turned by half a turn and with C
-in the place of K, and its outputs every stride-th pixel.
+Output p uses the pixels p * stride_h + r * dilation_h - top. So pixel h is used by output (h + top - r * dilation_h) /
+stride_h, for the taps r that make this an integer. Pixels with the same remainder by stride_h share these taps, and
+their outputs are consecutive. Each pair of remainders, of rows and of columns, is a convolution with a stride of 1. Its
+images are the gradient of the outputs. Its filters are these taps, rotated by 180 degrees and with C in place of K. Its
+outputs are every stride-th pixel.
 
-A first launch brings these taps together, in rows of whole pieces of 16 bytes; no tap is in two of them. The second is
-`s04_gathered`, but that it leaves out none of its borders, and knows where its outputs go.
+A first launch gathers these taps in rows of whole 16-byte vectors; no tap is in two of them. The second is
+`s04_gathered`, always with the border test, and with an address for its outputs. `fragments` has the product in
+registers.
 
 Costs, for C and N * H * W that are multiples of the tile, and KRS too, at strides of 1:
 
@@ -16,8 +17,7 @@ Costs, for C and N * H * W that are multiples of the tile, and KRS too, at strid
     KRS / BK + 1                                  barriers per block
     4 * C * KRS                                   bytes of workspace
 
-Limited by what limits the product; and where C is small, as in a first layer, by rows of tiles that stay empty. Compute
-capability 8.0.
+Limited as the product is; and with small C, as in a first layer, by empty rows of tiles. Compute capability 8.0.
 """
 
 from functools import cache
@@ -42,24 +42,25 @@ PROBLEM = BackwardData
 STANDING = 2, 16, 10, 10, 32, 3, 3
 BENCHED = batched(128, TABLE_2)
 TAKES = {"result": ("x",), "layout": ("NCHW",)}
-BITS, COMPARING = 1, 2  # how a copy knows that its pixel is inside of the image
+BITS, COMPARING = 1, 2  # how a copy tests that its pixel is inside the image
 BORDER = COMPARING
-OUTSIDE = 2**31  # rows below any window
-WM = 64  # a warp's part of the outputs: filters, and WN pixels
-LANES_Y, LANES_X = 4, 8  # its lanes
+OUTSIDE = 2**31  # a row that is in no image
+WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
 WARPS_X = 4
 THREADS = 32 * WARPS_Y * WARPS_X
-BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, a column for each thread, and its steps along CRS
+BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
 SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
+MAX_ELEMENTS = 2**32  # of the outputs' gradient per launch
 
 
 @cuda.jit(device=True)
 def fill_row_table(row_table, buffer, crs, conv):
-    """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
+    """Store the offset of a row's pixels from the corners of their windows, and the data of the border test."""
     c = divided(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
     r = divided(rs, conv.S)
@@ -75,7 +76,7 @@ def fill_row_table(row_table, buffer, crs, conv):
 
 @cuda.jit(device=True)
 def make_tap_mask(top, left, conv):
-    """A bit for each tap of a window that lies in the image."""
+    """Return a bit for each tap of a window that is inside the image."""
     mask = np.uint32(0)
     for tap in range(conv.RS.value if BORDER == BITS else np.uint32(0)):
         r = divided(np.uint32(tap), conv.S)
@@ -87,8 +88,8 @@ def make_tap_mask(top, left, conv):
 
 @cuda.jit(device=True)
 def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
-    """Begins this thread's copies of filters, for BK rows from `start` on."""
-    none = np.uint32(0)  # all in 32 bits, since registers are short
+    """Start this thread's copies of filters, for BK rows from `start` on."""
+    none = np.uint32(0)  # all in 32 bits, to save registers
     row, col = thread // (BK // 4), thread % (BK // 4) * 4
     crs = np.uint32(start + col)
     for i in range(0, BM, A_STEP):
@@ -99,7 +100,7 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
 
 @cuda.jit(device=True)
 def copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread):
-    """Begins this thread's copies of pixels, a column of BK."""
+    """Start this thread's copies of pixels, a column of BK."""
     offset = cuda.local.array(4, np.uint32)
     tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
     tap_col = cuda.local.array(4, np.uint32)
@@ -118,15 +119,16 @@ def copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv,
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
-def backward_data(y, w, x, conv, goal):
+def backward_data(y, w, x, conv, target):
     A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, BN), np.float32)
     row_table = ptx.shared_array(TABLE_BYTE, (2, 3, BK), np.uint32)
     acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
-    # unsigned, so that the compiler knows: no index below counts from the end
+    # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- locate the block's filters and this thread's window --
     group = np.uint32(cuda.blockIdx.z)
     k0 = np.uint32(group * conv.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
     k_end = np.uint32(group * conv.K + conv.K)
@@ -139,6 +141,7 @@ def backward_data(y, w, x, conv, goal):
     corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * conv.C * conv.H + top) * conv.W + left)
     tap_mask = make_tap_mask(top, left, conv)
 
+    # -- clear accumulators, load first tiles --
     for i in range(TM):
         for j in range(TN):
             acc[i, j] = 0
@@ -152,6 +155,7 @@ def backward_data(y, w, x, conv, goal):
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(0, conv.CRS, BK):
+        # -- load next tiles --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
         copy_filters(A_tile, buffer ^ one, w, k0, k_end, np.uint32(start + BK), conv, thread)
@@ -159,6 +163,7 @@ def backward_data(y, w, x, conv, goal):
         ptx.cp_async_commit()
         if warp == 0:
             fill_row_table(row_table, buffer, np.uint32(start + 2 * BK + lane), conv)
+        # -- acc += A B --
         load_rows(b, B_tile, buffer, 0, x_lane)
         for k in range(0, BK, 16):
             load_rows(b_next, B_tile, buffer, k + 4, x_lane)
@@ -171,9 +176,10 @@ def backward_data(y, w, x, conv, goal):
             multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
         buffer = buffer ^ one
 
+    # -- store outputs --
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
-        if goal.whole:  # four neighbours are of one image, and are neighbours there
+        if target.whole:  # four neighbours are in one image, and contiguous
             n = divided(npq, conv.PQ)
             pq = np.uint32(npq - n * conv.PQ.value)
             for i in range(TM):
@@ -185,17 +191,17 @@ def backward_data(y, w, x, conv, goal):
                 n = divided(np.uint32(npq + m), conv.PQ)
                 pq = np.uint32(npq + m - n * conv.PQ.value)
                 p = divided(pq, conv.Q)
-                offset = np.uint32(goal.first + p * goal.down + (pq - p * conv.Q.value) * goal.across)
+                offset = np.uint32(target.first + p * target.down + (pq - p * conv.Q.value) * target.across)
                 for i in range(TM):
                     c = np.uint32(k0 + y_lane + i * LANES_Y)
                     if c < k_end and n < conv.N:
                         x[n, c, offset] = acc[i, j + m]
 
 
-class Goal(NamedTuple):
-    """Which pixels of a channel are computed, all uint32: the first, and how far it is down and across to the next.
+class Target(NamedTuple):
+    """The computed pixels of a channel, all uint32: the first, and the steps down and across to the next.
 
-    `whole` says that these are all, and a multiple of four.
+    `whole` is 1 if these are all pixels, and a multiple of four.
     """
 
     first: np.uint32
@@ -205,9 +211,9 @@ class Goal(NamedTuple):
 
 
 class Taps(NamedTuple):
-    """The first tap that is taken along rows and columns, and how far it is to the next: uint32, modulo 2**32.
+    """The first selected tap along rows and columns, and the step to the next: uint32, modulo 2**32.
 
-    Filters have so many rows here, one for each channel of a group; the others are as in `Sizes`.
+    `rows` are the channels of a group; all other fields are as in `Sizes`.
     """
 
     r: np.uint32
@@ -222,38 +228,35 @@ class Taps(NamedTuple):
 
 
 @cuda.jit
-def gather_taps(w, gathered, conv):
-    """`brought[c, krs]` is the tap of the filter k of this group that channel c meets; zero where there is none."""
+def gather_taps(w, gathered, taps):
+    """gathered[c, krs] = the tap of filter k for channel c, of the same group; padding is zero."""
     krs = np.uint32(cuda.grid(1))
     row = np.uint32(cuda.blockIdx.y)
-    k = divided(krs, conv.RS)
-    rs = np.uint32(krs - k * conv.RS.value)
-    i = divided(rs, conv.S)
-    r, s = np.uint32(conv.r + i * conv.r_step), np.uint32(conv.s + (rs - i * conv.S.value) * conv.s_step)
+    k = divided(krs, taps.RS)
+    rs = np.uint32(krs - k * taps.RS.value)
+    i = divided(rs, taps.S)
+    r, s = np.uint32(taps.r + i * taps.r_step), np.uint32(taps.s + (rs - i * taps.S.value) * taps.s_step)
     if krs < gathered.shape[1]:
-        group, c = row // conv.rows, row % conv.rows
-        gathered[row, krs] = w[group * conv.K + k, c, r, s] if krs < conv.KRS else np.float32(0)
-
-
-MAX_ELEMENTS = 2**32  # elements of the outputs' gradient that a launch counts
+        group, c = row // taps.rows, row % taps.rows
+        gathered[row, krs] = w[group * taps.K + k, c, r, s] if krs < taps.KRS else np.float32(0)
 
 
 def launches(x, w, y, problem, workspace, tiling=None):
-    """x = the gradient of the images, of the outputs' gradient y and the filters w, by the tiling that is given."""
+    """x = the gradient of the images, from the outputs' gradient y and filters w, by the given tiling or the best."""
     problem.check(x, w, y, takes=TAKES)
     outputs = reshaped(y, problem.N, problem.K * problem.P * problem.Q)
     images = reshaped(x, problem.N, problem.C, problem.H * problem.W)
     sequence = []
     for rows in remainders(problem.H, problem.R, problem.stride_h, problem.top, problem.dilation_h):
         for cols in remainders(problem.W, problem.S, problem.stride_w, problem.left, problem.dilation_w):
-            sequence += of_remainders(problem, rows, cols, outputs, w, images, workspace, tiling)
+            sequence += make_launches(problem, rows, cols, outputs, w, images, workspace, tiling)
     return sequence
 
 
 class Remainder(NamedTuple):
-    """Pixels along an axis with the same remainder by the stride, and the taps that meet them, the last tap first.
+    """Pixels along an axis with the same remainder by the stride, and their taps, the last tap first.
 
-    `before` is how many outputs stand before the first one that is there, for the first pixel.
+    `before` counts the missing outputs before the first one, for the first pixel.
     """
 
     first: int
@@ -266,47 +269,49 @@ class Remainder(NamedTuple):
 
 
 def remainders(size: int, taps: int, stride: int, before: int, dilation: int) -> list[Remainder]:
-    """The pixels of an axis by their remainders, those without pixels left out."""
-    found, common = [], gcd(stride, dilation)
+    """Return the remainders along an axis that have pixels."""
+    remainder_list, common = [], gcd(stride, dilation)
     for first in range(min(stride, size)):
-        hits = [tap for tap in range(taps) if (first + before - tap * dilation) % stride == 0]
-        last = hits[-1] if hits else 0
+        matching_taps = [tap for tap in range(taps) if (first + before - tap * dilation) % stride == 0]
+        last = matching_taps[-1] if matching_taps else 0
         pixels = -(-(size - first) // stride)
         first_output = (first + before - last * dilation) // stride
-        found.append(Remainder(first, pixels, last, stride // common, len(hits), -first_output, dilation // common))
-    return found
+        remainder_list.append(
+            Remainder(first, pixels, last, stride // common, len(matching_taps), -first_output, dilation // common)
+        )
+    return remainder_list
 
 
-def of_remainders(problem, rows: Remainder, cols: Remainder, outputs, w, images, workspace, tiling) -> list[Launch]:
-    """The launches for pixels of certain remainders."""
+def make_launches(problem, rows: Remainder, cols: Remainder, outputs, w, images, workspace, tiling) -> list[Launch]:
+    """Return the launches for the pixels of a pair of remainders."""
     C, K, taps = problem.C // problem.groups, problem.K // problem.groups, rows.taps * cols.taps
     PQ, Q, RS, S = (divisor(max(1, n)) for n in (rows.pixels * cols.pixels, cols.pixels, taps, cols.taps))
-    brought = workspace.array(
+    filters = workspace.array(
         f"filters {rows.first} {cols.first}", (problem.C, in_pieces(K * taps, FP32.dtype)), np.float32
     )
     r, r_step, s, s_step = rows.last_tap, -rows.tap_step, cols.last_tap, -cols.tap_step
     if problem.flipped:
         r, r_step, s, s_step = problem.R - 1 - r, -r_step, problem.S - 1 - s, -s_step
-    which = Taps(*(np.uint32(n % 2**32) for n in (r, r_step, s, s_step, C, K, K * taps)), RS, S)
-    sequence = [Launch(gather_taps, (-(-brought.shape[1] // 128), problem.C), 128, (w, brought, which))]
+    taps_of_filters = Taps(*(np.uint32(n % 2**32) for n in (r, r_step, s, s_step, C, K, K * taps)), RS, S)
+    sequence = [Launch(gather_taps, (-(-filters.shape[1] // 128), problem.C), 128, (w, filters, taps_of_filters))]
 
     tiling = tiling or best_tiling(C, problem.N * int(PQ.value), problem.groups)
     border = BITS if taps <= 32 else COMPARING
     kernel, shared_bytes = specialise_tiling(tiling, border)
     whole = problem.stride_h == problem.stride_w == 1 and problem.H * problem.W % 4 == 0
     numbers = rows.first * problem.W + cols.first, problem.stride_h * problem.W, problem.stride_w, whole
-    goal = Goal(*map(np.uint32, numbers))
+    target = Target(*map(np.uint32, numbers))
     height, width = tiling.tile
     max_images = max(1, MAX_ELEMENTS // outputs.shape[1])
-    for first in range(0, problem.N, max_images):
-        N = min(max_images, problem.N - first)
+    for n0 in range(0, problem.N, max_images):
+        N = min(max_images, problem.N - n0)
         numbers = {"N": N, "C": K, "H": problem.P, "W": problem.Q, "K": C, "R": rows.taps, "P": rows.pixels}
         numbers |= {"stride_h": 1, "stride_w": 1, "top": rows.before, "left": cols.before, "flipped": 0}
         numbers |= {"dilation_h": rows.dilation, "dilation_w": cols.dilation, "CRS": K * taps, "NPQ": N * int(PQ.value)}
         conv = Sizes(**{name: np.uint32(n % 2**32) for name, n in numbers.items()}, RS=RS, S=S, PQ=PQ, Q=Q)
         grid = -(-N * int(PQ.value) // width), -(-C // height), problem.groups
-        arrays = flat(rows_of(outputs, first, max_images)), brought, rows_of(images, first, max_images)
-        sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), (*arrays, conv, goal), shared_bytes))
+        arrays = flat(rows_of(outputs, n0, max_images)), filters, rows_of(images, n0, max_images)
+        sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), (*arrays, conv, target), shared_bytes))
     return sequence
 
 

@@ -1,15 +1,15 @@
-"""The gradient of the filters sums over all outputs of all images: in parts, so that there are blocks enough.
+"""The gradient of the filters sums over all outputs of all images: split into parts, to fill the GPU.
 
-It is the product of a K x NPQ and an NPQ x CRS matrix: the outputs' gradient, and the images lowered and turned. What
-was the long side is summed over now, and the result is as small as the filters: layer 3 of the cuDNN paper has 41 tiles
-of 128 x 256 for 132 SMs. So NPQ is cut into parts, each of which gives a whole gradient, and a second launch adds these
-up in their order: every run gives the same bits.
+It is the product of a K x NPQ and an NPQ x CRS matrix: the outputs' gradient, and the transposed im2col matrix. The sum
+runs over the long side now, and the result is as small as the filters: layer 3 of the cuDNN paper has 41 tiles of
+128 x 256 for 132 SMs. So NPQ is split into parts, each with a whole gradient. A second launch adds these in their
+order: every run gives the same bits.
 
-As in `s04_gathered`, `cp.async` copies pixels four bytes at a time and zeros where there are none. But lanes stand
-along the sum here, since neighbours along Q are neighbours in both arrays: a lane has an output of the 32 in a tile,
-finds its window by multiply-high once, and copies its pixels for all taps. Where those lie from the corner of a window
-is the same for all outputs, and stands in shared memory from the beginning. Rows of the tile begin four banks apart, so
-that copies of a warp, which go to one column, meet eight banks.
+As in `s04_gathered`, `cp.async` copies pixels four bytes at a time, and zeros outside the image. But lanes run along the
+sum here, since neighbours along Q are neighbours in both arrays. A lane has one output of the 32 in a tile, computes
+its window by multiply-high once, and copies its pixels for all taps. Offsets of taps from the corner of a window are
+the same for all outputs; shared memory holds them from the start. Rows of the tile begin four banks apart, so the
+copies of a warp, which go to one column, use eight banks. `fragments` has the product in registers.
 
 Costs, for K and CRS that are multiples of the tile, and NPQ of the parts:
 
@@ -18,7 +18,7 @@ Costs, for K and CRS that are multiples of the tile, and NPQ of the parts:
     NPQ / parts / BK + 1                          barriers per block
     4 * K * CRS * parts                           bytes of workspace, if there is more than one part
 
-Limited by what limits the product, and by copies of four bytes for both operands. Compute capability 8.0.
+Limited as the product is, and by copies of four bytes for both operands. Compute capability 8.0.
 """
 
 from dataclasses import replace
@@ -45,30 +45,30 @@ EXAMPLES = (
 BENCHED = batched(128, TABLE_2)
 LARGEST = ((32, 64, 64, 64, 64, 8, 8),)
 TAKES = {"result": ("w",), "layout": ("NCHW",)}
-PADDED = True  # whether some pixels lie outside of the image
-WM = 64  # a warp's part of the result: filters, and WN taps
-LANES_Y, LANES_X = 4, 8  # its lanes
+PADDED = True  # some pixels are outside the image
+WM = 64  # rows of a warp's tile, filters; its columns are WN taps
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # elements of a thread, in groups of 1 x 4
 WARPS_X = 4
 WARPS = WARPS_Y * WARPS_X
-BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, and its steps along NPQ: one for each lane
+BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, and its step along NPQ: one output per lane
 PITCH = BN + 4  # from a row of the tile of pixels to the next
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * PITCH * 4  # and what is known of taps
-OUTSIDE = 2**31  # rows below any window
+TABLE_BYTE = B_BYTE + 2 * BK * PITCH * 4  # where the table of taps begins
+OUTSIDE = 2**31  # a row that is in no image
 THREADS = 256  # of the second launch
-MAX_ELEMENTS = 2**32  # elements of an array that a launch counts
+MAX_ELEMENTS = 2**32  # of an array per launch
 
 
 @cuda.jit(device=True)
 def fill_tap_table(tap_table, column, crs, conv):
-    """Writes down how far the pixels of a tap lie from the corners of their windows."""
+    """Store the offset of a tap's pixels from the corners of their windows."""
     c = divided(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
     tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
     r = divided(tap, conv.S)
     tap_row, tap_col = np.uint32(r * conv.dilation_h), np.uint32((tap - r * conv.S.value) * conv.dilation_w)
-    exists = crs < conv.CRS  # else it is the first of all, which no one asks for
+    exists = crs < conv.CRS  # else tap 0, whose products are not stored
     tap_table[0, column] = np.uint32((c * conv.H + tap_row) * conv.W + tap_col) if exists else np.uint32(0)
     tap_table[1, column] = tap_row if exists else np.uint32(0)
     tap_table[2, column] = tap_col if exists else np.uint32(0)
@@ -76,8 +76,8 @@ def fill_tap_table(tap_table, column, crs, conv):
 
 @cuda.jit(device=True)
 def copy_tiles(A_tile, B_tile, tap_table, buffer, x, y, npq, npq_end, k0, k_end, group, groups, conv, lane, warp):
-    """Begins this thread's copies of both tiles: of one output, for every WARPS-th filter, and for groups of taps."""
-    none, four = np.uint32(0), np.uint32(4)  # all in 32 bits, since registers are short
+    """Start this thread's copies of both tiles: of one output, for every WARPS-th filter, and for groups of taps."""
+    none, four = np.uint32(0), np.uint32(4)  # all in 32 bits, to save registers
     offset = cuda.local.array(4, np.uint32)
     tap_row = cuda.local.array(4, np.uint32)
     tap_col = cuda.local.array(4, np.uint32)
@@ -116,8 +116,9 @@ def backward_filter(x, y, w, length, groups, conv):
     acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
-    # unsigned, so that the compiler knows: no index below counts from the end
+    # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- locate the block's part and filters, fill the table of its taps --
     part = divided(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
     k0, crs0 = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
@@ -126,6 +127,7 @@ def backward_filter(x, y, w, length, groups, conv):
         fill_tap_table(tap_table, column, np.uint32(crs0 + column), conv)
     cuda.syncthreads()
 
+    # -- clear accumulators, load first tiles --
     for i in range(TM):
         for j in range(TN):
             acc[i, j] = 0
@@ -152,6 +154,7 @@ def backward_filter(x, y, w, length, groups, conv):
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(npq_begin, npq_end, BK):
+        # -- load next tiles --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
         npq = np.uint32(start + BK + lane)
@@ -172,6 +175,7 @@ def backward_filter(x, y, w, length, groups, conv):
             lane,
             warp,
         )
+        # -- acc += A B --
         load_rows(b, B_tile, buffer, 0, x_lane)
         for k in range(0, BK, 16):
             load_rows(b_next, B_tile, buffer, k + 4, x_lane)
@@ -184,6 +188,7 @@ def backward_filter(x, y, w, length, groups, conv):
             multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
         buffer = buffer ^ one
 
+    # -- store the part --
     for i in range(TM):
         k = np.uint32(k0 + y_lane + i * LANES_Y)
         for j in range(0, TN, 4):
@@ -211,7 +216,7 @@ def add_parts(parts, w):
 
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
-    """w = the gradient of the filters, of the images x and the outputs' gradient y, by the tiling and in such parts."""
+    """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling and parts."""
     problem.check(x, w, y, takes=TAKES)
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
@@ -221,9 +226,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     rows, cols = tiling.tile
     tiles = -(-K // rows), -(-CRS // cols)
     length = -(-N * PQ // (BK * parts)) * BK
-    max_images = max(
-        1, MAX_ELEMENTS // max(images.shape[1], outputs.shape[1])
-    )  # images, whose elements are counted in 32 bits
+    max_images = max(1, MAX_ELEMENTS // max(images.shape[1], outputs.shape[1]))  # whose elements fit a 32-bit index
     is_inside = [-(-min(max_images, N - n0) * PQ // length) for n0 in range(0, N, max_images)]
     filters = reshaped(w, 1, problem.K, CRS)
     partial = workspace.array("parts", (sum(is_inside), problem.K, CRS), np.float32) if sum(is_inside) > 1 else filters
