@@ -5,7 +5,7 @@ runs over the long side now, and the result is as small as the filters: layer 3 
 128 x 256 for 132 SMs. So NPQ is split into parts, each with a whole gradient. A second launch adds these in their
 order: every run gives the same bits.
 
-As in `s04_gathered`, `cp.async` copies pixels four bytes at a time, and zeros outside the image. But lanes run along the
+As in `s04_gathered`, `cp.async` copies pixels four bytes at a time, and zeros outside the image. Lanes run along the
 sum here, since neighbours along Q are neighbours in both arrays. A lane has one output of the 32 in a tile, computes
 its window by multiply-high once, and copies its pixels for all taps. Offsets of taps from the corner of a window are
 the same for all outputs; shared memory holds them from the start. Rows of the tile begin four banks apart, so the
@@ -55,7 +55,6 @@ BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, and its step alo
 PITCH = BN + 4  # from a row of the tile of pixels to the next
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
 TABLE_BYTE = B_BYTE + 2 * BK * PITCH * 4  # where the table of taps begins
-OUTSIDE = 2**31  # a row that is in no image
 THREADS = 256  # of the second launch
 MAX_ELEMENTS = 2**32  # of an array per launch
 

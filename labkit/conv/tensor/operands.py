@@ -1,10 +1,10 @@
-"""What the tensor-core steps ask of their operands, and how kernels see them."""
+"""Operands of the tensor-core steps: requirements, padding, and the views that kernels use."""
 
 from dataclasses import replace
 from functools import cache
 from math import ceil, prod
 
-from labkit import specialise
+from labkit import ptx, specialise
 from labkit.arrays.addresses import PIECE_BYTES, in_pieces
 from labkit.arrays.views import as_bits, as_words, reshaped, viewed
 from labkit.conv.problem import Convolution
@@ -13,17 +13,17 @@ from labkit.formats import Format
 from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}
-MAX_VECTORS = 2**32  # of images, counted in 32 bits
-CHANNELS = 64  # of 16 bits that a copy of 128 bytes brings
+MAX_VECTORS = 2**32  # of images, for 32-bit indices
+CHANNELS = 64  # of 16 bits, in a copy of 128 bytes
 
 
 def pad_channels(
     x, w, problem: Convolution, format: Format, workspace, may_fold: bool = False
 ) -> tuple[list[Launch], object, object, Convolution]:
-    """Images and filters whose pixels and taps are whole pieces of 16 bytes, of which problem, and how they are made.
+    """Pad pixels and taps to whole 16-byte vectors; return the launches, images, filters, and their problem.
 
-    Where C is a multiple of 8 they are as they were, and no launch is needed. Elsewhere zeros are added, which costs a
-    copy. That copy may also fold the taps of a row into channels (`fold_taps`), where a step says that this serves it.
+    If C is a multiple of 8, nothing changes and no launch is needed. Otherwise a copy adds zeros. With `may_fold`, that
+    copy may also fold the taps of a row into channels (`fold_taps`).
 
     Raises
     ------
@@ -31,9 +31,9 @@ def pad_channels(
         The images are too large.
     """
     C = in_pieces(problem.C, format.dtype)
-    pieces = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
-    if pieces > MAX_VECTORS:
-        why = f"the images are {pieces} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}"
+    vectors = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
+    if vectors > MAX_VECTORS:
+        why = f"the images are {vectors} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}"
         raise TooLarge(why, "take fewer images at a time")
     if C == problem.C:
         return [], x, w, problem
@@ -49,9 +49,9 @@ def pad_channels(
 def fold_taps(
     x, w, problem: Convolution, C: int, workspace, launches: list[Launch]
 ) -> tuple[object, object, Convolution]:
-    """Images with their borders, in which the S taps of a row of a filter are the channels of one tap.
+    """Return images with borders, filters and problem, with the S taps of a filter's row as channels of one tap.
 
-    Column q of the images is where window q begins, so that columns overlap.
+    Column q of the images begins at window q, so columns overlap.
     """
     N, R, S = problem.N, problem.R, problem.S
     H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
@@ -63,22 +63,38 @@ def fold_taps(
 
 
 def as_vectors(X):
-    """An array of 16 bits as pieces of 16 bytes, four words each."""
+    """View an array of 16-bit elements as 16-byte vectors, four words each."""
     elements = PIECE_BYTES // X.dtype.itemsize
     return as_words(reshaped(X, prod(X.shape) // elements, elements))
 
 
 def as_outputs(y, problem: Convolution):
-    """The outputs as a matrix of NPQ rows: of words, two filters each, or if K is odd of single elements."""
+    """View the outputs as a matrix of NPQ rows: of words, two filters each, or for odd K of single elements."""
     rows = reshaped(y, problem.N * problem.P * problem.Q, problem.K)
     return as_bits(rows) if problem.K % 2 else as_words(rows)
 
 
 def specialise_for_outputs(kernel, format: Format, problem: Convolution):
-    """The kernel for a format, and for outputs as `as_outputs` gives them."""
+    """Return the kernel for a format, and for the outputs of `as_outputs`."""
     return _specialised(kernel, format, problem.K % 2 == 0)
 
 
 @cache
 def _specialised(kernel, format, is_even):
     return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=is_even)
+
+
+def make_pixel_map(x, problem: Convolution, pixels: int, words: int) -> ptx.PixelMap:
+    """Return the TMA map of images in words, two channels each, for copies of `words` words of `pixels` windows.
+
+    Raises
+    ------
+    TooLarge
+        TMA does not support these windows.
+    """
+    padding = problem.top, problem.left, problem.bottom, problem.right
+    steps = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
+    try:
+        return ptx.PixelMap(x, pixels, words, *padding, problem.R, problem.S, *steps)
+    except ValueError as error:
+        raise TooLarge(str(error)) from None

@@ -1,4 +1,4 @@
-"""Zeros behind the channels, so that a pixel is whole pieces of 16 bytes, and if need be around images."""
+"""Padding with zeros: after the channels, to whole 16-byte vectors per pixel, and optionally around images."""
 
 from math import prod
 
@@ -9,12 +9,12 @@ from labkit.arrays.views import as_bits, as_words
 from labkit.ladder import Launch
 
 THREADS = 256
-VECTOR_ELEMENTS = 8  # elements of a piece
+VECTOR_ELEMENTS = 8
 
 
 @cuda.jit
 def pad(X, out, top, left):
-    """A thread writes a piece of 16 bytes, four words, of the 8 channels that it has."""
+    """Copy X to `out`, whose pixel (top, left) is the first of X; a thread writes 8 channels, four words."""
     values = cuda.local.array(VECTOR_ELEMENTS, np.uint32)
     index = np.uint32(cuda.blockIdx.x) * np.uint32(THREADS) + np.uint32(cuda.threadIdx.x)
     rows, cols, vectors = np.uint32(out.shape[1]), np.uint32(out.shape[2]), np.uint32(out.shape[3] // 4)
@@ -35,9 +35,9 @@ def pad(X, out, top, left):
 
 
 def copy_padded(X, shape: tuple[int, ...], corner: tuple[int, int], role: str, workspace, launches: list[Launch]):
-    """A copy of images or filters in a larger array of the workspace, whose first pixel lies at a place of this.
+    """Return a larger array of the workspace with a copy of images or filters, whose first pixel is at `corner`.
 
-    The launch that makes it is added to `made`.
+    The launch that copies is appended to `launches`.
     """
     out = workspace.array(role, shape, X.dtype)
     threads = prod(shape) // VECTOR_ELEMENTS

@@ -1,4 +1,4 @@
-"""Convolutions of images whose channels come last."""
+"""Convolutions of images with channels last."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,6 @@ from labkit.conv.problem import Forward, Layout
 
 @dataclass(frozen=True)
 class ForwardNHWC(Forward):
-    """The outputs y of images x and filters w, laid out with channels last if nothing else is said."""
+    """The outputs y of images x and filters w, with channels last by default."""
 
     layout: Layout = "NHWC"

@@ -1,14 +1,13 @@
-"""Windows are gathered by copies of 16 bytes, eight channels of a pixel each, into tiles for the tensor cores.
+"""Copies of 16 bytes, eight channels of a pixel each, gather windows into tiles for the tensor cores.
 
 This is `gemm/tensor/s03_pipelined` with another left matrix: its rows are the windows of 128 outputs, its columns the
-taps of a filter, counted over R, S and C. Channels come last, so that 16 bytes of a row are neighbours in memory, and
-one copy takes them to the place in a swizzled tile where `ldmatrix` meets no bank twice. A thread copies the same
-column of pieces in all its rows: with each tile it takes the number of its piece apart into r, s and c, by
-multiply-high, and that serves all its rows. A copy writes zeros where it has no bytes to read, so padding costs two
-comparisons and no branch.
+taps of a filter, counted over R, S and C. Channels are last, so 16 bytes of a row are contiguous in memory. One copy
+moves them to a swizzled tile from which `ldmatrix` loads without bank conflicts. A thread copies the same column of
+vectors in all its rows. With each tile it splits its vector's number into r, s and c, by multiply-high, once for all
+rows. A copy of zero bytes writes zeros: padding costs two comparisons and no branch.
 
-Where C is no multiple of 8, a launch before this one copies images and filters to a workspace, with zeros behind the
-channels of each pixel.
+If C is not a multiple of 8, a launch before this one copies images and filters to a workspace, with zeros after the
+channels of each pixel. Stores of results are `tensor.edges`.
 
 Costs, where C is a multiple of 64, K of BN and NPQ of BM, and nothing is padded:
 
@@ -18,8 +17,8 @@ Costs, where C is a multiple of 64, K of BN and NPQ of BM, and nothing is padded
     0                                 bank conflicts per block
     0                                 bytes of workspace
 
-Limited by what surrounds the tensor cores' work: each thread computes an address and two comparisons for each of its
-copies, and all warps meet at a barrier in every step. Compute capability 8.0.
+Limited by work around the tensor cores: each thread computes an address and two comparisons per copy, and all warps
+wait at a barrier in every step. Compute capability 8.0.
 """
 
 import numpy as np
@@ -32,27 +31,27 @@ from labkit.ladder import Launch
 from labkit.parts.division import divided
 
 FORMAT = RESULT = ptx.BF16
-BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
-BK = 32  # words of taps that a stage holds, 128 bytes
+BM, BN = 128, 128  # tile of a block: pixels and filters
+BK = 32  # words of taps per stage, 128 bytes
 VECTORS = BK // 4  # of 16 bytes
-STEP = 8  # words of taps that an instruction takes
+STEP = 8  # words of taps per instruction
 STAGES = 3
 AHEAD = STAGES - 1
 PENDING = STAGES - 2
-WM, WN = 64, 64  # a warp's part of the outputs
+WM, WN = 64, 64  # tile of a warp
 MI, NI = WM // 16, WN // 8  # its fragments
 WARPS_X = BN // WN
 WARPS = BM // WM * WARPS_X
 ROWS = 32 * WARPS // VECTORS  # of a tile that the block copies at once
 WINDOWS = BM // ROWS  # of which a thread copies a column of pieces
-OUTSIDE = 2**31  # rows below any window
+OUTSIDE = 2**31  # a row that is in no image
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 SHARED_BYTES = STAGES * (BM + BN) * BK * 4
 
 
 @cuda.jit(device=True)
 def find_windows(rows, cols, corners, npq0, conv):
-    """Where the windows of a thread's rows begin: their corners' rows, columns and pieces, large where negative."""
+    """Compute the corners of a thread's windows: their rows, columns and vectors, large if negative."""
     for i in range(WINDOWS):
         npq = np.uint32(npq0 + i * ROWS)
         n = divided(npq, conv.PQ)
@@ -66,7 +65,7 @@ def find_windows(rows, cols, corners, npq0, conv):
 
 @cuda.jit(device=True)
 def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, k0, tile, thread, conv):
-    """Begins this thread's copies to a stage: a column of pieces, of windows and of filters."""
+    """Start this thread's copies to a stage: a column of vectors, of windows and of filters."""
     y, column = np.uint32(thread // VECTORS), np.uint32(thread % VECTORS)
     vector = np.uint32(tile * VECTORS + column)
     tap = divided(vector, conv.vectors)
@@ -103,7 +102,7 @@ def mma(x, w, y, conv):
     npq0, k0 = np.uint32(cuda.blockIdx.x) * np.uint32(BM), np.uint32(cuda.blockIdx.y) * np.uint32(BN)
     row, col = np.uint32(warp // WARPS_X * WM), np.uint32(warp % WARPS_X * WN)
     thread = np.uint32(warp * 32 + lane)
-    a_row, a_vector = np.uint32(lane % 16), np.uint32(lane // 16)  # where this lane's row of a matrix begins
+    a_row, a_vector = np.uint32(lane % 16), np.uint32(lane // 16)  # row and vector of this lane for ldmatrix
     b_row, b_vector = np.uint32(lane // 16 * 8 + lane % 8), np.uint32(lane // 8 % 2)
     tiles = np.uint32(conv.RS * conv.vectors.value + np.uint32(VECTORS - 1)) // np.uint32(VECTORS)
 
@@ -143,13 +142,13 @@ def mma(x, w, y, conv):
 
 
 def geometry(problem):
-    """Grid and block."""
+    """Return grid and block."""
     return (-(-problem.N * problem.P * problem.Q // BM), -(-problem.K // BN)), (32, WARPS)
 
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = pad_channels(x, w, problem, format, workspace)
+    padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     arguments = as_vectors(x), as_vectors(w), as_outputs(y, problem), make_windows(problem, format)
-    return [*made, Launch(specialise_for_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]
+    return [*padding, Launch(specialise_for_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]

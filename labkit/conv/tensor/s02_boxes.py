@@ -1,14 +1,14 @@
-"""The copy engine gathers: of each tap the pixels of 128 outputs are a box of the images, moved by where the tap is.
+"""TMA gathers: for each tap, the pixels of 128 outputs are a box of the images, shifted by the tap.
 
-The main loop is that of `gemm/tensor/s05_wgmma`. A tile's 128 outputs are a box themselves, of some images, rows and
-columns. With a stride of 1 the pixels under a tap are a box of that shape, at the outputs' own place moved by the tap,
-and 64 of their channels are rows of 128 bytes: a tiled `TensorMap` with four axes copies them at once. What it has
-outside of the image it fills with zeros, so that padding costs nothing at all. One thread walks over r, s and the
-blocks of channels with counters; there are no divisions but those that find the tile's place.
+The main loop is that of `gemm/tensor/s05_wgmma`. A tile's 128 outputs are a box of some images, rows and columns. With
+a stride of 1 the pixels under a tap are a box of the same shape, at the outputs' position shifted by the tap. 64 of
+their channels are rows of 128 bytes, so a tiled `TensorMap` with four axes copies them at once. It fills elements
+outside the image with zeros: padding is free. One thread loops over r, s and the blocks of channels with counters; only
+the tile's position takes divisions.
 
-128 outputs are a box only where the sides of the box are powers of two. Images whose sides are not leave tiles that
-are not full: `box_of` chooses the box that needs fewest tiles, and `waste` says which share of the work is for nothing,
-which is an eighth for 7 x 7 outputs of 64 images.
+The sides of a box of 128 outputs are powers of two. Images with other sides leave tiles partly empty: `choose_box`
+finds the box with the fewest tiles, and `waste` returns the wasted share of the work. It is an eighth for 7 x 7 outputs
+of 64 images.
 
 Costs, where C is a multiple of 64, K of BN and boxes fit the outputs:
 
@@ -17,7 +17,7 @@ Costs, where C is a multiple of 64, K of BN and boxes fit the outputs:
     STAGES * (BM + BN) * BK * 4       bytes of shared memory per block
     0                                 bytes of workspace
 
-Limited by tiles that are not full, by the 64 channels of a copy where there are fewer, and by beginnings and ends as
+Limited by partly empty tiles, by the 64 channels of a copy if there are fewer, and by prologue and epilogue as
 `gemm/tensor/s05_wgmma`. It takes no strides: pixels under a tap would not be neighbours.
 """
 
@@ -44,22 +44,22 @@ EXAMPLES = (
     (2, 8, 33, 34, 70, 1, 1),
 )
 FORMAT = RESULT = ptx.BF16
-BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
-BK = 32  # words of channels that a stage holds, 128 bytes
-STEP = 8  # words of channels that an instruction takes
+BM, BN = 128, 128  # tile of a block: pixels and filters
+BK = 32  # words of channels per stage, 128 bytes
+STEP = 8  # words of channels per instruction
 STAGES = 4
-WM = 64  # rows of a warpgroup's part
+WM = 64  # rows of a warpgroup
 ACC_VALUES = WM * BN // 128  # of a thread
-WARPGROUPS = BM // WM  # that multiply
+WARPGROUPS = BM // WM  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
-OUTSIDE = 2**31  # a row below all outputs
+OUTSIDE = 2**31  # a row past all outputs
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 SHARED_BYTES = STAGES * (BM + BN) * BK * 4
 STAGE_BYTES = (BM + BN) * BK * 4
 
 
 class Box(NamedTuple):
-    """How many images, and rows and columns of their outputs, a tile has."""
+    """The images of a tile, and the rows and columns of their outputs."""
 
     images: int
     rows: int
@@ -67,7 +67,7 @@ class Box(NamedTuple):
 
 
 class Boxes(NamedTuple):
-    """A tile's box, and how many of them lie along each axis."""
+    """A tile's box, and the number of boxes along each axis."""
 
     sides: Box
     counts: Box
@@ -80,12 +80,14 @@ def boxes(x_map, w_map, y, conv, box_grid):
     full = cuda.shared.array(STAGES, np.uint64)
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- initialise barriers --
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
             ptx.mbarrier_init(empty, stage, WARPGROUPS)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
+    # -- locate the tile --
     side, count = box_grid.sides, box_grid.counts
     tiles = count.images * count.rows * count.cols
     tile, col_of_tiles = place(np.uint32(cuda.blockIdx.x), tiles, (conv.K + np.uint32(BN - 1)) // np.uint32(BN))
@@ -95,6 +97,7 @@ def boxes(x_map, w_map, y, conv, box_grid):
     words = conv.vectors.value * 4
     stage, parity = 0, 0
 
+    # -- producer: load windows and filters --
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
@@ -114,6 +117,7 @@ def boxes(x_map, w_map, y, conv, box_grid):
                             stage, parity = 0, 1 - parity
                     col += np.int32(conv.dilation_w)
                 row += np.int32(conv.dilation_h)
+    # -- consumers: acc += x w --
     else:
         ptx.setmaxnreg_inc(232)
         acc = cuda.local.array(ACC_VALUES, np.float32)
@@ -138,6 +142,7 @@ def boxes(x_map, w_map, y, conv, box_grid):
                 stage, parity = 0, 1 - parity
         ptx.wgmma_wait(0)
 
+        # -- store outputs --
         for half in range(2):
             i = np.uint32(wg_row + warp % 4 * 16 + lane // 4 + half * 8)
             p_out = np.uint32(p + i // side.cols % side.rows)
@@ -151,19 +156,19 @@ def boxes(x_map, w_map, y, conv, box_grid):
 
 
 def choose_box(problem: Convolution) -> Box:
-    """The box of BM outputs that needs fewest tiles; among several, one of as few images as possible."""
+    """Return the box of BM outputs with the fewest tiles; among several, the one of fewest images."""
     sides = [2**i for i in range(BM.bit_length()) if BM % 2**i == 0]
-    boxes_of_bm = [Box(BM // (rows * cols), rows, cols) for rows in sides for cols in sides if BM % (rows * cols) == 0]
-    return min(boxes_of_bm, key=lambda box: (count_tiles(problem, box), box.images, box.rows))
+    candidates = [Box(BM // (rows * cols), rows, cols) for rows in sides for cols in sides if BM % (rows * cols) == 0]
+    return min(candidates, key=lambda box: (count_tiles(problem, box), box.images, box.rows))
 
 
 def waste(problem: Convolution) -> float:
-    """Which share of the outputs that tiles compute nobody needs."""
+    """Return the share of computed outputs that are not needed."""
     return 1 - problem.N * problem.P * problem.Q / (BM * count_tiles(problem, choose_box(problem)))
 
 
 def count_boxes(problem: Convolution, box: Box) -> Box:
-    """How many boxes cover the outputs along each axis."""
+    """Return the number of boxes that cover the outputs along each axis."""
     sides = problem.N, problem.P, problem.Q
     return Box(*(ceil(side / extent) for side, extent in zip(sides, box, strict=True)))
 
@@ -175,10 +180,13 @@ def count_tiles(problem, box):
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = pad_channels(x, w, problem, format, workspace)
+    padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     box = choose_box(problem)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = ptx.TensorMap(as_words(x), (*box, BK)), ptx.TensorMap(filters, (BN, 1, BK))
     arguments = *maps, as_outputs(y, problem), make_windows(problem, format), Boxes(box, count_boxes(problem, box))
     grid = count_tiles(problem, box) * ceil(problem.K / BN)
-    return [*made, Launch(specialise_for_outputs(boxes, format, problem), grid, (32, WARPS), arguments, SHARED_BYTES)]
+    return [
+        *padding,
+        Launch(specialise_for_outputs(boxes, format, problem), grid, (32, WARPS), arguments, SHARED_BYTES),
+    ]

@@ -1,10 +1,9 @@
-"""The copy engine walks over windows itself: 128 of them in the order of the outputs, whatever image they lie in.
+"""TMA iterates over windows itself: 128 of them in the order of the outputs, across rows and images.
 
-This is `boxes` with another map. A `PixelMap` knows where the windows of an image begin, how far they lie apart and
-how many there are. One copy takes the pixel at the same place in each of 128 windows that follow one another: at the
-end of a row it goes on with the next, and at the end of an image with the next image. So every tile is full but the
-last one, its rows are rows of the outputs, and strides are the map's: the copy engine leaves pixels out. Which pixel of
-a window is meant, the copy is told by an offset.
+This is `boxes` with another map. A `PixelMap` holds the first window of an image, the strides between windows and
+their number. One copy loads the pixel at the same offset in each of 128 consecutive windows. At the end of a row it
+continues with the next row, and at the end of an image with the next image. So every tile but the last is full, its
+rows are rows of the outputs, and the map handles strides: TMA skips pixels. An offset selects the pixel of a window.
 
 Costs, where C is a multiple of 64, K of BN and NPQ of BM:
 
@@ -13,8 +12,8 @@ Costs, where C is a multiple of 64, K of BN and NPQ of BM:
     STAGES * (BM + BN) * BK * 4       bytes of shared memory per block
     0                                 bytes of workspace
 
-Limited by beginnings and ends, as `gemm/tensor/s05_wgmma`: while a block stores its outputs the tensor cores rest, and
-so does the ring. The engine takes strides up to 8, and offsets up to 255.
+Limited by prologue and epilogue, as `gemm/tensor/s05_wgmma`: while a block stores its outputs, tensor cores and copies
+idle. TMA supports strides up to 8, and offsets up to 255.
 """
 
 from math import ceil
@@ -24,21 +23,20 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words, reshaped
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.maps import make_pixel_map
-from labkit.conv.tensor.operands import TAKES, as_outputs, pad_channels, specialise_for_outputs
+from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels, specialise_for_outputs
 from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 from labkit.parts.tile_order import place
 
 FORMAT = RESULT = ptx.BF16
-BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
-BK = 32  # words of channels that a stage holds, 128 bytes
-STEP = 8  # words of channels that an instruction takes
+BM, BN = 128, 128  # tile of a block: pixels and filters
+BK = 32  # words of channels per stage, 128 bytes
+STEP = 8  # words of channels per instruction
 STAGES = 4
-WM = 64  # rows of a warpgroup's part
+WM = 64  # rows of a warpgroup
 ACC_VALUES = WM * BN // 128  # of a thread
-WARPGROUPS = BM // WM  # that multiply
+WARPGROUPS = BM // WM  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 SHARED_BYTES = STAGES * (BM + BN) * BK * 4
@@ -52,17 +50,20 @@ def im2col(x_map, w_map, y, conv, rows, cols):
     full = cuda.shared.array(STAGES, np.uint64)
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- initialise barriers --
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
             ptx.mbarrier_init(empty, stage, WARPGROUPS)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
+    # -- locate the tile --
     row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), rows, cols)
     top, k0 = np.uint32(row_of_tiles * BM), col_of_tiles * BN
     words = conv.vectors.value * 4
     stage, parity = 0, 0
 
+    # -- producer: load windows and filters --
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
@@ -85,6 +86,7 @@ def im2col(x_map, w_map, y, conv, rows, cols):
                         stage += 1
                         if stage == STAGES:
                             stage, parity = 0, 1 - parity
+    # -- consumers: acc += x w --
     else:
         ptx.setmaxnreg_inc(232)
         acc = cuda.local.array(ACC_VALUES, np.float32)
@@ -109,6 +111,7 @@ def im2col(x_map, w_map, y, conv, rows, cols):
                 stage, parity = 0, 1 - parity
         ptx.wgmma_wait(0)
 
+        # -- store outputs --
         npq = top + wg_row + warp % 4 * 16 + lane // 4
         for j in range(0, ACC_VALUES, 4):
             k = k0 + j * 2 + lane % 4 * 2
@@ -119,10 +122,10 @@ def im2col(x_map, w_map, y, conv, rows, cols):
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = pad_channels(x, w, problem, format, workspace)
+    padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     filters = as_words(reshaped(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = make_pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))
     rows, cols = ceil(problem.N * problem.P * problem.Q / BM), ceil(problem.K / BN)
     arguments = *maps, as_outputs(y, problem), make_windows(problem, format), rows, cols
     kernel = specialise_for_outputs(im2col, format, problem)
-    return [*made, Launch(kernel, rows * cols, (32, WARPS), arguments, SHARED_BYTES)]
+    return [*padding, Launch(kernel, rows * cols, (32, WARPS), arguments, SHARED_BYTES)]

@@ -1,18 +1,18 @@
-"""Blocks stay, tiles come in many shapes, and where C is small the taps of a row count as channels.
+"""Persistent blocks, tiles of many shapes, and with small C the taps of a row as channels.
 
-Each block takes tile after tile, and the thread that asks for copies runs ahead into the next one while the results of
-this one go out: sums become pairs of 16 bits, `stmatrix` lays them out in shared memory, and the copy engine takes
-boxes of 64 x 64 from there to the outputs, whose rows are those of the tile. The kernel begins while the launch before
-it still works, sets up its barriers, and waits.
+Each block computes tile after tile. The producer thread loads the next tile while the results of this one are stored:
+accumulators become pairs of 16 bits, `stmatrix` writes them to shared memory, and TMA copies boxes of 64 x 64 from
+there to the outputs, whose rows are those of the tile. The kernel starts during the launch before it, initialises its
+barriers, and waits.
 
 `best_tiling` chooses the shape of the tiles for a problem. Two or three warpgroups multiply, each one or two times 64
-pixels by 64 to 256 filters: 28 x 28 outputs of 64 images and 128 filters are 392 tiles of 128 x 128, which take three
-rounds on 132 SMs, or 262 of 192 x 128, which take two.
+pixels by 64 to 256 filters. 28 x 28 outputs of 64 images and 128 filters are 392 tiles of 128 x 128, which take three
+waves on 132 SMs, or 262 of 192 x 128, which take two.
 
-With few channels most of the 64 that a copy brings would be zeros. Where C is no multiple of 8, so that images are
-copied anyway, they get their border with that copy, too. Then the taps of a row of the filter are neighbours in memory,
-and that row is one tap of S * C channels: windows that overlap are an array whose strides are shorter than its rows,
-and to the copy engine that is an image like any other.
+With few channels, most of the 64 in a copy would be zeros. If C is not a multiple of 8, images are copied anyway, and
+that copy also adds their border. Then the taps of a filter's row are contiguous in memory, and that row is one tap of
+S * C channels. Overlapping windows are an array whose strides are shorter than its rows: to TMA an image like any
+other.
 
 Costs, where C is a multiple of 64, K of BN and NPQ of BM:
 
@@ -20,9 +20,9 @@ Costs, where C is a multiple of 64, K of BN and NPQ of BM:
     CRS / 16 * 2 / (BM * BN)          `wgmma` of a warpgroup per output
     0                                 bytes of workspace
 
-Limited by L2, from which every pixel comes anew for each tap: 64 channels of one take an SM of an H100 4.4 cycles, and
-it multiplies them by 128 filters in 4. With 1 x 1 taps limited by device memory. Tried as well,
-with 1 x 1 taps: the images as a matrix, in tiled copies, which took as long.
+Limited by L2, from which every pixel is loaded again for each tap: 64 channels of a pixel take an SM of an H100 4.4
+cycles, and it multiplies them by 128 filters in 4. With 1 x 1 taps limited by device memory. Tiled copies of the images
+as a matrix, tried with 1 x 1 taps, took as long.
 """
 
 from functools import cache
@@ -33,8 +33,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.maps import make_pixel_map
-from labkit.conv.tensor.operands import TAKES, as_outputs, pad_channels
+from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
@@ -42,18 +41,18 @@ from labkit.parts.division import divided
 from labkit.parts.tile_order import place
 
 FORMAT = RESULT = ptx.BF16
-BM, BN = 128, 256  # a block's part of the outputs: pixels and filters
-BK = 32  # words of channels that a stage holds, 128 bytes
-STEP = 8  # words of channels that an instruction takes
+BM, BN = 128, 256  # tile of a block: pixels and filters
+BK = 32  # words of channels per stage, 128 bytes
+STEP = 8  # words of channels per instruction
 STAGES = 4
-WM = 64  # rows that a warpgroup multiplies at a time
-M_BLOCKS = 1  # so many times
-ACC_VALUES = WM * BN // 128  # of a thread, each time
-WARPGROUPS = BM // (WM * M_BLOCKS)  # that multiply
+WM = 64  # rows of a warpgroup per instruction
+M_BLOCKS = 1  # of WM rows per warpgroup
+ACC_VALUES = WM * BN // 128  # of a thread per block of rows
+WARPGROUPS = BM // (WM * M_BLOCKS)  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
-BOX = 32  # words of a row of results that one copy stores, 128 bytes
-IN_BOXES = True  # whether rows of outputs begin at multiples of 16 bytes, as copies want it
-EVEN = True  # whether K is
+BOX = 32  # words of a row of results per copy, 128 bytes
+IN_BOXES = True  # rows of outputs are aligned to 16 bytes, as TMA needs
+EVEN = True  # K is even
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 Y_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of results begin
@@ -62,12 +61,12 @@ STAGE_BYTES = (BM + BN) * BK * 4
 
 @cuda.jit(device=True)
 def store_box(y_map, y_boxes, box, acc, m_block, acc0, row, k, warpgroup):
-    """Stores 64 rows of results from `row` on, and as many filters from `k` on, of which the sums begin at `first`."""
+    """Store 64 rows of results from `row` on, and 64 filters from `k` on, with accumulators from `acc0` on."""
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     is_leader = warp % 4 == 0 and lane == 0
     box_row, box_vector = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
     if is_leader:
-        ptx.tma_store_wait(1)  # this one of the two boxes is free again
+        ptx.tma_store_wait(1)  # until this one of the two boxes is free
     ptx.barrier_sync(warpgroup + 1, 128)
     for vector in range(0, 8, 2):
         n = acc0 + vector * 4
@@ -94,6 +93,7 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
     full = cuda.shared.array(STAGES, np.uint64)
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- initialise barriers --
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
@@ -104,10 +104,11 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
         ptx.tma_prefetch(w_map)
     cuda.syncthreads()
     ptx.launch_release()
-    ptx.launch_wait()  # from here on global memory is touched
+    ptx.launch_wait()  # from here on it accesses global memory
     words = conv.vectors.value * 4
     stage, parity = 0, 0
 
+    # -- producer: load windows and filters --
     if warp < 4:
         ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
         if warp == 0 and lane == 0:
@@ -133,13 +134,14 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
                             stage += 1
                             if stage == STAGES:
                                 stage, parity = 0, 1 - parity
+    # -- consumers: acc += x w --
     else:
         ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
         acc = cuda.local.array((M_BLOCKS, ACC_VALUES), np.float32)
         warpgroup = warp // 4 - 1
         is_leader = warp % 4 == 0 and lane == 0
         steps = conv.RS * (np.uint32(words + BK - 1) // np.uint32(BK))
-        box = 0  # of two, which take turns
+        box = 0  # of two, which alternate
         for tile in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
             row, col = place(tile, rows, cols)
             for m_block in range(M_BLOCKS):
@@ -165,6 +167,7 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
             if is_leader:
                 ptx.mbarrier_arrive(empty, previous)
 
+            # -- store outputs --
             for m_block in range(M_BLOCKS):
                 top, left = row * BM + (warpgroup * M_BLOCKS + m_block) * WM, col * BN
                 if IN_BOXES:
@@ -182,13 +185,13 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
             ptx.tma_store_wait(0)
 
 
-persistent_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_func)  # warpgroups that multiply
+persistent_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_func)  # with three consumers
 
 
 def launches(x, w, y, problem, format, workspace, tiling=None):
-    """y = the convolution of x and w, by the tiling that is given."""
+    """y = the convolution of x and w, by the given tiling or the best."""
     problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
-    made, x, w, problem = pad_channels(x, w, problem, format, workspace, may_fold=True)
+    padding, x, w, problem = pad_channels(x, w, problem, format, workspace, may_fold=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     tiling = tiling or best_tiling(problem, sms)
     outputs, taps = as_outputs(y, problem), as_words(reshaped(w, problem.K * problem.R * problem.S, problem.C))
@@ -197,19 +200,18 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     maps = (
         make_pixel_map(as_words(x), problem, tiling.pixels, BK),
         ptx.TensorMap(filters, (tiling.filters, 1, BK)),
-        ptx.TensorMap(outputs if in_boxes else taps, (WM, BOX)),  # of any matrix where no copy goes to the outputs
+        ptx.TensorMap(outputs if in_boxes else taps, (WM, BOX)),  # any matrix, if no copy writes the outputs
     )
     rows, cols = ceil(problem.N * problem.P * problem.Q / tiling.pixels), ceil(problem.K / tiling.filters)
     arguments = *maps, outputs, make_windows(problem, format), rows, cols
     kernel = specialise_tiling(tiling, format, problem.K % 2 == 0, in_boxes)
     block = 32, 4 * (1 + tiling.warpgroups)
-    return [*made, Launch(kernel, min(rows * cols, sms), block, arguments, tiling.shared_bytes)]
+    return [*padding, Launch(kernel, min(rows * cols, sms), block, arguments, tiling.shared_bytes)]
 
 
 @cache
 def specialise_tiling(tiling: Tiling, format, even: bool, in_boxes: bool):
-    """The kernel for a tiling and a format, and for outputs as `as_outputs` gives them."""
-    producer_registers, consumer_registers = tiling.registers
+    """Return the kernel for a tiling and a format, and for the outputs of `as_outputs`."""
     return specialise(
         persistent if tiling.warpgroups == 2 else persistent_3,
         FORMAT=format.number,
@@ -220,6 +222,6 @@ def specialise_tiling(tiling: Tiling, format, even: bool, in_boxes: bool):
         BN=tiling.filters,
         STAGES=tiling.stages,
         M_BLOCKS=tiling.m_blocks,
-        PRODUCER_REGISTERS=producer_registers,
-        CONSUMER_REGISTERS=consumer_registers,
+        PRODUCER_REGISTERS=tiling.registers[0],
+        CONSUMER_REGISTERS=tiling.registers[1],
     )

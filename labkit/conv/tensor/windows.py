@@ -1,4 +1,4 @@
-"""Where the windows of a convolution lie, as kernels take it: 32 bits each, and with them what divides by them."""
+"""The windows of a convolution as kernel arguments: 32-bit integers, and divisors for fast division."""
 
 from typing import NamedTuple
 
@@ -12,11 +12,10 @@ from labkit.parts.division import Divisor, divisor
 
 
 class Windows(NamedTuple):
-    """As `Convolution` has them, by the same letters, each a uint32; `pieces` are those of a pixel, of 16 bytes.
+    """Sizes by the letters of `Convolution`, all uint32, and the 16-byte vectors of a pixel.
 
-    `turn` is 1 where the filter is turned by half a turn, else 0. PQ, Q, S and pieces are divisors: a number of an
-    output, counted over N, P and Q, is divided by PQ and Q, and one of a piece of a window, over R, S and the pieces of
-    a pixel, by these and by S.
+    An output's number, counted over N, P and Q, is divided by PQ and Q. A vector's number in a window, counted over R,
+    S and the vectors of a pixel, is divided by `vectors` and S.
     """
 
     H: np.uint32
@@ -30,7 +29,7 @@ class Windows(NamedTuple):
     left: np.uint32
     dilation_h: np.uint32
     dilation_w: np.uint32
-    flipped: np.uint32
+    flipped: np.uint32  # 1 if filters are rotated by 180 degrees, else 0
     RS: np.uint32
     NPQ: np.uint32
     PQ: Divisor
@@ -40,12 +39,12 @@ class Windows(NamedTuple):
 
 
 def make_windows(problem: Convolution, format: Format) -> Windows:
-    """The windows of a problem.
+    """Return the windows of a problem.
 
     Raises
     ------
     TooLarge
-        An index that kernels compute in 32 bits would not fit.
+        An index does not fit into the 32 bits that kernels use.
     """
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
     vectors = -(-problem.C * format.itemsize // PIECE_BYTES)
