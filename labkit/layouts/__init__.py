@@ -1,4 +1,4 @@
-"""Layouts of images: the same elements in another order, at the speed of a copy.
+"""Layouts of images: conversion to another order of elements, at the speed of a copy.
 
 >>> from labkit import layouts
 >>> images = layouts.Conversion(N=64, C=256, H=56, W=56, source="NCHW", target="NHWC")

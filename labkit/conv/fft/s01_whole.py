@@ -134,7 +134,9 @@ def launches(x, w, y, problem, workspace):
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())
     if side > MAX_POINTS:
-        raise TooLarge(f"an image with its padding has {rows} x {cols} pixels, and {MOST} x {MOST} fit here")
+        raise TooLarge(
+            f"an image with its padding has {rows} x {cols} pixels, and {MAX_POINTS} x {MAX_POINTS} fit here"
+        )
     images, filters, outputs = (
         workspace.array(role, (side, side // 2 + 1, *shape, 2), np.float32)
         for role, shape in (("images", (C, N)), ("filters", (C, K)), ("outputs", (K, N)))

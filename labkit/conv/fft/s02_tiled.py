@@ -68,7 +68,7 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
     X[n, c] holds H rows of W pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
     `swapped`. `sign` is -1 for conjugates.
     """
-    lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)  # real parts of all tiles, then imaginary ones
+    lines = ptx.shared_array(0, (ROWS, TILE_PITCH), np.float32)  # real parts of all tiles, then imaginary ones
     re = cuda.local.array(8, np.float32)
     im = cuda.local.array(8, np.float32)
     root_re = cuda.local.array(8, np.float32)
@@ -155,7 +155,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
     Y[n, k] holds P rows of Q pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
     `swapped`.
     """
-    lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)
+    lines = ptx.shared_array(0, (ROWS, TILE_PITCH), np.float32)
     re = cuda.local.array(8, np.float32)
     im = cuda.local.array(8, np.float32)
     root_re = cuda.local.array(8, np.float32)

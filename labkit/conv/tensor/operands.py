@@ -33,7 +33,7 @@ def pad_channels(
     C = in_pieces(problem.C, format.dtype)
     vectors = problem.N * problem.H * problem.W * C * format.itemsize // PIECE_BYTES
     if vectors > MAX_VECTORS:
-        why = f"the images are {vectors} pieces of {PIECE_BYTES} bytes, and this step counts to {MOST_PIECES}"
+        why = f"the images are {vectors} pieces of {PIECE_BYTES} bytes, and this step counts to {MAX_VECTORS}"
         raise TooLarge(why, "take fewer images at a time")
     if C == problem.C:
         return [], x, w, problem
