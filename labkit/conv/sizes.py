@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from labkit.arrays.addresses import PIECE_BYTES
 from labkit.conv.problem import Convolution
+from labkit.formats import Format
 from labkit.ladder import TooLarge
 from labkit.parts.division import MOST, Divisor, divisor
 
@@ -57,11 +59,57 @@ def make_sizes(problem: Convolution) -> Sizes:
             "the outputs of a filter": problem.N * PQ,
         }
     )
-    names = "N H W R P stride_h stride_w top left dilation_h dilation_w flipped".split()
-    numbers = {name: getattr(problem, name) for name in names}
-    numbers |= {"C": C, "K": K, "CRS": C * RS, "NPQ": problem.N * PQ}
-    divisors = {"RS": divisor(RS), "S": divisor(problem.S), "PQ": divisor(PQ), "Q": divisor(problem.Q)}
-    return Sizes(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)
+    divisors = {"RS": RS, "S": problem.S, "PQ": PQ, "Q": problem.Q}
+    return Sizes(**_arguments(problem, divisors, N=problem.N, C=C, K=K, CRS=C * RS, NPQ=problem.N * PQ))
+
+
+class Windows(NamedTuple):
+    """Sizes by the letters of `Convolution`, all uint32, and the 16-byte vectors of a pixel.
+
+    An output's number, counted over N, P and Q, is divided by PQ and Q. A vector's number in a window, counted over R,
+    S and the vectors of a pixel, is divided by `vectors` and S.
+    """
+
+    H: np.uint32
+    W: np.uint32
+    K: np.uint32
+    R: np.uint32
+    P: np.uint32
+    stride_h: np.uint32
+    stride_w: np.uint32
+    top: np.uint32
+    left: np.uint32
+    dilation_h: np.uint32
+    dilation_w: np.uint32
+    flipped: np.uint32  # 1 if filters are rotated by 180 degrees, else 0
+    RS: np.uint32
+    NPQ: np.uint32
+    PQ: Divisor
+    Q: Divisor
+    S: Divisor
+    vectors: Divisor
+
+
+def make_windows(problem: Convolution, format: Format) -> Windows:
+    """Return the windows of a problem.
+
+    Raises
+    ------
+    TooLarge
+        An index does not fit into the 32 bits that kernels use.
+    """
+    RS, PQ = problem.R * problem.S, problem.P * problem.Q
+    vectors = -(-problem.C * format.itemsize // PIECE_BYTES)
+    check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * vectors})
+    divisors = {"PQ": PQ, "Q": problem.Q, "S": problem.S, "vectors": vectors}
+    return Windows(**_arguments(problem, divisors, K=problem.K, RS=RS, NPQ=problem.N * PQ))
+
+
+def _arguments(problem, divisors, **numbers) -> dict:
+    names = "H W R P stride_h stride_w top left dilation_h dilation_w flipped".split()
+    numbers |= {name: getattr(problem, name) for name in names}
+    kernel_numbers = {name: np.uint32(number) for name, number in numbers.items()}
+    return kernel_numbers | {name: divisor(value) for name, value in divisors.items()}
 
 
 def check_counts(counts: Mapping[str, int]) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
+from labkit.conv.implicit_gemm.partial_sums import sum_parts
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import make_sizes
@@ -199,17 +200,6 @@ def split(x, w, y, length, groups, conv):
                         y[part, n, k, pq] = acc[i, j + m]
 
 
-@cuda.jit
-def add_parts(parts, y):
-    """y = the sum of the parts, in their order."""
-    i = cuda.grid(1)
-    if i < y.size:
-        acc = parts[0, i]
-        for part in range(1, parts.shape[0]):
-            acc += parts[part, i]
-        y[i] = acc
-
-
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """y = the convolution of x and w, by the given tiling and number of parts, or the best."""
     problem.check(x, w, y, takes=TAKES)
@@ -239,8 +229,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         )
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
-        size = N * K * PQ
-        sequence.append(Launch(add_parts, -(-size // 256), 256, (reshaped(partial, parts, size), flat(y))))
+        sequence.append(sum_parts(partial, y))
     return sequence
 
 

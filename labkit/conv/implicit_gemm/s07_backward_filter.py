@@ -55,7 +55,6 @@ BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, and its step alo
 PITCH = BN + 4  # from a row of the tile of pixels to the next
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
 TABLE_BYTE = B_BYTE + 2 * BK * PITCH * 4  # where the table of taps begins
-THREADS = 256  # of the second launch
 MAX_ELEMENTS = 2**32  # of an array per launch
 
 
@@ -203,17 +202,6 @@ def backward_filter(x, y, w, length, groups, conv):
                         w[part, group * conv.K + k, np.uint32(crs + m)] = acc[i, j + m]
 
 
-@cuda.jit
-def add_parts(parts, w):
-    """w = the sum of the parts, in their order."""
-    i = cuda.grid(1)
-    if i < w.size:
-        acc = parts[0, i]
-        for part in range(1, parts.shape[0]):
-            acc += parts[part, i]
-        w[i] = acc
-
-
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling and parts."""
     problem.check(x, w, y, takes=TAKES)
@@ -240,10 +228,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         grid = tiles[1], tiles[0], count * groups
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if partial is not filters:
-        size = problem.K * CRS
-        sequence.append(
-            Launch(add_parts, -(-size // THREADS), THREADS, (reshaped(partial, sum(is_inside), size), flat(w)))
-        )
+        sequence.append(sum_parts(partial, w))
     return sequence
 
 

@@ -24,9 +24,9 @@ wait at a barrier in every step. Compute capability 8.0.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, as_vectors, pad_channels, specialise_for_outputs
-from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 

@@ -29,10 +29,10 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words, reshaped
 from labkit.conv.problem import Convolution
+from labkit.conv.sizes import make_windows
 from labkit.conv.tensor import operands
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import as_outputs, pad_channels, specialise_for_outputs
-from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.tile_order import place
 

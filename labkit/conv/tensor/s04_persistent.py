@@ -32,10 +32,10 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshaped
+from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
-from labkit.conv.tensor.windows import make_windows
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 from labkit.parts.tile_order import place

@@ -22,41 +22,15 @@ multiply-adds. From 128 channels on, the products take longer than both transfor
 
 import numpy as np
 
-from labkit import cuda, ptx
+from labkit import cuda, ptx, specialise
+from labkit.conv.winograd import tiles
 from labkit.conv.winograd.problem import TAKES
-from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.ladder import Launch
 
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
-A, G, B = map(as_float32, transforms(OUT, TAPS))
-THREADS = 128
-
-
-@cuda.jit
-def transform_filters(w, U, flipped):
-    """U = G @ g @ G.T for each filter and channel, with the filter rotated by 180 degrees if `flipped`."""
-    g = cuda.local.array((TAPS, TAPS), np.float32)
-    half = cuda.local.array((TILE, TAPS), np.float32)
-    c, k = cuda.grid(2)
-    if c < U.shape[2]:
-        for i in range(TAPS):
-            for j in range(TAPS):
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if flipped else w[k, c, i, j]
-        for i in range(TILE):
-            for j in range(TAPS):
-                half[i, j] = 0
-                for n in range(TAPS):
-                    if G[i, n] != 0:
-                        half[i, j] += G[i, n] * g[n, j]
-        for i in range(TILE):
-            for j in range(TILE):
-                value = np.float32(0)
-                for n in range(TAPS):
-                    if G[j, n] != 0:
-                        value += half[i, n] * G[j, n]
-                U[i * TILE + j, k, c] = value
+A, _, B = map(as_float32, transforms(OUT, TAPS))
+transform_filters = specialise(tiles.transform_filters, OUT=OUT)
 
 
 @cuda.jit
@@ -131,16 +105,6 @@ def transform_products(M, y, tiles_y, tiles_x):
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
-    tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # for loads of four elements
-    U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
-    V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
-    M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)
-    filter_blocks, tile_blocks = -(-problem.C // THREADS), -(-width // THREADS)
-    return [
-        Launch(transform_filters, (filter_blocks, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
-        Launch(f4x4, (tile_blocks, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
-        make_products(U, V, M),
-        Launch(transform_products, (tile_blocks, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
-    ]
+    kernels = transform_filters, f4x4, transform_products
+    borders = {"top": problem.top, "left": problem.left}
+    return tiles.make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

@@ -12,18 +12,16 @@ Costs and limits are those of F(4x4, 3x3), with C and K exchanged.
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.conv.winograd import tiles
 from labkit.conv.winograd.problem import TAKES as FORWARD_TAKES
 from labkit.conv.winograd.problem import BackwardData4x4
-from labkit.conv.winograd.products import make_products
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.ladder import Launch
 
 PROBLEM = BackwardData4x4
 TAKES = FORWARD_TAKES | {"result": ("x",)}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))
-THREADS = 128
 
 
 @cuda.jit
@@ -123,17 +121,6 @@ def transform_products(M, x, tiles_y, tiles_x):
 def launches(x, w, y, problem, workspace):
     """x = the gradient of the images, from the gradient y of the outputs and the filters w."""
     problem.check(x, w, y, takes=TAKES)
-    top, left = TAPS - 1 - problem.top, TAPS - 1 - problem.left
-    tiles_y, tiles_x = -(-problem.H // OUT), -(-problem.W // OUT)
-    tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # for loads of four elements
-    U = workspace.array("filters", (TILE * TILE, problem.C, problem.K), np.float32)
-    V = workspace.array("images", (TILE * TILE, problem.K, width), np.float32)
-    M = workspace.array("products", (TILE * TILE, problem.C, width), np.float32)
-    filter_blocks, tile_blocks = -(-problem.K // THREADS), -(-width // THREADS)
-    return [
-        Launch(transform_filters, (filter_blocks, problem.C), (THREADS, 1), (w, U, int(not problem.flipped))),
-        Launch(backward_data, (tile_blocks, problem.K), THREADS, (y, V, tiles_y, tiles_x, top, left)),
-        make_products(U, V, M),
-        Launch(transform_products, (tile_blocks, problem.C), THREADS, (M, x, tiles_y, tiles_x)),
-    ]
+    kernels = transform_filters, backward_data, transform_products
+    borders = {"top": TAPS - 1 - problem.top, "left": TAPS - 1 - problem.left}
+    return tiles.make_launches(kernels, y, w, x, workspace, out=OUT, **borders, flipped=not problem.flipped)
