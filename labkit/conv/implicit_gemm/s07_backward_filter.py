@@ -29,6 +29,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
+from labkit.conv.implicit_gemm.partial_sums import sum_parts
 from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
@@ -214,16 +215,18 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     tiles = -(-K // rows), -(-CRS // cols)
     length = -(-N * PQ // (BK * parts)) * BK
     max_images = max(1, MAX_ELEMENTS // max(images.shape[1], outputs.shape[1]))  # whose elements fit a 32-bit index
-    is_inside = [-(-min(max_images, N - n0) * PQ // length) for n0 in range(0, N, max_images)]
+    part_counts = [-(-min(max_images, N - n0) * PQ // length) for n0 in range(0, N, max_images)]
     filters = reshaped(w, 1, problem.K, CRS)
-    partial = workspace.array("parts", (sum(is_inside), problem.K, CRS), np.float32) if sum(is_inside) > 1 else filters
+    partial = (
+        workspace.array("parts", (sum(part_counts), problem.K, CRS), np.float32) if sum(part_counts) > 1 else filters
+    )
     kernel, shared_bytes = specialise_tiling(tiling, any((problem.top, problem.bottom, problem.left, problem.right)))
     sequence = []
-    for number, count in enumerate(is_inside):
+    for number, count in enumerate(part_counts):
         n0 = number * max_images
         part_problem = replace(problem, N=min(max_images, N - n0))
         arrays = flat(rows_of(images, n0, max_images)), flat(rows_of(outputs, n0, max_images))
-        part_partial = rows_of(partial, sum(is_inside[:number]), count)
+        part_partial = rows_of(partial, sum(part_counts[:number]), count)
         arguments = *arrays, part_partial, np.uint32(length), divisor(groups), make_sizes(part_problem)
         grid = tiles[1], tiles[0], count * groups
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))

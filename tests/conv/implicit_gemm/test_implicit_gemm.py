@@ -87,7 +87,7 @@ def test_a_step_is_right_by_every_tiling(step, tiling):
 def test_images_that_32_bits_do_not_count_take_several_launches(step, numbers, monkeypatch):
     problem = step.problem(*numbers)
     whole = len(simulated(step, problem.operands())[0])
-    monkeypatch.setattr(step.module, "MOST", 30)
+    monkeypatch.setattr(step.module, "MAX_ELEMENTS", 30)
     assert len(simulated(step, problem.operands())[0]) > whole
     assert is_right(step, problem)
 
@@ -212,7 +212,7 @@ def test_a_tiling_assembles_without_spills(step, tiling, border, tmp_path):
         border = 1  # it leaves out none
     problem = step.examples[0]
     options = {"workspace": Workspace()} if "workspace" in step.module.launches.__code__.co_varnames else {}
-    kernel = step.with_tiling(tiling, border > 0 if step.slug == "backward_filter" else border)[0]
+    kernel = step.specialise_tiling(tiling, border > 0 if step.slug == "backward_filter" else border)[0]
     launches = step.module.launches(*problem.operands(), tiling=tiling, **options)
     arguments = next(one.arguments for one in launches if one.kernel.py_func.__name__ == step.slug)
     from labkit.cuda.compiling import ptx_text
