@@ -20,6 +20,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.conv.fft import s02_tiled
+from labkit.conv.fft.s02_tiled import launches as tiled_launches
 from labkit.ladder import Launch
 
 TAKES = s02_tiled.TAKES
@@ -145,4 +146,4 @@ def product(A, B, C, M: int, N: int, K: int) -> Launch:
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w: `s02_tiled` with this product."""
-    return s02_tiled.launches(x, w, y, problem, workspace, product=product)
+    return tiled_launches(x, w, y, problem, workspace, product=product)

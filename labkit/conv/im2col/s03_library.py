@@ -1,4 +1,4 @@
-"""As many images at a time as a memory limit allows, with batched products by the GEMM library.
+"""Chunks of images within a memory limit, with batched products by the GEMM library.
 
 The library multiplies the filters with a batch of matrices in one launch, so no image waits for another. Columns and
 rows of the matrices are padded with zeros to whole 16-byte vectors, since the library would copy them otherwise. Then

@@ -33,14 +33,12 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
-from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
-from labkit.conv.problem import Convolution
+from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_tiling, choose_border_test
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
-NONE, BITS, COMPARING = range(3)  # how a copy tests that its pixel is inside the image
 BORDER = COMPARING
 OUTSIDE = 2**31  # a row that is in no image
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
@@ -210,29 +208,17 @@ def launches(x, w, y, problem, tiling=None):
     problem.check(x, w, y, takes=TAKES)
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
     tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
-    kernel, shared_bytes = specialise_tiling(tiling, border(problem))
+    kernel, shared_bytes = specialise_tiling(tiling, choose_border_test(problem))
     images, outputs = reshaped(x, problem.N, pixels), reshaped(y, problem.N, problem.K, problem.P * problem.Q)
     rows, cols = tiling.tile
     sequence = []
     max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
     for n0 in range(0, problem.N, max_images):
-        part_problem = replace(problem, N=min(max_images, problem.N - n0))
-        grid = -(-part_problem.N * problem.P * problem.Q // cols), -(-filters // rows), problem.groups
-        arguments = (
-            flat(rows_of(images, n0, max_images)),
-            flat(w),
-            rows_of(outputs, n0, max_images),
-            make_sizes(part_problem),
-        )
-        sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
+        chunk = replace(problem, N=min(max_images, problem.N - n0))
+        grid = -(-chunk.N * problem.P * problem.Q // cols), -(-filters // rows), problem.groups
+        arrays = flat(rows_of(images, n0, max_images)), flat(w), rows_of(outputs, n0, max_images)
+        sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), (*arrays, make_sizes(chunk)), shared_bytes))
     return sequence
-
-
-def border(problem: Convolution) -> int:
-    """Return the test by which copies find pixels outside the image."""
-    if not any((problem.top, problem.bottom, problem.left, problem.right)):
-        return NONE
-    return BITS if problem.R * problem.S <= 32 else COMPARING
 
 
 @cache

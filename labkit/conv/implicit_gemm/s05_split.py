@@ -25,14 +25,12 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.partial_sums import sum_parts
-from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
-from labkit.conv.problem import Convolution
+from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_parts, choose_border_test
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import divided, divisor
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
-NONE, BITS, COMPARING = range(3)  # how a copy tests that its pixel is inside the image
 BORDER = COMPARING
 OUTSIDE = 2**31  # a row that is in no image
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
@@ -211,33 +209,20 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
     length = -(-CRS // (BK * (parts if max_images >= N else 1))) * BK
     parts = -(-CRS // length)
-    kernel, shared_bytes = specialise_tiling(tiling, border(problem))
+    kernel, shared_bytes = specialise_tiling(tiling, choose_border_test(problem))
     rows, cols = tiling.tile
     partial = workspace.array("parts", (parts, N, K, PQ), np.float32) if parts > 1 else None
     sequence = []
     for n0 in range(0, N, max_images):
-        part_problem = replace(problem, N=min(max_images, N - n0))
-        grid = -(-part_problem.N * PQ // cols), -(-filters // rows), parts * groups
-        target = partial if parts > 1 else reshaped(rows_of(outputs, n0, max_images), 1, part_problem.N, K, PQ)
-        arguments = (
-            flat(rows_of(images, n0, max_images)),
-            flat(w),
-            target,
-            np.uint32(length),
-            divisor(groups),
-            make_sizes(part_problem),
-        )
+        chunk = replace(problem, N=min(max_images, N - n0))
+        grid = -(-chunk.N * PQ // cols), -(-filters // rows), parts * groups
+        target = partial if parts > 1 else reshaped(rows_of(outputs, n0, max_images), 1, chunk.N, K, PQ)
+        arrays = flat(rows_of(images, n0, max_images)), flat(w), target
+        arguments = *arrays, np.uint32(length), divisor(groups), make_sizes(chunk)
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
         sequence.append(sum_parts(partial, y))
     return sequence
-
-
-def border(problem: Convolution) -> int:
-    """Return the test by which copies find pixels outside the image."""
-    if not any((problem.top, problem.bottom, problem.left, problem.right)):
-        return NONE
-    return BITS if problem.R * problem.S <= 32 else COMPARING
 
 
 @cache

@@ -30,7 +30,7 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
-from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
+from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardData
 from labkit.conv.sizes import Sizes
@@ -42,7 +42,6 @@ PROBLEM = BackwardData
 STANDING = 2, 16, 10, 10, 32, 3, 3
 BENCHED = batched(128, TABLE_2)
 TAKES = {"result": ("x",), "layout": ("NCHW",)}
-BITS, COMPARING = 1, 2  # how a copy tests that its pixel is inside the image
 BORDER = COMPARING
 OUTSIDE = 2**31  # a row that is in no image
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels

@@ -216,21 +216,20 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     length = -(-N * PQ // (BK * parts)) * BK
     max_images = max(1, MAX_ELEMENTS // max(images.shape[1], outputs.shape[1]))  # whose elements fit a 32-bit index
     part_counts = [-(-min(max_images, N - n0) * PQ // length) for n0 in range(0, N, max_images)]
-    filters = reshaped(w, 1, problem.K, CRS)
-    partial = (
-        workspace.array("parts", (sum(part_counts), problem.K, CRS), np.float32) if sum(part_counts) > 1 else filters
-    )
+    partial, num_parts = reshaped(w, 1, problem.K, CRS), sum(part_counts)
+    if num_parts > 1:
+        partial = workspace.array("parts", (num_parts, problem.K, CRS), np.float32)
     kernel, shared_bytes = specialise_tiling(tiling, any((problem.top, problem.bottom, problem.left, problem.right)))
     sequence = []
-    for number, count in enumerate(part_counts):
-        n0 = number * max_images
-        part_problem = replace(problem, N=min(max_images, N - n0))
+    for index, count in enumerate(part_counts):
+        n0 = index * max_images
+        chunk = replace(problem, N=min(max_images, N - n0))
         arrays = flat(rows_of(images, n0, max_images)), flat(rows_of(outputs, n0, max_images))
-        part_partial = rows_of(partial, sum(part_counts[:number]), count)
-        arguments = *arrays, part_partial, np.uint32(length), divisor(groups), make_sizes(part_problem)
+        chunk_partial = rows_of(partial, sum(part_counts[:index]), count)
+        arguments = *arrays, chunk_partial, np.uint32(length), divisor(groups), make_sizes(chunk)
         grid = tiles[1], tiles[0], count * groups
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
-    if partial is not filters:
+    if num_parts > 1:
         sequence.append(sum_parts(partial, w))
     return sequence
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from labkit import cuda
+from labkit.conv.problem import Convolution
 
 WN = 64  # columns of a warp
 WARPS_Y = 2  # rows of warps
@@ -11,6 +12,7 @@ SPEED = {64: 1.0, 48: 0.95, 32: 0.85}  # relative, by the rows of a warp
 SM_SHARE = 0.78  # of an SM's peak rate that a block reaches
 ADD_US, CLOCK_GHZ, BYTES_PER_US = 3, 1.755, 3e6  # of the launch that adds parts; of an H100; of a copy
 STEP = 32  # of a block along the sum
+NONE, BITS, COMPARING = range(3)  # how a copy tests that its pixel is inside the image
 
 
 class Tiling(NamedTuple):
@@ -65,3 +67,10 @@ def estimate_cycles(tiling: Tiling, rows: int, cols: int, groups: int) -> float:
     blocks = -(-groups * -(-rows // height) * -(-cols // width) // sms)
     resident = min(blocks * tiling.pairs, PAIRS)  # pairs of warps; fewer than PAIRS are slower
     return blocks * height * width / 64 / SPEED[tiling.rows] / (1 + resident / PAIRS)
+
+
+def choose_border_test(problem: Convolution) -> int:
+    """Return the test by which copies find pixels outside the image."""
+    if not any((problem.top, problem.bottom, problem.left, problem.right)):
+        return NONE
+    return BITS if problem.R * problem.S <= 32 else COMPARING

@@ -23,14 +23,14 @@ multiply-adds. From 128 channels on, the products take longer than both transfor
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.winograd import tiles
 from labkit.conv.winograd.problem import TAKES
+from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, _, B = map(as_float32, transforms(OUT, TAPS))
-transform_filters = specialise(tiles.transform_filters, OUT=OUT)
+filter_kernel = specialise(transform_filters, OUT=OUT)
 
 
 @cuda.jit
@@ -105,6 +105,6 @@ def transform_products(M, y, tiles_y, tiles_x):
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    kernels = transform_filters, f4x4, transform_products
+    kernels = filter_kernel, f4x4, transform_products
     borders = {"top": problem.top, "left": problem.left}
-    return tiles.make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)
+    return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

@@ -12,9 +12,9 @@ Costs and limits are those of F(4x4, 3x3), with C and K exchanged.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd import tiles
 from labkit.conv.winograd.problem import TAKES as FORWARD_TAKES
 from labkit.conv.winograd.problem import BackwardData4x4
+from labkit.conv.winograd.tiles import make_launches
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 PROBLEM = BackwardData4x4
@@ -123,4 +123,4 @@ def launches(x, w, y, problem, workspace):
     problem.check(x, w, y, takes=TAKES)
     kernels = transform_filters, backward_data, transform_products
     borders = {"top": TAPS - 1 - problem.top, "left": TAPS - 1 - problem.left}
-    return tiles.make_launches(kernels, y, w, x, workspace, out=OUT, **borders, flipped=not problem.flipped)
+    return make_launches(kernels, y, w, x, workspace, out=OUT, **borders, flipped=not problem.flipped)

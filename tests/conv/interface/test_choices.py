@@ -1,4 +1,4 @@
-"""What is chosen: predicted like the records, found by timing, kept, and shown."""
+"""Choice of the algorithm: predictions agree with records; measured choices are stored and shown."""
 
 import json
 import warnings
@@ -34,7 +34,7 @@ def folder(monkeypatch, tmp_path):
 
 
 def forget():
-    """As a new process begins."""
+    """Forget cached choices, as in a new process."""
     tuning._kept.cache_clear()
     calls.forget()
 
@@ -116,12 +116,12 @@ def test_what_does_not_fit_into_the_gpu_is_not_taken(monkeypatch):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """As if there were a GPU, on which winograd/f2x2 and then direct/registers are fastest."""
+    """Pretend a GPU on which winograd/f2x2 and then direct/registers are fastest."""
     fast = {"winograd/f2x2": 0.5, "direct/registers": 0.75}
     timed = []
 
     def times(launches):
-        timed.append({str(algorithm): of for algorithm, of in launches.items()})
+        timed.append({str(algorithm): sets for algorithm, sets in launches.items()})
         return {algorithm: fast.get(str(algorithm), 1.0 + n) for n, algorithm in enumerate(launches)}
 
     there = SimpleNamespace(current=lambda: SimpleNamespace(kind="gpu"))
@@ -160,13 +160,14 @@ def test_each_kind_of_problem_has_an_algorithm_that_is_quickly_simulated():
 
 def test_on_an_h100_no_recorded_problem_has_an_algorithm_that_is_faster_than_the_chosen_one(gpu):
     times, count = {}, 0
-    for (machine, problem), of in recorded().items():
+    for (machine, problem), times_ms in recorded().items():
         if machine == "nvidia-h100-80gb-hbm3":
-            times.setdefault(problem, {}).update(of)
-    for problem, of in times.items():
+            times.setdefault(problem, {}).update(times_ms)
+    for problem, times_ms in times.items():
         algorithm = choose(problem, FP32)
-        if algorithm in of:  # else it was never timed there, and is predicted to be faster
-            assert of[algorithm] <= 1.02 * min(of[one] for one in conv.heuristic(problem).candidates if one in of)
+        if algorithm in times_ms:  # else it was never timed there, and is predicted to be faster
+            candidates = conv.heuristic(problem).candidates
+            assert times_ms[algorithm] <= 1.02 * min(times_ms[one] for one in candidates if one in times_ms)
             count += 1
     assert count > 30
 
@@ -201,7 +202,9 @@ def test_what_is_found_holds_for_its_problem_format_and_limit_alone(gpu):
 
 def test_forward_takes_what_was_found_also_if_it_had_planned_before(gpu, monkeypatch):
     launched, make_launches = [], convolution.make_launches
-    monkeypatch.setattr(convolution, "make_launches", lambda *of: launched.append(str(of[0])) or make_launches(*of))
+    monkeypatch.setattr(
+        convolution, "make_launches", lambda *arguments: launched.append(str(arguments[0])) or make_launches(*arguments)
+    )
     x, w, y = map(cuda.to_device, LAYER.operands()[:3])
     conv.forward(x, w, y=y)
     assert {*launched} == {str(conv.heuristic(LAYER).best)}

@@ -38,7 +38,7 @@ def as_a_new_process(monkeypatch, tmp_path):
 
 
 def call(problem, x, w, y, given=None, **options):
-    """What the function for a problem's direction gives, as a user calls it."""
+    """Call the public function for a problem's direction."""
     options = {
         "stride": (problem.stride_h, problem.stride_w),
         "padding": (problem.top, problem.bottom, problem.left, problem.right),

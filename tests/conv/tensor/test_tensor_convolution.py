@@ -79,7 +79,7 @@ def test_outputs_of_many_images_fill_tiles(step):
 
 @pytest.mark.parametrize("C", [8, 3])
 def test_values_that_are_not_finite_stay_where_they_are_met(step, C):
-    """What fills tiles up is zeros on both sides, or reaches no result."""
+    """Padding of tiles is zero on both sides, or reaches no result."""
     problem = ForwardNHWC(1, C, 6, 6, 16, 2, 2)
     for place in range(2):
         operands = problem.operands(BF16)
