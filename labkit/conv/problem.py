@@ -328,6 +328,13 @@ class Forward(Convolution):
 
 
 @dataclass(frozen=True)
+class ForwardNHWC(Forward):
+    """The outputs y of images x and filters w, with channels last by default."""
+
+    layout: Layout = "NHWC"
+
+
+@dataclass(frozen=True)
 class BackwardData(Convolution):
     """The gradient x of the images, from the gradient y of the outputs and the filters w."""
 

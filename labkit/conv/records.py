@@ -68,9 +68,7 @@ def machines() -> list[str]:
 
 def gpu_of(machine: str) -> Gpu | None:
     """Return the data of a GPU; None if labkit does not know it."""
-    return next(
-        (GPUS[name] for driver_name, name in NAMES_OF_DRIVER.items() if results.slug(driver_name) == machine), None
-    )
+    return next((GPUS[gpu] for driver, gpu in NAMES_OF_DRIVER.items() if results.slug(driver) == machine), None)
 
 
 @cache

@@ -101,9 +101,7 @@ def multiply(A, B, C, M, N, K):
         for k in range(0, min(BK, K - start), 2):  # beyond K there are zeros
             load_row(a_next, b_next, A_tile, B_tile, buffer, k + 1, y, x)
             add_products(acc, a, b)
-            load_row(
-                a, b, A_tile, B_tile, buffer, (k + 2) % BK, y, x
-            )  # wasted in the last iteration, which saves a branch
+            load_row(a, b, A_tile, B_tile, buffer, (k + 2) % BK, y, x)  # unused in the last iteration: saves a branch
             add_products(acc, a_next, b_next)
         buffer = next_buffer
 

@@ -277,21 +277,8 @@ def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
     blocks = to.shape[1] * -(-columns // (THREADS // side))
     sign = np.float32(-1 if conjugated else 1)
-    arguments = (
-        as_planes(X),
-        *X.shape[2:],
-        to,
-        int(swapped),
-        sign,
-        top,
-        left,
-        rows,
-        cols,
-        step_h,
-        step_w,
-        tiles_h,
-        tiles_w,
-    )
+    tile = top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
+    arguments = as_planes(X), *X.shape[2:], to, int(swapped), sign, *tile
     return Launch(_specialised(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
@@ -299,18 +286,8 @@ def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_
     """Return the launch that writes tiles of Y from their spectra."""
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
     blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
-    arguments = (
-        spectrum,
-        as_planes(Y),
-        *Y.shape[2:],
-        int(swapped),
-        first_row,
-        first_col,
-        step_h,
-        step_w,
-        tiles_h,
-        tiles_w,
-    )
+    tile = first_row, first_col, step_h, step_w, tiles_h, tiles_w
+    arguments = spectrum, as_planes(Y), *Y.shape[2:], int(swapped), *tile
     return Launch(_specialised(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
 
 

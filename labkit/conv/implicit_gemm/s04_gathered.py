@@ -179,7 +179,7 @@ def gathered(x, w, y, conv):
             multiply(acc, A_tile, buffer, k + 4, y_lane, b_next)
             load_rows(b_next, B_tile, buffer, k + 12, x_lane)
             multiply(acc, A_tile, buffer, k + 8, y_lane, b)
-            load_rows(b, B_tile, buffer, (k + 16) % BK, x_lane)  # wasted in the last iteration, which saves a branch
+            load_rows(b, B_tile, buffer, (k + 16) % BK, x_lane)  # unused in the last iteration: saves a branch
             multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
         buffer = buffer ^ one
 

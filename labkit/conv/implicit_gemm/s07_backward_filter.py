@@ -74,7 +74,7 @@ def fill_tap_table(tap_table, column, crs, conv):
 
 
 @cuda.jit(device=True)
-def copy_tiles(A_tile, B_tile, tap_table, buffer, x, y, npq, npq_end, k0, k_end, group, groups, conv, lane, warp):
+def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, k0, k_end, group, groups, conv, lane, warp):
     """Start this thread's copies of both tiles: of one output, for every WARPS-th filter, and for groups of taps."""
     none, four = np.uint32(0), np.uint32(4)  # all in 32 bits, to save registers
     offset = cuda.local.array(4, np.uint32)
@@ -87,17 +87,17 @@ def copy_tiles(A_tile, B_tile, tap_table, buffer, x, y, npq, npq_end, k0, k_end,
     image = np.uint32(n * groups + group)
     corner = np.uint32((image * conv.C * conv.H + top) * conv.W + left)
     output = np.uint32((image * conv.K + k0 + warp) * conv.PQ.value + pq)
-    exists = npq < npq_end
+    exists = npq < end
     for i in range(0, BM, WARPS):
         valid = four if exists and np.uint32(k0 + warp + i) < k_end else none
         at = np.uint32(output + i * conv.PQ.value)
         ptx.cp_async(A_tile, (buffer, warp + i, swizzle(warp + i, lane)), y, at, 4, valid)
     for j in range(0, BN, 4 * WARPS):
         column = warp * 4 + j
-        offset[0], offset[1], offset[2], offset[3] = ptx.load4(tap_table, (0, column))
+        offset[0], offset[1], offset[2], offset[3] = ptx.load4(taps, (0, column))
         if PADDED:
-            tap_row[0], tap_row[1], tap_row[2], tap_row[3] = ptx.load4(tap_table, (1, column))
-            tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(tap_table, (2, column))
+            tap_row[0], tap_row[1], tap_row[2], tap_row[3] = ptx.load4(taps, (1, column))
+            tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(taps, (2, column))
         for m in range(4):
             is_inside = exists
             if PADDED:
@@ -111,7 +111,7 @@ def copy_tiles(A_tile, B_tile, tap_table, buffer, x, y, npq, npq_end, k0, k_end,
 def backward_filter(x, y, w, length, groups, conv):
     A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, PITCH), np.float32)
-    tap_table = ptx.shared_array(TABLE_BYTE, (3, BN), np.uint32)
+    taps = ptx.shared_array(TABLE_BYTE, (3, BN), np.uint32)
     acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
@@ -123,7 +123,7 @@ def backward_filter(x, y, w, length, groups, conv):
     k0, crs0 = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
     thread = np.uint32(warp * 32 + lane)
     for column in range(thread, BN, 32 * WARPS):
-        fill_tap_table(tap_table, column, np.uint32(crs0 + column), conv)
+        fill_tap_table(taps, column, np.uint32(crs0 + column), conv)
     cuda.syncthreads()
 
     # -- clear accumulators, load first tiles --
@@ -131,17 +131,17 @@ def backward_filter(x, y, w, length, groups, conv):
         for j in range(TN):
             acc[i, j] = 0
     one, buffer = np.uint32(1), np.uint32(0)
-    npq_begin = np.uint32(part * length)
-    npq_end = min(np.uint32(npq_begin + length), conv.NPQ)
+    begin = np.uint32(part * length)
+    end = min(np.uint32(begin + length), conv.NPQ)
     copy_tiles(
         A_tile,
         B_tile,
-        tap_table,
+        taps,
         buffer,
         x,
         y,
-        np.uint32(npq_begin + lane),
-        npq_end,
+        np.uint32(begin + lane),
+        end,
         k0,
         conv.K,
         group,
@@ -152,27 +152,13 @@ def backward_filter(x, y, w, length, groups, conv):
     )
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
-    for start in range(npq_begin, npq_end, BK):
+    for start in range(begin, end, BK):
         # -- load next tiles --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
         npq = np.uint32(start + BK + lane)
         copy_tiles(
-            A_tile,
-            B_tile,
-            tap_table,
-            buffer ^ one,
-            x,
-            y,
-            npq,
-            npq_end,
-            k0,
-            conv.K,
-            group,
-            groups.value,
-            conv,
-            lane,
-            warp,
+            A_tile, B_tile, taps, buffer ^ one, x, y, npq, end, k0, conv.K, group, groups.value, conv, lane, warp
         )
         # -- acc += A B --
         load_rows(b, B_tile, buffer, 0, x_lane)
@@ -183,7 +169,7 @@ def backward_filter(x, y, w, length, groups, conv):
             multiply(acc, A_tile, buffer, k + 4, y_lane, b_next)
             load_rows(b_next, B_tile, buffer, k + 12, x_lane)
             multiply(acc, A_tile, buffer, k + 8, y_lane, b)
-            load_rows(b, B_tile, buffer, (k + 16) % BK, x_lane)  # wasted in the last iteration, which saves a branch
+            load_rows(b, B_tile, buffer, (k + 16) % BK, x_lane)  # unused in the last iteration: saves a branch
             multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
         buffer = buffer ^ one
 

@@ -37,14 +37,7 @@ def best_tiling(rows: int, cols: int, groups: int = 1) -> Tiling:
 def best_parts(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
     """Return the tiling and the number of parts of each sum with the least predicted time.
 
-    Parameters
-    ----------
-    rows, cols, groups
-        Size of the products, and their number.
-    depth
-        Terms of each sum.
-    limit_bytes
-        Most workspace of all parts; None for no limit.
+    `groups` products of rows x cols have `depth` terms per sum; several parts use at most `limit_bytes` of workspace.
     """
     max_parts = depth if limit_bytes is None else limit_bytes // (4 * rows * cols * groups)
 

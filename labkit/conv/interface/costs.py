@@ -93,7 +93,9 @@ def predict_ms(
     step: Step, problem: Convolution, format: Format, launches: Sequence[Launch], workspace_bytes: int
 ) -> float:
     """Return the predicted time of a step, for a problem and the step's launches and workspace for it."""
-    gemm_us = count_gemms(step, problem, launches).multiply_adds / _rate(step, format)
+    capability = tuple(cuda.get_current_device().compute_capability)
+    rate = _recorded_rate(step, format, tuning.gpu_name(), capability)
+    gemm_us = count_gemms(step, problem, launches).multiply_adds / rate
     return (overhead_us(problem, format, len(launches), workspace_bytes) + gemm_us) / 1e3
 
 
@@ -102,13 +104,9 @@ def overhead_us(problem: Convolution, format: Format, launches: int, workspace_b
     return launches * LAUNCH_US + (problem.least_bytes(format) + 2 * workspace_bytes) / BYTES_PER_US
 
 
-def _rate(step, format):
-    """Multiply-adds per microsecond, from records of the most similar GPU."""
-    return _recorded_rate(step, format, tuning.gpu_name(), tuple(cuda.get_current_device().compute_capability))
-
-
 @lru_cache(256)  # steps
 def _recorded_rate(step, format, gpu, capability):
+    """Multiply-adds per microsecond, from records of the most similar GPU."""
     for machine in results.nearest(step.ladder.record, gpu, capability):
         rows = results.load(step.ladder.record, machine).select(step=step.slug)
         times_us = {}

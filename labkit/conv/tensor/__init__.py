@@ -5,7 +5,7 @@ channels last both are read along their rows: a tap of a window is C contiguous 
 """
 
 from labkit.conv.layers import RESNET_50_1X1, RESNET_50_3X3, TABLE_2, batched
-from labkit.conv.tensor.problem import ForwardNHWC
+from labkit.conv.problem import ForwardNHWC
 from labkit.formats import BF16, FP16
 
 PROBLEM = ForwardNHWC

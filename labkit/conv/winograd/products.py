@@ -40,12 +40,11 @@ class Blocking(NamedTuple):
         return -(-across * down * count // (self.resident * sms)) * self.rows * self.cols * self.resident / self.speed
 
 
-def make_half_blocking(rows: int, cols: int) -> Blocking:
-    """Return blocks of half the step's outputs, by half the threads."""
-    return Blocking(specialise(tuned.tuned, BM=rows, BN=cols), rows, cols, resident=2, speed=0.93)
-
-
-BLOCKINGS = Blocking(tuned.tuned, tuned.BM, tuned.BN, 1, 1.0), make_half_blocking(64, 256), make_half_blocking(128, 128)
+BLOCKINGS = (
+    Blocking(tuned.tuned, tuned.BM, tuned.BN, resident=1, speed=1.0),
+    Blocking(specialise(tuned.tuned, BM=64, BN=256), 64, 256, resident=2, speed=0.93),
+    Blocking(specialise(tuned.tuned, BM=128, BN=128), 128, 128, resident=2, speed=0.93),
+)
 
 
 def make_products(U, V, M) -> Launch:

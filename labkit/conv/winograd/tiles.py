@@ -39,20 +39,9 @@ def transform_filters(w, U, flipped):
 
 
 def make_launches(kernels, images, w, outputs, workspace, *, out: int, top: int, left: int, flipped) -> list[Launch]:
-    """Return the launches: transforms of filters and of images, products, and the transform of products.
+    """Return the launches of the transforms, of filters, images and products, with the products before the last.
 
-    Parameters
-    ----------
-    kernels
-        The three kernels of the transforms.
-    images, w, outputs
-        Arrays of the convolution, or of the gradient as a convolution.
-    out
-        Rows and columns of a tile's outputs.
-    top, left
-        Zeros above an image and on its left.
-    flipped
-        True for filters rotated by 180 degrees.
+    A tile has out x out outputs; `top` and `left` are the zeros around an image. `kernels` are the three transforms.
     """
     filters, pixels, results = kernels
     (N, C, *_), (_, K, rows, cols) = images.shape, outputs.shape

@@ -13,6 +13,7 @@ for m outputs y of r taps g and m + r - 1 pixels d. In two dimensions each matri
 """
 
 from fractions import Fraction
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def transforms(m: int, r: int) -> Transforms:
         )
     points = POINTS[:count]
     A = [_powers(point, m) for point in points] + [_highest(m)]
-    G = [_powers(point, r) / _product(point - other for other in points if other != point) for point in points]
+    G = [_powers(point, r) / prod(point - other for other in points if other != point) for point in points]
     B = [_vanishing([other for other in points if other != point], count + 1) for point in points]
     B.append(_vanishing(points, count + 1))
     return Transforms(np.stack(A), np.stack([*G, _highest(r)]), np.stack(B, axis=1))
@@ -66,13 +67,6 @@ def _powers(point, count):
 def _highest(count):
     """Row that evaluates it at infinity: its highest coefficient."""
     return np.array([Fraction(power == count - 1) for power in range(count)], object)
-
-
-def _product(factors):
-    product = Fraction(1)
-    for factor in factors:
-        product *= factor
-    return product
 
 
 def _vanishing(roots, count):

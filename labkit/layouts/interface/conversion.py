@@ -192,14 +192,13 @@ def _launches(x, y, problem) -> list[Launch]:
     if not has_vectors:
         return make_moves(_view_nchw(x, problem.source), _view_nchw(y, problem.target))
     launches = []
-    if full:
-        x_part = _view_vectors(x, problem.source, problem.vector, slice(0, full), problem.vector)
-        launches += make_moves(x_part, _view_vectors(y, problem.target, problem.vector, slice(0, full), problem.vector))
-    if remainder:
-        to_vectors = problem.target == "NCHW_VECT_C"  # of which the last ends in zeros
-        last_vector, num_written = slice(full, full + 1), problem.vector if to_vectors else remainder
-        x_part = _view_vectors(x, problem.source, problem.vector, last_vector, remainder)
-        launches += make_moves(x_part, _view_vectors(y, problem.target, problem.vector, last_vector, num_written))
+    last_written = problem.vector if problem.target == "NCHW_VECT_C" else remainder  # zeros fill the last vector
+    whole, last = (0, full, problem.vector, problem.vector), (full, full + 1, remainder, last_written)
+    for begin, end, num_read, num_written in (whole, last):
+        if num_read and begin < end:
+            x_part = _view_vectors(x, problem.source, problem.vector, slice(begin, end), num_read)
+            y_part = _view_vectors(y, problem.target, problem.vector, slice(begin, end), num_written)
+            launches += make_moves(x_part, y_part)
     return launches
 
 

@@ -10,9 +10,9 @@ from sampling import sampled
 
 from labkit import conv
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
+from labkit.conv.problem import ForwardNHWC
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.operands import pad_channels
-from labkit.conv.tensor.problem import ForwardNHWC
 from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
 from labkit.forecast import sass
 from labkit.formats import BF16, FP16
