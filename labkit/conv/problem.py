@@ -303,12 +303,12 @@ class Convolution(ladder.Problem):
     def _padded_zeros(self):
         return np.zeros((self.N, self.C, self.H + self.top + self.bottom, self.W + self.left + self.right))
 
-    def _padded(self, x):
+    def _pad(self, x):
         padded = self._padded_zeros()
         padded[:, :, self.top : self.top + self.H, self.left : self.left + self.W] = x
         return padded
 
-    def _grouped(self, X, axis):
+    def _split_groups(self, X, axis):
         """Split the axis of channels or filters into groups."""
         return X.reshape(*X.shape[:axis], self.groups, X.shape[axis] // self.groups, *X.shape[axis + 1 :])
 
@@ -320,7 +320,7 @@ class Forward(Convolution):
     result, _sampled_axes = "y", "NK"
 
     def _compute(self, x, w):
-        x, w = self._grouped(self._padded(x), 1), self._grouped(w, 0)
+        x, w = self._split_groups(self._pad(x), 1), self._split_groups(w, 0)
         y = np.zeros((self.N, self.groups, self.K // self.groups, self.P, self.Q))
         for (r, s), rows, columns in self._taps():
             y += np.einsum("ngcpq,gkc->ngkpq", x[..., rows, columns], w[..., r, s], optimize=True)
@@ -341,9 +341,9 @@ class BackwardData(Convolution):
     result, _sampled_axes = "x", "NC"
 
     def _compute(self, w, y):
-        y, w = self._grouped(y, 1), self._grouped(w, 0)
+        y, w = self._split_groups(y, 1), self._split_groups(w, 0)
         padded = self._padded_zeros()
-        x = self._grouped(padded, 1)
+        x = self._split_groups(padded, 1)
         for (r, s), rows, columns in self._taps():
             x[..., rows, columns] += np.einsum("ngkpq,gkc->ngcpq", y, w[..., r, s], optimize=True)
         return padded[:, :, self.top : self.top + self.H, self.left : self.left + self.W]
@@ -356,7 +356,7 @@ class BackwardFilter(Convolution):
     result, _sampled_axes = "w", "KC"
 
     def _compute(self, x, y):
-        x, y = self._grouped(self._padded(x), 1), self._grouped(y, 1)
+        x, y = self._split_groups(self._pad(x), 1), self._split_groups(y, 1)
         w = np.zeros((self.groups, self.K // self.groups, self.C // self.groups, self.R, self.S))
         for (r, s), rows, columns in self._taps():
             w[..., r, s] = np.einsum("ngcpq,ngkpq->gkc", x[..., rows, columns], y, optimize=True)

@@ -116,7 +116,7 @@ def multiply(A, B, C, M, N, K):
 
 
 @cache
-def _specialised(rows, cols, steps):
+def _specialise(rows, cols, steps):
     """Return the kernel for tiles of rows x cols and `steps` steps, its warps, and its bytes of shared memory."""
     lanes_x = min(LANES_X, cols // TN)
     WM, WN = 32 // lanes_x * TM, lanes_x * TN
@@ -135,6 +135,6 @@ def choose_tile(M: int, N: int, K: int) -> tuple[int, int, int]:
 def make_product(A, B, C, M: int, N: int, K: int) -> Launch:
     """Return the launch of C[bin] (M x N) = A[bin].T (M x K) @ B[bin] (K x N), for arrays of `allocate_spectra`."""
     rows, cols, steps = choose_tile(M, N, K)
-    kernel, warps, shared_bytes = _specialised(rows, cols, steps)
+    kernel, warps, shared_bytes = _specialise(rows, cols, steps)
     grid = -(-N // cols), -(-M // rows), C.shape[0]
     return Launch(kernel, grid, (32, warps), (A, B, C, M, N, K), shared_bytes)

@@ -122,7 +122,7 @@ def inverse(spectra, Y, first_row, first_col):
 
 
 @cache
-def _specialised(kernel, side):
+def _specialise(kernel, side):
     """Return a kernel for planes of side x side."""
     return specialise(kernel, T=side)
 
@@ -144,7 +144,7 @@ def launches(x, w, y, problem, workspace):
     shared_bytes = 2 * 4 * side * (side + 1)
     sign = np.float32(1 if problem.flipped else -1)
     first = (R - 1, S - 1) if problem.flipped else (0, 0)
-    forth, product, back = (_specialised(whole, side), multiply, _specialised(inverse, side))
+    forth, product, back = (_specialise(whole, side), multiply, _specialise(inverse, side))
     return [
         Launch(forth, (N, C), THREADS, (x, images, problem.top, problem.left, np.float32(1)), shared_bytes),
         Launch(forth, (K, C), THREADS, (w, filters, 0, 0, sign), shared_bytes),

@@ -235,7 +235,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
 
 
 @cache
-def _specialised(kernel, side):
+def _specialise(kernel, side):
     """Return a kernel for tiles of side x side."""
     return specialise(kernel, T=side, F=side // 8, PITCH=pitch(side), TILE_PITCH=tile_pitch(side))
 
@@ -279,7 +279,7 @@ def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step
     sign = np.float32(-1 if conjugated else 1)
     tile = top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
     arguments = as_planes(X), *X.shape[2:], to, int(swapped), sign, *tile
-    return Launch(_specialised(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
+    return Launch(_specialise(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
 def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
@@ -288,7 +288,7 @@ def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_
     blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
     tile = first_row, first_col, step_h, step_w, tiles_h, tiles_w
     arguments = spectrum, as_planes(Y), *Y.shape[2:], int(swapped), *tile
-    return Launch(_specialised(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
+    return Launch(_specialise(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
 def predict_ms(problem, side: int) -> float:

@@ -71,7 +71,7 @@ def few_taps(w, spectra, sign):
 
 
 @cache
-def _specialised(side, rows, cols):
+def _specialise(side, rows, cols):
     """Return the kernel for tiles of side x side and filters of rows x cols taps."""
     return specialise(few_taps, T=side, R=rows, S=cols)
 
@@ -87,5 +87,5 @@ def launches(x, w, y, problem, workspace):
         side, *_ = choose_tiles(problem)
         arguments = as_planes(w), filter_transform.arguments[3], np.float32(1 if problem.flipped else -1)
         grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
-        filter_transform = Launch(_specialised(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
+        filter_transform = Launch(_specialise(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
     return [filter_transform, image_transform, product, inverse]

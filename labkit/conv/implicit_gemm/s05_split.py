@@ -73,15 +73,15 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, crs_end, conv, thread):
         begin = np.uint32((k0 + row) * conv.CRS + crs)
         for i in range(0, BM, A_STEP):
             valid = np.uint32(16) if np.uint32(k0 + row + i) < k_end and crs < crs_end else none
-            at = np.uint32(begin + i * conv.CRS)
-            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % (BK // 4) * 4)), w, at, 16, valid)
+            source = np.uint32(begin + i * conv.CRS)
+            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % (BK // 4) * 4)), w, source, 16, valid)
     else:
         row, crs = thread // BK, np.uint32(start + thread % BK)
         begin = np.uint32((k0 + row) * conv.CRS + crs)
         for i in range(0, BM, THREADS // BK):
             valid = np.uint32(4) if np.uint32(k0 + row + i) < k_end and crs < crs_end else none
-            at = np.uint32(begin + i * conv.CRS)
-            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % BK)), w, at, 4, valid)
+            source = np.uint32(begin + i * conv.CRS)
+            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % BK)), w, source, 4, valid)
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks

@@ -93,9 +93,9 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
     row, col = thread // (BK // 4), thread % (BK // 4) * 4
     crs = np.uint32(start + col)
     for i in range(0, BM, A_STEP):
-        at = np.uint32(k0 + row + i), crs
-        valid = np.uint32(16) if at[0] < k_end and crs < conv.CRS else none
-        ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, col)), w, at, 16, valid)
+        source = np.uint32(k0 + row + i), crs
+        valid = np.uint32(16) if source[0] < k_end and crs < conv.CRS else none
+        ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, col)), w, source, 16, valid)
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks

@@ -90,8 +90,8 @@ def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, k0, k_end, group, g
     exists = npq < end
     for i in range(0, BM, WARPS):
         valid = four if exists and np.uint32(k0 + warp + i) < k_end else none
-        at = np.uint32(output + i * conv.PQ.value)
-        ptx.cp_async(A_tile, (buffer, warp + i, swizzle(warp + i, lane)), y, at, 4, valid)
+        source = np.uint32(output + i * conv.PQ.value)
+        ptx.cp_async(A_tile, (buffer, warp + i, swizzle(warp + i, lane)), y, source, 4, valid)
     for j in range(0, BN, 4 * WARPS):
         column = warp * 4 + j
         offset[0], offset[1], offset[2], offset[3] = ptx.load4(taps, (0, column))

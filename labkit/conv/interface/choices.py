@@ -145,10 +145,10 @@ def choose(problem: Convolution, format: Format, workspace_limit_bytes: int | No
     ranking.check()
     predicted_ms = {row.algorithm: row.time_ms for row in ranking if not row.reason}
 
-    def recorded(algorithm):
+    def find_recorded_ms(algorithm):
         return recorded_ms(algorithm.step, problem, format) if workspace_limit_bytes is None else None
 
-    ranked = by_estimates(ranking.candidates, recorded, predicted_ms.get)
+    ranked = by_estimates(ranking.candidates, find_recorded_ms, predicted_ms.get)
     ranked.sort(key=lambda algorithm: not is_quick(algorithm.step))
     return fastest_first("conv", question(problem, format, workspace_limit_bytes), ranked)[0]
 

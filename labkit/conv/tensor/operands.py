@@ -76,11 +76,11 @@ def as_outputs(y, problem: Convolution):
 
 def specialise_for_outputs(kernel, format: Format, problem: Convolution):
     """Return the kernel for a format, and for the outputs of `as_outputs`."""
-    return _specialised(kernel, format, problem.K % 2 == 0)
+    return _specialise(kernel, format, problem.K % 2 == 0)
 
 
 @cache
-def _specialised(kernel, format, is_even):
+def _specialise(kernel, format, is_even):
     return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=is_even)
 
 

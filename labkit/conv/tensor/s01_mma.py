@@ -84,8 +84,8 @@ def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, k0, tile, thr
     for i in range(BN // ROWS):
         k = np.uint32(k0 + y + i * ROWS)
         valid = np.uint32(16) if exists and k < conv.K else none
-        at = np.uint32(k * conv.RS * conv.vectors.value + begin)
-        ptx.cp_async(w_tiles, (stage, y + i * ROWS, word), w, (at, none), 16, valid)
+        source = np.uint32(k * conv.RS * conv.vectors.value + begin)
+        ptx.cp_async(w_tiles, (stage, y + i * ROWS, word), w, (source, none), 16, valid)
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 2))

@@ -75,8 +75,8 @@ def copy_filters(U_tile, buffer, U, first, k0, thread):
     row, col = np.uint64(thread // (FILTERS // 4)), np.uint64(thread % (FILTERS // 4) * 4)
     begin, k0 = np.uint64(first) * np.uint64(POINTS) + row, np.uint64(k0) + col
     for i in range(0, ROWS, COPY_ROWS):
-        at = begin + np.uint64(i), k0
-        ptx.cp_async(U_tile, (buffer, row + np.uint64(i), col), U, at, 16, np.uint32(16))
+        index = begin + np.uint64(i), k0
+        ptx.cp_async(U_tile, (buffer, row + np.uint64(i), col), U, index, 16, np.uint32(16))
     ptx.cp_async_commit()
 
 
@@ -160,13 +160,13 @@ def store_outputs(y, acc_tile, image, k, filter, row, col, lane):
                     out[i, j] += half[i, n] * A[n, j]
     if image < images and filter < all_filters:
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows and cols % OUT == 0:
-                ptx.store2(y, (image, filter, at, col), out[i, 0], out[i, 1])
-            elif at < rows:
+            index = np.uint32(row + i)
+            if index < rows and cols % OUT == 0:
+                ptx.store2(y, (image, filter, index, col), out[i, 0], out[i, 1])
+            elif index < rows:
                 for j in range(OUT):
                     if np.uint32(col + j) < cols:
-                        y[image, filter, at, np.uint32(col + j)] = out[i, j]
+                        y[image, filter, index, np.uint32(col + j)] = out[i, j]
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))  # one block on an SM
@@ -214,8 +214,8 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
         load_pixels(d, x, image, np.uint32(next_channel + warp), first_row, first_col)
         # -- acc += U V --
         load_rows(u, v, U_tile, V_tile, buffer, point, ky, tx)
-        for at in range(0, ROWS, 2 * POINTS):  # two channels
-            first = np.uint64(at) + point
+        for index in range(0, ROWS, 2 * POINTS):  # two channels
+            first = np.uint64(index) + point
             load_rows(u_next, v_next, U_tile, V_tile, buffer, first + np.uint64(1), ky, tx)
             multiply(acc, 0, u, v)
             load_rows(u, v, U_tile, V_tile, buffer, first + np.uint64(POINTS), ky, tx)
@@ -235,8 +235,8 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
         for i in range(TK):
             for j in range(0, TT, 4):
                 k = np.uint32(ky + i % 4 + i // 4 * 32)
-                at = np.uint32(point + p), k, swizzle(k, np.uint32(tx + j * 4))
-                ptx.store4(acc_tile, at, acc[p, i, j], acc[p, i, j + 1], acc[p, i, j + 2], acc[p, i, j + 3])
+                index = np.uint32(point + p), k, swizzle(k, np.uint32(tx + j * 4))
+                ptx.store4(acc_tile, index, acc[p, i, j], acc[p, i, j + 1], acc[p, i, j + 2], acc[p, i, j + 3])
     # -- transform products, store outputs --
     cuda.syncthreads()
     for i in range(0, FILTERS, WARPS):

@@ -64,7 +64,7 @@ def test_the_bound_of_each_element_is_of_what_it_is_made_of():
 
 def convolved(x, w, problem, conjugate=True, nyquist=1.0, imaginary_zero=False, side=16, first=(0, 0)):
     """The outputs through frequencies, with what a kernel may do wrong."""
-    X = np.fft.rfft2(problem._padded(x), (side, side))
+    X = np.fft.rfft2(problem._pad(x), (side, side))
     W = np.fft.rfft2(w, (side, side))
     Y = np.einsum("ncuv,kcuv->nkuv", X, W.conj() if conjugate else W)
     Y[..., side // 2] *= nyquist

@@ -110,7 +110,7 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
 def test_a_whole_image_has_the_spectrum_that_numpy_finds(side):
     X = np.random.default_rng(side).standard_normal((1, 2, side, side - 1)).astype(np.float32)
     spectra = np.full((side, side // 2 + 1, 2, 1, 2), np.nan, np.float32)
-    kernel = s01_whole._specialised(s01_whole.whole, side)
+    kernel = s01_whole._specialise(s01_whole.whole, side)
     shared_bytes = 2 * 4 * side * (side + 1)
     trace = labkit.simulate(kernel, (1, 2), 256, X, spectra, 0, 1, np.float32(1), shared_bytes=shared_bytes)
     assert trace.errors == ()
