@@ -22,7 +22,6 @@ Limited by shared memory: every multiply-add takes two loads; `s04_registers` us
 import numpy as np
 
 from labkit import cuda
-from labkit.conv.direct.s02_coalesced import geometry
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch, TooLarge
 
@@ -74,6 +73,11 @@ def tile(problem: Forward) -> tuple[int, int, int]:
     rows = (BLOCK - 1) * problem.stride_h + (problem.R - 1) * problem.dilation_h + 1
     columns = (BLOCK - 1) * problem.stride_w + (problem.S - 1) * problem.dilation_w + 1
     return rows, columns, (columns + 15) // 32 * 32 + 16
+
+
+def geometry(problem: Forward):
+    """Return grid and block: x of the grid counts images and filters, y and z columns and rows of outputs."""
+    return (problem.N * problem.K, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (BLOCK, BLOCK)
 
 
 def launches(x, w, y, problem):

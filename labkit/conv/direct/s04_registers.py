@@ -21,7 +21,6 @@ addresses of its pixels anew. Outputs that are not whole blocks leave threads id
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.direct.s03_halo import tile
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch, TooLarge
 
@@ -88,6 +87,13 @@ def registers(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, gr
             k_out = k0 + warp * TK + j
             if p < P and q < Q and k_out < K_group:
                 y[n, group * K_group + k_out, p, q] = acc[i, j]
+
+
+def tile(problem: Forward) -> tuple[int, int, int]:
+    """Return rows and columns of the pixels under a block's taps, and the pitch of a row in floats."""
+    rows = (BLOCK - 1) * problem.stride_h + (problem.R - 1) * problem.dilation_h + 1
+    columns = (BLOCK - 1) * problem.stride_w + (problem.S - 1) * problem.dilation_w + 1
+    return rows, columns, (columns + 15) // 32 * 32 + 16
 
 
 def geometry(problem: Forward):

@@ -3,8 +3,8 @@
 Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. Parts
 of these sums fill the GPU, and write whole outputs to a workspace. A second launch adds the parts in their order: every
 run gives the same bits. `best_parts` chooses the number of parts and the tile together: more parts leave fewer SMs
-idle, and take longer to add. With one part there is nothing to add, and this is `s04_gathered`, which also has the
-copies of pixels. `fragments` has the product in registers.
+idle, and take longer to add. With one part there is nothing to add, and this is `s04_gathered`. `fragments` has the
+product in registers.
 
 Costs, for K and NPQ that are multiples of the tile, and CRS of the parts:
 
@@ -25,7 +25,6 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.partial_sums import sum_parts
-from labkit.conv.implicit_gemm.s04_gathered import copy_pixels, make_tap_mask
 from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_parts, choose_border_test
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
@@ -65,6 +64,20 @@ def fill_row_table(row_table, buffer, crs, crs_end, conv):
 
 
 @cuda.jit(device=True)
+def make_tap_mask(top, left, conv):
+    """Return a bit for each tap of a window that is inside the image."""
+    if BORDER != BITS:
+        return np.uint32(0xFFFFFFFF)
+    mask = np.uint32(0)
+    for tap in range(conv.RS.value):
+        r = divided(np.uint32(tap), conv.S)
+        row = np.uint32(top + r * conv.dilation_h)
+        col = np.uint32(left + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
+        mask = np.uint32(mask | np.uint32(row < conv.H and col < conv.W) << np.uint32(tap))
+    return mask
+
+
+@cuda.jit(device=True)
 def copy_filters(A_tile, buffer, w, k0, k_end, start, crs_end, conv, thread):
     """Start this thread's copies of filters, for BK rows from `start` on."""
     none = np.uint32(0)  # all in 32 bits, to save registers
@@ -82,6 +95,26 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, crs_end, conv, thread):
             valid = np.uint32(4) if np.uint32(k0 + row + i) < k_end and crs < crs_end else none
             source = np.uint32(begin + i * conv.CRS)
             ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % BK)), w, source, 4, valid)
+
+
+@cuda.jit(device=True)
+def copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread):
+    """Start this thread's copies of pixels, a column of BK."""
+    offset = cuda.local.array(4, np.uint32)
+    tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
+    tap_col = cuda.local.array(4, np.uint32)
+    for k in range(0, BK, 4):
+        offset[0], offset[1], offset[2], offset[3] = ptx.load4(row_table, (buffer, 0, k))
+        tap_row[0], tap_row[1], tap_row[2], tap_row[3] = ptx.load4(row_table, (buffer, 1, k))
+        if BORDER == COMPARING:
+            tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(row_table, (buffer, 2, k))
+        for n in range(4):
+            if BORDER == COMPARING:
+                is_inside = np.uint32(top + tap_row[n]) < conv.H and np.uint32(left + tap_col[n]) < conv.W
+            else:
+                is_inside = tap_mask & tap_row[n] != 0
+            valid = np.uint32(4) if is_inside else np.uint32(0)
+            ptx.cp_async(B_tile, (buffer, k + n, thread), x, np.uint32(corner + offset[n]), 4, valid)
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks

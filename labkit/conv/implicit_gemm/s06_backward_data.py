@@ -7,8 +7,8 @@ images are the gradient of the outputs. Its filters are these taps, rotated by 1
 outputs are every stride-th pixel.
 
 A first launch gathers these taps in rows of whole 16-byte vectors; no tap is in two of them. The second is
-`s04_gathered` with its copies of pixels, always with the border test, and with an address for its outputs. `fragments`
-has the product in registers.
+`s04_gathered`, always with the border test, and with an address for its outputs. `fragments` has the product in
+registers.
 
 Costs, for C and N * H * W that are multiples of the tile, and KRS too, at strides of 1:
 
@@ -30,7 +30,6 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import flat, reshaped, rows_of
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
-from labkit.conv.implicit_gemm.s04_gathered import copy_pixels
 from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardData
@@ -96,6 +95,26 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
         source = np.uint32(k0 + row + i), crs
         valid = np.uint32(16) if source[0] < k_end and crs < conv.CRS else none
         ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, col)), w, source, 16, valid)
+
+
+@cuda.jit(device=True)
+def copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread):
+    """Start this thread's copies of pixels, a column of BK."""
+    offset = cuda.local.array(4, np.uint32)
+    tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
+    tap_col = cuda.local.array(4, np.uint32)
+    for k in range(0, BK, 4):
+        offset[0], offset[1], offset[2], offset[3] = ptx.load4(row_table, (buffer, 0, k))
+        tap_row[0], tap_row[1], tap_row[2], tap_row[3] = ptx.load4(row_table, (buffer, 1, k))
+        if BORDER == COMPARING:
+            tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(row_table, (buffer, 2, k))
+        for n in range(4):
+            if BORDER == COMPARING:
+                is_inside = np.uint32(top + tap_row[n]) < conv.H and np.uint32(left + tap_col[n]) < conv.W
+            else:
+                is_inside = tap_mask & tap_row[n] != 0
+            valid = np.uint32(4) if is_inside else np.uint32(0)
+            ptx.cp_async(B_tile, (buffer, k + n, thread), y, np.uint32(corner + offset[n]), 4, valid)
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
