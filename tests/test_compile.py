@@ -144,9 +144,13 @@ def of_the_interface():
 
     for itemsize, bits in BITS.items():
         arrays = tuple(types.Array(numba_type(bits), 4, layout) for layout in "AC")
-        for kernel in (strided.copy, strided.turn):
-            yield f"{kernel.__name__} {itemsize}", strided.for_elements(kernel, itemsize), arrays
-        yield f"number {itemsize}", strided.for_elements(strided.number, itemsize), (*arrays, types.uint32)
+        for kernel in (strided.copy_tiles, strided.transpose_tiles):
+            yield f"{kernel.__name__} {itemsize}", strided.specialise_itemsize(kernel, itemsize), arrays
+        yield (
+            f"number {itemsize}",
+            strided.specialise_itemsize(strided.copy_elements, itemsize),
+            (*arrays, types.uint32),
+        )
     for width, dtype in runs.WIDTHS.items():
         arrays = (types.Array(numba_type(dtype), 1, "C"),) * 2
         tuples = (types.UniTuple(kind, 4) for kind in (types.uint32, types.int64, types.int64))

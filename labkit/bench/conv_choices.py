@@ -15,7 +15,7 @@ from labkit.bench import _harness, _record
 from labkit.bench.conv import baselines
 from labkit.calls.memory import PlanWorkspace
 from labkit.calls.plan import make_plan
-from labkit.conv.interface.convolution import OfProblem
+from labkit.conv.interface.convolution import ConvByProblem
 from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.formats import FP32
 
@@ -63,5 +63,5 @@ def summary(rows: list[dict]) -> list[dict]:
 
 
 def _plan_of(algorithm, reserve, problem, format, x, w, y, _):
-    plan = make_plan(OfProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=reserve)
+    plan = make_plan(ConvByProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=reserve)
     return lambda stream: plan(stream=stream)

@@ -1,9 +1,9 @@
-"""Convolution: the problem, ladders of kernels, one idea a step, and functions that choose among their algorithms.
+"""Convolution: the problem, ladders of kernels, and functions that choose among their algorithms.
 
 >>> from labkit import conv
 >>> layer = conv.Forward(N=128, C=3, H=128, W=128, K=96, R=11, S=11)
 >>> x, w, y, layer = layer.operands()
->>> conv.forward(x, w)  # by the algorithm that is predicted to be the fastest
+>>> conv.forward(x, w)  # by the fastest algorithm, measured or predicted
 >>> conv.heuristic(layer), conv.find(layer)
 """
 
@@ -15,8 +15,8 @@ from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forwa
 
 ladder = partial(_ladder.ladder, "conv")
 
-# What is loaded when it is asked for; the functions that choose stand on all ladders.
-_PLACES = {
+# loaded on first use, since the public functions import all ladders
+_LAZY = {
     **{
         name: f"labkit.conv.layers:{name}"
         for name in ("RESNET_50_1X1", "RESNET_50_3X3", "TABLE_2", "VGG_16", "batched")
@@ -34,13 +34,13 @@ _PLACES = {
     "records": "labkit.conv.records",
     "plan": "labkit.conv.interface.convolution:plan",
 }
-__all__ = ["BackwardData", "BackwardFilter", "Convolution", "Forward", "ladder", "output_size", "pads", *_PLACES]
+__all__ = ["BackwardData", "BackwardFilter", "Convolution", "Forward", "ladder", "output_size", "pads", *_LAZY]
 
 
 def __getattr__(name):
-    if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
-        return found
+    if name in _LAZY:
+        globals()[name] = value = resolve_name(_LAZY[name])  # later look-ups skip this function
+        return value
     raise AttributeError(f"module 'labkit.conv' has no attribute {name!r}")
 
 

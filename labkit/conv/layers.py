@@ -1,6 +1,6 @@
-"""Layers that convolutions are measured on, as (C, H, W, K, R, S), and problems of them.
+"""Layers on which convolutions are measured, as (C, H, W, K, R, S), and problems of them.
 
-TABLE_2 is of the cuDNN paper (Chetlur and others, 2014); VGG_16 and RESNET_50_* are the different layers of these
+TABLE_2 is from the cuDNN paper (Chetlur and others, 2014). VGG_16 and RESNET_50_* are the distinct layers of these
 networks with a stride of 1. (Simonyan and Zisserman, 2014; He and others, 2015.)
 """
 
@@ -41,5 +41,5 @@ RESNET_50_1X1 = tuple(
 
 
 def batched(N: int, layers: tuple[tuple[int, ...], ...], pad: int = 0) -> tuple[tuple[int, ...], ...]:
-    """The sizes of problems: so many images, a stride of 1, and as much padding on each side."""
+    """Return sizes of problems with N images, a stride of 1, and `pad` zeros on each side."""
     return tuple((N, *layer, 1, 1, pad, pad, pad, pad) for layer in layers)

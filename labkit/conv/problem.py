@@ -1,4 +1,4 @@
-"""What every step of a convolution ladder computes: the outputs, or the gradient of the images or of the filters.
+"""The problem of every convolution ladder: the outputs, or the gradient of the images or of the filters.
 
 Letters are those of the cuDNN paper: N images of C channels and H x W pixels, K filters of R x S taps, outputs of
 P x Q pixels. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2.)
@@ -18,23 +18,27 @@ from labkit.ladder.inputs import normal
 
 Layout = Literal["NCHW", "NHWC"]
 Padding = Literal["valid", "same", "full"]
-SOME = 6
-MOST = 2**31
-LARGE = 2**31  # FLOPs, above which a part of the result tells the error
+SAMPLES = 6  # along an axis of a large problem
+MAX_SIZE = 2**31
+LARGE = 2**31  # FLOPs, above which a part of the result is checked
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
 EPS = float(np.finfo(np.float32).eps)
 OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
+# for the TAKES of a step that computes every output of NCHW images
+UNIT_STRIDES = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {
+    "layout": ("NCHW",)
+}
 
 
 def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: int = 0, dilation: int = 1) -> int:
-    """How many places a filter takes along an axis: P of H, Q of W; 0 or less where it fits nowhere.
+    """Return the number of outputs along an axis: P for H, Q for W; 0 or less if the filter fits nowhere.
 
     Parameters
     ----------
     size, taps
         Pixels of the image and taps of the filter along the axis.
     stride
-        Pixels from one place to the next.
+        Pixels from one output to the next.
     before, after
         Zeros added at the two ends.
     dilation
@@ -50,15 +54,15 @@ def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: i
 
 
 def pads(padding: Padding, size: int, taps: int, stride: int = 1, dilation: int = 1) -> tuple[int, int]:
-    """The zeros before and after an axis: none ("valid"), so many that every stride-th pixel has an output ("same"),
-    or so many that every tap meets every pixel ("full").
+    """Return the zeros before and after an axis.
 
-    Where "same" needs an odd number, the one more stands behind.
+    "valid" adds none, "same" gives one output per `stride` pixels, and "full" puts every tap on every pixel. If "same"
+    needs an odd number, the last zero goes after the axis.
 
     Raises
     ------
     ValueError
-        There is no such padding, or the stride is below 1.
+        The padding is unknown, or the stride is below 1.
     """
     _check_stride(stride)
     reach = dilation * (taps - 1)
@@ -72,21 +76,30 @@ def pads(padding: Padding, size: int, taps: int, stride: int = 1, dilation: int 
     return needed // 2, needed - needed // 2
 
 
-def as_random(
+def random_rounding_bound(
     roundings: int, squares: Float64[np.ndarray, "..."], value: Float64[np.ndarray, "..."]
 ) -> Float64[np.ndarray, "..."]:
-    """How far a sum may be off its value where roundings are as random as dice.
+    """Return the error bound of a sum with random rounding errors.
 
-    Each of so many partial sums is off by up to eps of itself, which is not more than the root of the squares of all
-    terms together, or than the value; errors that are independent add up by their squares. Eight times that is never
-    seen. (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.)
+    Each of `roundings` partial sums is off by at most eps of itself, and is at most the root of the terms' squares, or
+    the value. Independent errors add up by their squares; eight times that is never seen. (Higham and Mary, A New
+    Approach to Probabilistic Rounding Error Analysis, 2019.)
+
+    Parameters
+    ----------
+    roundings
+        Number of rounded partial sums.
+    squares
+        Sum of the squared terms.
+    value
+        Exact sum.
     """
     return 8 * EPS * np.sqrt(roundings * (squares + value**2))
 
 
 @dataclass(frozen=True)
 class Convolution(ladder.Problem):
-    """A convolution of N images with K filters; which of its three arrays is computed, a subclass says.
+    """A convolution of N images with K filters; a subclass says which of its three arrays is the result.
 
     Attributes
     ----------
@@ -101,17 +114,16 @@ class Convolution(ladder.Problem):
     dilation_h, dilation_w
         Pixels from one tap to the next.
     groups
-        Groups of channels and of filters: a filter sees the C / groups channels of its own group.
+        Groups of channels and of filters: a filter uses the C / groups channels of its own group.
     flipped
-        Whether the filter is turned by half a turn, as mathematics has it; else this is cross-correlation, as in
-        neural networks.
+        True for filters rotated by 180 degrees, as in mathematics; False for cross-correlation, as in neural networks.
     layout
-        The axes of images and outputs; filters lie as KCRS or as KRSC.
+        The axes of images and outputs; filters are KCRS for NCHW, and KRSC for NHWC.
 
     Raises
     ------
-    ValueError
-        The sizes do not make a convolution; the message says which, and what to do.
+    TypeError, ValueError
+        A size is invalid, or sizes do not fit; the message says which, and what to do.
     """
 
     N: int
@@ -136,15 +148,15 @@ class Convolution(ladder.Problem):
     called = "convolution"
     array_descriptions = MappingProxyType({name: f"{name}, the {what}," for name, what in OPERANDS.items()})
     result: ClassVar[Literal["x", "w", "y"]]
-    _divided: ClassVar[str]  # the two axes of the result that have nothing to do with taps
+    _sampled_axes: ClassVar[str]  # the two axes of the result without taps
 
     def __post_init__(self):
         for name in [field.name for field in fields(self) if field.type is int]:
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if abs(size) >= MOST:
-                raise ValueError(f"{name} is {size}, but kernels count below {MOST}: take less at a time")
+            if abs(size) >= MAX_SIZE:
+                raise ValueError(f"{name} is {size}, but kernels count below {MAX_SIZE}: take less at a time")
             object.__setattr__(self, name, int(size))  # NumPy's would wrap
         if not isinstance(self.flipped, bool | np.bool_):
             raise TypeError(f"flipped is {self.flipped!r}: say True or False")
@@ -193,87 +205,84 @@ class Convolution(ladder.Problem):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of images x, filters w and outputs y, in the layout."""
+        """Shapes of images x, filters w and outputs y, in the layout."""
         return {
-            "x": self._laid(self.N, self.C, self.H, self.W),
-            "w": self._laid(self.K, self.C // self.groups, self.R, self.S),
-            "y": self._laid(self.N, self.K, self.P, self.Q),
+            "x": self._shape(self.N, self.C, self.H, self.W),
+            "w": self._shape(self.K, self.C // self.groups, self.R, self.S),
+            "y": self._shape(self.N, self.K, self.P, self.Q),
         }
 
     @property
     def axes(self) -> dict[str, str]:
-        """Outputs lie as images do."""
+        """Letters of the axes of each array."""
         return {"x": self.layout, "w": FILTER_AXES[self.layout], "y": self.layout}
 
     @property
     def flops(self) -> int:
-        """A multiplication and an addition for each tap of each output's filter, those on padding too."""
+        """Two operations per tap of each output's filter, including taps on padding."""
         return 2 * self.N * self.K * self.P * self.Q * (self.C // self.groups) * self.R * self.S
 
     def min_bytes(self, format: Format = FP32) -> int:
-        """Images, filters and outputs once."""
-        size = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
-        written = size.pop(self.result)
-        return format.itemsize * sum(size.values()) + format.result.itemsize * written
+        """Return the bytes of images, filters and outputs, each once."""
+        sizes = {name: int(np.prod(shape)) for name, shape in self.shapes.items()}
+        result_size = sizes.pop(self.result)
+        return format.itemsize * sum(sizes.values()) + format.result.itemsize * result_size
 
     def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
-        """Sizes, strides, zeros before an image, dilation, groups, and 1 for a turned filter."""
+        """Return sizes, strides, zeros before an image, dilations, groups, and 1 for a flipped filter."""
         names = "C H W K R S P Q stride_h stride_w top left dilation_h dilation_w groups flipped".split()
         return tuple(int(getattr(self, name)) for name in names)
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Two random normal arrays, a third of NaN in which every element that stays unwritten shows, and the problem.
-
-        Which is which depends on the direction: the order is always x, w, y.
-        """
+        """Return x, w, y and the problem: inputs are random normal, the result is NaN to show unwritten elements."""
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.K, self.R])
-        made = {name: normal(rng, shape, format) for name, shape in self.shapes.items() if name != self.result}
-        made[self.result] = np.full(self.shapes[self.result], format.result.encode(np.nan), format.result.dtype)
-        return made["x"], made["w"], made["y"], self
+        arrays = {name: normal(rng, shape, format) for name, shape in self.shapes.items() if name != self.result}
+        arrays[self.result] = np.full(self.shapes[self.result], format.result.encode(np.nan), format.result.dtype)
+        return arrays["x"], arrays["w"], arrays["y"], self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The result in float64, and how far each element may be off it.
+        """Return the result in float64, and the error bound of each element.
 
-        Sums in float32 of so many products, in any order, are off by at most their number times eps times the sum of
-        their sizes. Roundings are as random as the operands and add up to less, so that a product that is missing would
-        hide in this: the bound is `as_random` where that is lower. To it comes what rounding the result costs.
+        A float32 sum of products, in any order, is off by at most their number times eps times the sum of their
+        magnitudes. Random roundings add up to less, and a missing product could hide in that bound. So the bound is
+        `random_rounding_bound` if that is lower. The rounding of the result is added.
         """
-        *arrays, problem = operands  # which may be a part of this one
+        *arrays, problem = operands  # a part of this problem, perhaps
         position = "xwy".index(self.result)
-        inputs = [format.decode(np.asarray(X)) for place, X in enumerate(arrays) if place != position]
+        inputs = [format.decode(np.asarray(X)) for index, X in enumerate(arrays) if index != position]
         value = problem.oracle(*inputs)
-        size = problem.oracle(*map(np.abs, inputs))
+        magnitude = problem.oracle(*map(np.abs, inputs))
         rounding = format.result.rounding * np.abs(value)
-        random = as_random(self.terms, problem.oracle(*map(np.square, inputs)), value)
-        return {position: ladder.Expected(value, np.minimum(self.terms * EPS * size, random) + rounding)}
+        random = random_rounding_bound(self.terms, problem.oracle(*map(np.square, inputs)), value)
+        return {position: ladder.Expected(value, np.minimum(self.terms * EPS * magnitude, random) + rounding)}
 
     def part(self, operands: tuple) -> tuple:
-        """Of a large problem some of the result: a few places, the first and last among them, along two of its axes."""
+        """Return operands of a part of a large problem: a few positions, with the first and last, along two axes."""
         if self.flops <= LARGE or self.groups > 1:
             return operands
         x, w, y, _ = operands
         channel = 1 if self.layout == "NCHW" else 3
-        kept = {name: _some(getattr(self, name)) for name in self._divided}
+        sampled = {name: _sample(getattr(self, name)) for name in self._sampled_axes}
         axes = {"N": {"x": 0, "y": 0}, "K": {"w": 0, "y": channel}, "C": {"x": channel, "w": channel}}
         arrays = {"x": x, "w": w, "y": y}
-        for name, places in kept.items():
+        for name, positions in sampled.items():
             for array, axis in axes[name].items():
-                arrays[array] = np.take(arrays[array], places, axis)
-        return *arrays.values(), replace(self, **{name: len(places) for name, places in kept.items()})
+                arrays[array] = np.take(arrays[array], positions, axis)
+        return *arrays.values(), replace(self, **{name: len(positions) for name, positions in sampled.items()})
 
     @property
     def terms(self) -> int:
-        """The most products that an element of the result is the sum of."""
+        """Greatest number of products that an element of the result sums up."""
         taps, filters = self.R * self.S, self.K // self.groups
         return {"y": self.C // self.groups * taps, "x": filters * taps, "w": self.N * self.P * self.Q}[self.result]
 
     def oracle(self, *inputs: Float[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
-        """The result in float64, from the other two arrays in the order x, w, y."""
-        given = dict(zip([name for name in "xwy" if name != self.result], inputs, strict=True))
-        turned = {name: self._to_nchw(np.asarray(X, np.float64)) for name, X in given.items()}
-        return self._from_nchw(self._computed(**turned))
+        """Return the result in float64, from the other two arrays in the order x, w, y."""
+        arrays = dict(zip([name for name in "xwy" if name != self.result], inputs, strict=True))
+        nchw = {name: self._to_nchw(np.asarray(X, np.float64)) for name, X in arrays.items()}
+        return self._from_nchw(self._compute(**nchw))
 
-    def _laid(self, first, channels, rows, columns):
+    def _shape(self, first, channels, rows, columns):
         return (first, channels, rows, columns) if self.layout == "NCHW" else (first, rows, columns, channels)
 
     def _to_nchw(self, X):
@@ -283,24 +292,24 @@ class Convolution(ladder.Problem):
         return np.ascontiguousarray(X if self.layout == "NCHW" else X.transpose(0, 2, 3, 1))
 
     def _taps(self):
-        """For each tap of the filter: its row and column in the filter, and the pixels that it meets, as slices."""
+        """Yield for each tap: its row and column in the filter, and slices of the pixels under it."""
         for r in range(self.R):
             for s in range(self.S):
-                at = r * self.dilation_h, s * self.dilation_w
-                places = zip(at, (self.P, self.Q), (self.stride_h, self.stride_w), strict=True)
-                rows, columns = (slice(first, first + (count - 1) * step + 1, step) for first, count, step in places)
+                offset = r * self.dilation_h, s * self.dilation_w
+                axes = zip(offset, (self.P, self.Q), (self.stride_h, self.stride_w), strict=True)
+                rows, columns = (slice(first, first + (count - 1) * step + 1, step) for first, count, step in axes)
                 yield (self.R - 1 - r, self.S - 1 - s) if self.flipped else (r, s), rows, columns
 
     def _padded_zeros(self):
         return np.zeros((self.N, self.C, self.H + self.top + self.bottom, self.W + self.left + self.right))
 
-    def _padded(self, x):
+    def _pad(self, x):
         padded = self._padded_zeros()
         padded[:, :, self.top : self.top + self.H, self.left : self.left + self.W] = x
         return padded
 
-    def _grouped(self, X, axis):
-        """With the axis of channels or filters split into groups."""
+    def _split_groups(self, X, axis):
+        """Split the axis of channels or filters into groups."""
         return X.reshape(*X.shape[:axis], self.groups, X.shape[axis] // self.groups, *X.shape[axis + 1 :])
 
 
@@ -308,10 +317,10 @@ class Convolution(ladder.Problem):
 class Forward(Convolution):
     """The outputs y of images x and filters w."""
 
-    result, _divided = "y", "NK"
+    result, _sampled_axes = "y", "NK"
 
-    def _computed(self, x, w):
-        x, w = self._grouped(self._padded(x), 1), self._grouped(w, 0)
+    def _compute(self, x, w):
+        x, w = self._split_groups(self._pad(x), 1), self._split_groups(w, 0)
         y = np.zeros((self.N, self.groups, self.K // self.groups, self.P, self.Q))
         for (r, s), rows, columns in self._taps():
             y += np.einsum("ngcpq,gkc->ngkpq", x[..., rows, columns], w[..., r, s], optimize=True)
@@ -319,15 +328,22 @@ class Forward(Convolution):
 
 
 @dataclass(frozen=True)
+class ForwardNHWC(Forward):
+    """The outputs y of images x and filters w, with channels last by default."""
+
+    layout: Layout = "NHWC"
+
+
+@dataclass(frozen=True)
 class BackwardData(Convolution):
-    """The gradient x of the images, of the gradient y of the outputs and the filters w."""
+    """The gradient x of the images, from the gradient y of the outputs and the filters w."""
 
-    result, _divided = "x", "NC"
+    result, _sampled_axes = "x", "NC"
 
-    def _computed(self, w, y):
-        y, w = self._grouped(y, 1), self._grouped(w, 0)
+    def _compute(self, w, y):
+        y, w = self._split_groups(y, 1), self._split_groups(w, 0)
         padded = self._padded_zeros()
-        x = self._grouped(padded, 1)
+        x = self._split_groups(padded, 1)
         for (r, s), rows, columns in self._taps():
             x[..., rows, columns] += np.einsum("ngkpq,gkc->ngcpq", y, w[..., r, s], optimize=True)
         return padded[:, :, self.top : self.top + self.H, self.left : self.left + self.W]
@@ -335,12 +351,12 @@ class BackwardData(Convolution):
 
 @dataclass(frozen=True)
 class BackwardFilter(Convolution):
-    """The gradient w of the filters, of the images x and the gradient y of the outputs."""
+    """The gradient w of the filters, from the images x and the gradient y of the outputs."""
 
-    result, _divided = "w", "KC"
+    result, _sampled_axes = "w", "KC"
 
-    def _computed(self, x, y):
-        x, y = self._grouped(self._padded(x), 1), self._grouped(y, 1)
+    def _compute(self, x, y):
+        x, y = self._split_groups(self._pad(x), 1), self._split_groups(y, 1)
         w = np.zeros((self.groups, self.K // self.groups, self.C // self.groups, self.R, self.S))
         for (r, s), rows, columns in self._taps():
             w[..., r, s] = np.einsum("ngcpq,ngkpq->gkc", x[..., rows, columns], y, optimize=True)
@@ -352,5 +368,5 @@ def _check_stride(stride):
         raise ValueError(f"the stride is {stride}, but it must be at least 1")
 
 
-def _some(count):
-    return np.unique(np.linspace(0, count - 1, SOME).astype(int))
+def _sample(count):
+    return np.unique(np.linspace(0, count - 1, SAMPLES).astype(int))

@@ -1,4 +1,4 @@
-"""What was measured of convolutions on a GPU: each problem with the times of our algorithms and of other libraries."""
+"""Recorded times of convolutions: those of our algorithms and of other libraries, by problem."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,15 +10,15 @@ from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forwa
 from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER, Gpu
 
 PREFIX = "conv_"
-CHOICES = "conv_choices"  # so begin the records that have all algorithms, measured in one run
+CHOICES = "conv_choices"  # prefix of the records with all algorithms in one run
 KINDS = {"y": Forward, "x": BackwardData, "w": BackwardFilter}
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One algorithm, or one library, on one problem.
+    """A recorded time of one algorithm or library for one problem.
 
-    `workspace_bytes` is None where it was not recorded; `detail` is what a library's own search chose.
+    `workspace_bytes` is None if not recorded; `detail` is the choice of a library's own search.
     """
 
     time_ms: float
@@ -28,12 +28,12 @@ class Timed:
 
 @dataclass(frozen=True)
 class Measured:
-    """A problem that was measured: ours by algorithm ("winograd/f4x4"), baselines by name ("torch").
+    """A problem with its recorded times.
 
     Attributes
     ----------
     ours, baselines
-        By their names, in the order of their times.
+        Our algorithms ("winograd/f4x4") and other libraries ("torch"), from fastest to slowest.
     """
 
     problem: Convolution
@@ -43,82 +43,78 @@ class Measured:
 
     @property
     def fastest(self) -> str:
-        """The name of the fastest of ours."""
+        """Name of our fastest algorithm."""
         return next(iter(self.ours))
 
     @property
     def fastest_baseline(self) -> str:
-        """The name of the fastest baseline; "" where none was measured."""
+        """Name of the fastest other library; "" without one."""
         return next(iter(self.baselines), "")
 
     @property
     def ratio(self) -> float | None:
-        """The fastest baseline's time over ours: above 1 we are faster."""
-        if not self.baselines:
-            return None
-        return self.baselines[self.fastest_baseline].time_ms / self.ours[self.fastest].time_ms
+        """Time of the fastest other library over our fastest time; None without one."""
+        return self.baselines[self.fastest_baseline].time_ms / self.ours[self.fastest].time_ms if self.baselines else None
 
     def tflops(self, time_ms: float) -> float:
-        """Effective speed: FLOPs of the definition, however many were made."""
+        """Return the effective TFLOP/s of a time, with the FLOPs of the definition."""
         return self.problem.flops / time_ms / 1e9
 
 
 def machines() -> list[str]:
-    """The GPUs on which convolutions were measured, as `labkit.results` names them."""
+    """Return the GPUs with records of convolutions, as `labkit.results` names them."""
     return list(dict.fromkeys(machine for machine, operation in results.recorded() if operation.startswith(PREFIX)))
 
 
 def gpu_of(machine: str) -> Gpu | None:
-    """The figures of such a GPU; None where it is none that labkit knows."""
-    return next((GPUS[ours] for theirs, ours in NAMES_OF_DRIVER.items() if results.slug(theirs) == machine), None)
+    """Return the data of a GPU; None if labkit does not know it."""
+    return next((GPUS[gpu] for driver, gpu in NAMES_OF_DRIVER.items() if results.slug(driver) == machine), None)
 
 
 @cache
 def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[Measured, ...]:
-    """Every problem that was measured on a GPU, in one direction ("y": outputs, "x", "w": gradients).
+    """Return every problem recorded on a GPU, for one result ("y": outputs; "x", "w": gradients).
 
-    A baseline that was measured beside several ladders has the median of its times. What `conv_choices` has measured,
-    all algorithms in one run, stands before the records of single ladders.
+    A library with several times gets their median. Records of `conv_choices`, with all algorithms in one run, replace
+    those of single ladders.
     """
     ours, baselines = {}, {}
-    steps = {f"{each.name}/{step.slug}": step for each in ladder.ladders("conv") for step in each}
+    steps = {f"{one.name}/{step.slug}": step for one in ladder.ladders("conv") for step in one}
     operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
     for operation in sorted(operations, key=lambda operation: operation.startswith(CHOICES)):
         for row in results.load(operation, machine).select(dtype=dtype):
-            known = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
-            name = next((name for name in known if name in steps), None) or _alone(row["step"], steps)
+            names = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
+            name = next((name for name in names if name in steps), None) or _unique_name(row["step"], steps)
             if name and steps[name].problem.result == result:
-                _note(row, name, KINDS[result], ours, baselines)
+                _add_row(row, name, KINDS[result], ours, baselines)
     return tuple(
-        Measured(problem, dtype, _in_order(times), _in_order(_medians(baselines.get(problem, {}))))
+        Measured(problem, dtype, _by_time(times), _by_time(_medians(baselines.get(problem, {}))))
         for problem, times in ours.items()
     )
 
 
-def _alone(slug, steps):
-    """The algorithm with this slug, where there is one alone."""
-    found = [name for name in steps if name.endswith(f"/{slug}")]
-    return found[0] if len(found) == 1 else None
+def _unique_name(slug, steps):
+    """Return the only algorithm with this slug, or None."""
+    names = [name for name in steps if name.endswith(f"/{slug}")]
+    return names[0] if len(names) == 1 else None
 
 
-def _note(row, name, kind, ours, baselines):
-    """One row of a record, put where it belongs."""
-    problem = kind(**{each.name: row[each.name] for each in fields(kind)})
+def _add_row(row, name, kind, ours, baselines):
+    problem = kind(**{field.name: row[field.name] for field in fields(kind)})
     ours.setdefault(problem, {})[name] = Timed(row["time_ms"], row.get("workspace_bytes"))
     if row.get("baseline_time_ms"):
-        found = baselines.setdefault(problem, {}).setdefault(row["baseline"], [])
-        detail = row.get("baseline_algorithm") or ""
-        found.append(Timed(row["baseline_time_ms"], row.get("baseline_workspace_bytes"), detail))
+        timed = Timed(row["baseline_time_ms"], row.get("baseline_workspace_bytes"), row.get("baseline_algorithm") or "")
+        baselines.setdefault(problem, {}).setdefault(row["baseline"], []).append(timed)
 
 
 def _medians(baselines):
-    """Each baseline by the median of its times, and what it chose in the last run that tells."""
-    chosen = {}
+    """Return the median time of each library, with the detail of its last run that has one."""
+    medians = {}
     for name, times in baselines.items():
-        told = next((each for each in reversed(times) if each.detail), times[-1])
-        chosen[name] = Timed(median(each.time_ms for each in times), told.workspace_bytes, told.detail)
-    return chosen
+        last = next((timed for timed in reversed(times) if timed.detail), times[-1])
+        medians[name] = Timed(median(timed.time_ms for timed in times), last.workspace_bytes, last.detail)
+    return medians
 
 
-def _in_order(times):
+def _by_time(times):
     return dict(sorted(times.items(), key=lambda item: item[1].time_ms))

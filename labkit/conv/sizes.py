@@ -1,20 +1,22 @@
-"""The sizes of a convolution as kernels take them: 32 bits each, and with them what divides by them."""
+"""The sizes of a convolution as kernel arguments: 32-bit integers, and divisors for fast division."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.conv.problem import Convolution
+from labkit.formats import Format
 from labkit.ladder import TooLarge
 from labkit.parts.division import MOST, Divisor, divisor
 
 
 class Sizes(NamedTuple):
-    """As `Convolution` has them, by the same letters; C and K are those of a group, and all are uint32.
+    """Sizes by the letters of `Convolution`, all uint32; C and K count the channels and filters of one group.
 
-    `turn` is 1 where the filter is turned by half a turn, else 0. RS, S, PQ and Q are divisors: a number of a tap of a
-    filter, counted over C, R and S, is divided by RS and by S, and that of an output, over N, P and Q, by PQ and Q.
+    A tap's number, counted over C, R and S, is divided by RS and S. An output's number, counted over N, P and Q, is
+    divided by PQ and Q.
     """
 
     N: np.uint32
@@ -30,7 +32,7 @@ class Sizes(NamedTuple):
     left: np.uint32
     dilation_h: np.uint32
     dilation_w: np.uint32
-    turn: np.uint32
+    flipped: np.uint32  # 1 if filters are rotated by 180 degrees, else 0
     CRS: np.uint32
     NPQ: np.uint32
     RS: Divisor
@@ -39,13 +41,13 @@ class Sizes(NamedTuple):
     Q: Divisor
 
 
-def sizes(problem: Convolution) -> Sizes:
-    """The sizes of a problem.
+def make_sizes(problem: Convolution) -> Sizes:
+    """Return the sizes of a problem.
 
     Raises
     ------
     TooLarge
-        An index that kernels compute in 32 bits would not fit.
+        An index does not fit into the 32 bits that kernels use.
     """
     C, K = problem.C // problem.groups, problem.K // problem.groups
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
@@ -57,15 +59,61 @@ def sizes(problem: Convolution) -> Sizes:
             "the outputs of a filter": problem.N * PQ,
         }
     )
-    names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
-    numbers = {name: getattr(problem, name) for name in names}
-    numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
-    divisors = {"RS": divisor(RS), "S": divisor(problem.S), "PQ": divisor(PQ), "Q": divisor(problem.Q)}
-    return Sizes(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)
+    divisors = {"RS": RS, "S": problem.S, "PQ": PQ, "Q": problem.Q}
+    return Sizes(**_arguments(problem, divisors, N=problem.N, C=C, K=K, CRS=C * RS, NPQ=problem.N * PQ))
+
+
+class Windows(NamedTuple):
+    """Sizes by the letters of `Convolution`, all uint32, and the 16-byte vectors of a pixel.
+
+    An output's number, counted over N, P and Q, is divided by PQ and Q. A vector's number in a window, counted over R,
+    S and the vectors of a pixel, is divided by `vectors` and S.
+    """
+
+    H: np.uint32
+    W: np.uint32
+    K: np.uint32
+    R: np.uint32
+    P: np.uint32
+    stride_h: np.uint32
+    stride_w: np.uint32
+    top: np.uint32
+    left: np.uint32
+    dilation_h: np.uint32
+    dilation_w: np.uint32
+    flipped: np.uint32  # 1 if filters are rotated by 180 degrees, else 0
+    RS: np.uint32
+    NPQ: np.uint32
+    PQ: Divisor
+    Q: Divisor
+    S: Divisor
+    vectors: Divisor
+
+
+def make_windows(problem: Convolution, format: Format) -> Windows:
+    """Return the windows of a problem.
+
+    Raises
+    ------
+    TooLarge
+        An index does not fit into the 32 bits that kernels use.
+    """
+    RS, PQ = problem.R * problem.S, problem.P * problem.Q
+    vectors = -(-problem.C * format.itemsize // VECTOR_BYTES)
+    check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * vectors})
+    divisors = {"PQ": PQ, "Q": problem.Q, "S": problem.S, "vectors": vectors}
+    return Windows(**_arguments(problem, divisors, K=problem.K, RS=RS, NPQ=problem.N * PQ))
+
+
+def _arguments(problem, divisors, **numbers) -> dict:
+    names = "H W R P stride_h stride_w top left dilation_h dilation_w flipped".split()
+    numbers |= {name: getattr(problem, name) for name in names}
+    kernel_numbers = {name: np.uint32(number) for name, number in numbers.items()}
+    return kernel_numbers | {name: divisor(value) for name, value in divisors.items()}
 
 
 def check_counts(counts: Mapping[str, int]) -> None:
-    """Raises `TooLarge` where something, by what it is called, is more than kernels count in 32 bits."""
+    """Raise `TooLarge` if a count, by its description, does not fit into 32 bits."""
     for what, count in counts.items():
         if count >= MOST:
             raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")

@@ -1,4 +1,4 @@
-"""Layouts of images: the same elements in another order, at the speed of a copy.
+"""Layouts of images: conversion to another order of elements, at the speed of a copy.
 
 >>> from labkit import layouts
 >>> images = layouts.Conversion(N=64, C=256, H=56, W=56, source="NCHW", target="NHWC")
@@ -15,15 +15,15 @@ from labkit.layouts.problem import Conversion
 
 ladder = partial(_ladder.ladder, "layouts")
 
-# What is loaded when it is asked for: it stands on the ladder.
-_PLACES = {name: f"labkit.layouts.interface.conversion:{name}" for name in ("convert", "plan")}
-__all__ = ["Conversion", "ladder", *_PLACES]
+# loaded on first use, since these functions import the ladder
+_LAZY = {name: f"labkit.layouts.interface.conversion:{name}" for name in ("convert", "plan")}
+__all__ = ["Conversion", "ladder", *_LAZY]
 
 
 def __getattr__(name):
-    if name in _PLACES:
-        globals()[name] = found = resolve_name(_PLACES[name])  # the next call finds it at once
-        return found
+    if name in _LAZY:
+        globals()[name] = value = resolve_name(_LAZY[name])  # later look-ups skip this function
+        return value
     raise AttributeError(f"module 'labkit.layouts' has no attribute {name!r}")
 
 

@@ -1,6 +1,6 @@
-"""Elements as bits: kernels that move them know their size alone, and may take several at once.
+"""Elements as bits: kernels that move them need only their size.
 
-Whole numbers of 1, 2, 4 or 8 bytes stand for elements of any type, and words of 4 bytes for one element or for two.
+Unsigned integers of 1, 2, 4 or 8 bytes represent elements of any type; words of 4 bytes hold one or two elements.
 """
 
 from functools import cache
@@ -15,18 +15,18 @@ BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @cache
-def for_elements(kernel, itemsize: int):
-    """The kernel for elements of so many bytes, as whose bits (`ELEMENT`) it moves them."""
+def specialise_itemsize(kernel, itemsize: int):
+    """Return the kernel for elements of `itemsize` bytes, which it moves as unsigned integers (`ELEMENT`)."""
     return specialise(kernel, ELEMENT=BITS[itemsize])
 
 
 def as_words(X):
-    """An array in C order, whose rows are whole pieces of 16 bytes, as one of words.
+    """View an array in C order as words of 4 bytes.
 
     Raises
     ------
     ValueError
-        Its rows are not whole pieces.
+        Its rows are not whole 16-byte vectors.
     """
     if not in_vectors(X):
         raise ValueError(

@@ -1,13 +1,13 @@
-"""What every step of a ladder of layouts computes: the same images in another order of their elements.
+"""The problem of the ladder of layouts: the same images in another order of their elements.
 
-N images of C channels and H x W pixels lie in one of three layouts, named by their axes, the fastest last:
+N images of C channels and H x W pixels have one of three layouts, named by their axes, the fastest last:
 
-    NCHW            plane after plane, a channel each
+    NCHW            plane after plane, one per channel
     NHWC            pixel after pixel, with all of its channels ("channels last")
-    NCHW_VECT_C     planes of vectors: 4 or 32 channels of a pixel lie together, in a fifth axis
+    NCHW_VECT_C     planes of vectors: 4 or 32 channels of a pixel are contiguous, in a fifth axis
 
-(cuDNN's API reference, `cudnnTensorFormat_t`, has vectors of 4 or 32 channels of 8 bits; here elements may be of any
-size.) Where C is no multiple of the vector's length, the last vector of a pixel ends in zeros.
+(cuDNN's API reference, `cudnnTensorFormat_t`, has vectors of 4 or 32 channels of 8 bits; here elements may have any
+size.) If C is not a multiple of the vector's length, the last vector of a pixel ends in zeros.
 """
 
 from dataclasses import dataclass, replace
@@ -28,13 +28,13 @@ from labkit.formats import FP32, Format
 Layout = Literal["NCHW", "NHWC", "NCHW_VECT_C"]
 LAYOUTS: tuple[Layout, ...] = "NCHW", "NHWC", "NCHW_VECT_C"
 VECTORS = 4, 32  # channels in the innermost axis of NCHW_VECT_C
-MOST = 2**31
-LARGE = 2**24  # elements, above which the first and the last image tell the error
+MAX_SIZE = 2**31
+LARGE = 2**24  # elements, above which only the first and the last image are checked
 
 
 @dataclass(frozen=True)
 class Conversion(ladder.Problem):
-    """Images from one layout into another; each element is moved as it is, bit by bit.
+    """A conversion of images from one layout to another; the bits of each element stay unchanged.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Conversion(ladder.Problem):
     Raises
     ------
     TypeError, ValueError
-        A size or a layout is none; the message says which, and what to do.
+        A size or a layout is invalid; the message says which, and what to do.
     """
 
     N: int
@@ -59,16 +59,16 @@ class Conversion(ladder.Problem):
     target: Layout = "NHWC"
     vector: int = 4
 
-    least: ClassVar[int] = 1  # of each size
+    min_size: ClassVar[int] = 1
 
     def __post_init__(self):
         for name in ("N", "C", "H", "W", "vector"):
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise TypeError(f"{name} is {size!r}, but it must be a whole number")
-            if not self.least <= size < MOST:
+            if not self.min_size <= size < MAX_SIZE:
                 raise ValueError(
-                    f"{name} is {size}, but it must be at least {self.least} and below {MOST}: give other sizes"
+                    f"{name} is {size}, but it must be at least {self.min_size} and below {MAX_SIZE}: give other sizes"
                 )
             object.__setattr__(self, name, int(size))  # NumPy's would wrap
         for name in ("source", "target"):
@@ -87,15 +87,15 @@ class Conversion(ladder.Problem):
 
     @property
     def flops(self) -> int:
-        """None: elements are moved."""
+        """Zero: elements are only moved."""
         return 0
 
     def min_bytes(self, format: Format = FP32) -> int:
-        """Each element of the source read once, and each of the target written once."""
+        """Return the bytes of the source, read once, and of the target, written once."""
         return format.itemsize * sum(prod(self.shape(layout)) for layout in (self.source, self.target))
 
     def shape(self, layout: Layout) -> tuple[int, ...]:
-        """The shape of the images in a layout."""
+        """Return the shape of the images in a layout."""
         vectors = -(-self.C // self.vector)
         return {
             "NCHW": (self.N, self.C, self.H, self.W),
@@ -104,11 +104,11 @@ class Conversion(ladder.Problem):
         }[layout]
 
     def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
-        """Rows and columns of the matrices."""
+        """Return rows and columns of the matrices."""
         return self.matrices()[1:]
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        """Images of random bits, all of them finite numbers; NaN, which stay where nothing is written; the problem."""
+        """Return x, y and the problem: images of random finite numbers, and NaN to show unwritten elements."""
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.W])
         bits = np.dtype(f"u{format.itemsize}")
         below_2 = ~bits.type(1 << format.bits - 2)  # without the highest bit of the exponent
@@ -117,24 +117,24 @@ class Conversion(ladder.Problem):
         return self._from_nchw(x, self.source).view(format.dtype), y, self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The images in the target's layout, exactly."""
-        x, *_, problem = operands  # which may be a part of this one
+        """Return the images in the target's layout, exactly."""
+        x, *_, problem = operands  # a part of this problem, perhaps
         y = format.decode(problem.oracle(x))
         return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}
 
     def part(self, operands: tuple) -> tuple:
-        """The first and the last image, where all together are large."""
+        """Return the first and the last image of a large problem."""
         x, y, problem = operands
         if prod(problem.shape("NCHW")) <= LARGE or problem.N <= 2:
             return operands
         return x[:: problem.N - 1], y[:: problem.N - 1], replace(problem, N=2)
 
     def oracle(self, x: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
-        """The images x of the source's layout in the target's."""
+        """Convert the images x from the source's layout to the target's."""
         return self._from_nchw(self._to_nchw(x, self.source), self.target)
 
     def matrices(self) -> tuple[int, int, int] | None:
-        """So many matrices, with their rows and columns, whose transposes the conversion is; None if it is no such."""
+        """Return the batch, rows and columns of the matrices that the conversion transposes; None without any."""
         pixels, (vectors, rest) = self.H * self.W, divmod(self.C, self.vector)
         match self.source, self.target:
             case "NCHW", "NHWC":
@@ -148,14 +148,14 @@ class Conversion(ladder.Problem):
         return None
 
     def as_matrices(self, x, y) -> tuple:
-        """The arrays as batches of matrices of bits: of the second, each is the transpose of one of the first.
+        """View the arrays as batches of matrices of bits; each of y's is the transpose of one of x's.
 
         Raises
         ------
         TypeError
-            One of them is no array, or they hold different things.
+            One of them is not an array, or their types differ.
         ValueError
-            One of them has another shape or gaps in memory, or the conversion transposes no matrices.
+            One of them has another shape or gaps in memory, or the conversion is no transpose.
         """
         self.check(x, y)
         if (sizes := self.matrices()) is None:
@@ -164,13 +164,12 @@ class Conversion(ladder.Problem):
         return reshape(as_bits(x), batch, rows, cols), reshape(as_bits(y), batch, cols, rows)
 
     def check(self, x, y) -> None:
-        """Raises as `as_matrices` does where an array is not as the problem has it."""
+        """Raise TypeError or ValueError if an array has another shape, gaps in memory, or another type."""
         for name, X, layout in (("x", x, self.source), ("y", y, self.target)):
             check_array(name, X)
             if tuple(X.shape) != self.shape(layout):
-                found, needed = map(shape_text, (X.shape, self.shape(layout)))
                 raise ValueError(
-                    f"{name} is {found}, but {layout} of this conversion is {needed}: "
+                    f"{name} is {shape_text(X.shape)}, but {layout} of this conversion is {shape_text(self.shape(layout))}: "
                     "give it that shape, or state other sizes"
                 )
             if not has_c_order(X):
@@ -198,6 +197,6 @@ class Conversion(ladder.Problem):
 
 
 def check_layout(layout) -> None:
-    """Raises ValueError where there is no such layout."""
+    """Raise ValueError if the layout is unknown."""
     if layout not in LAYOUTS:
         raise ValueError(f"there is no layout {layout!r}: say NCHW, NHWC or NCHW_VECT_C")

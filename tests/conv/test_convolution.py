@@ -137,10 +137,10 @@ def test_a_full_turned_convolution_multiplies_polynomials():
     assert replace(problem, flipped=False).oracle(a, b).ravel().tolist() == [5, 14, 23, 12]
 
 
-@pytest.mark.parametrize("of", [partial(output_size, 5, 3), partial(pads, "same", 5, 3)])
-def test_a_stride_of_no_pixels_is_told(of):
+@pytest.mark.parametrize("function", [partial(output_size, 5, 3), partial(pads, "same", 5, 3)])
+def test_a_stride_of_no_pixels_is_reported(function):
     with pytest.raises(ValueError, match="^the stride is 0, but it must be at least 1$"):
-        of(stride=0)
+        function(stride=0)
 
 
 def test_an_unknown_padding_is_told():
@@ -315,7 +315,7 @@ def test_a_part_of_a_large_problem_is_computed_as_in_the_whole(kind, layout, mon
     place = "xwy".index(problem.result)
     part = problem.part(operands)
     small = part[3]
-    sizes = {"N": 9, "C": 10, "K": 11} | dict.fromkeys(problem._divided, 6)
+    sizes = {"N": 9, "C": 10, "K": 11} | dict.fromkeys(problem._sampled_axes, 6)
     assert tuple(sizes.values()) == (small.N, small.C, small.K)
     (found,) = problem.expected(part).values()
     right = list(operands)
@@ -324,7 +324,7 @@ def test_a_part_of_a_large_problem_is_computed_as_in_the_whole(kind, layout, mon
     np.testing.assert_allclose(problem.part(tuple(right))[place], found.value, rtol=1e-5, atol=1e-5)
     assert ladder.relative_error(problem, {place: found}, tuple(right), FP32) < 1e-6
     right[place].flat[0] = np.nan
-    assert np.isnan(ladder.relative_error(problem, {place: found}, tuple(right), FP32)), "an element that nobody wrote"
+    assert np.isnan(ladder.relative_error(problem, {place: found}, tuple(right), FP32)), "an unwritten element"
 
 
 def test_sizes_are_whole_numbers():

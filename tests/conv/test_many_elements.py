@@ -8,7 +8,7 @@ import pytest
 
 from labkit import conv, cuda
 from labkit.calls.plan import make_plan
-from labkit.conv.interface.convolution import OfProblem
+from labkit.conv.interface.convolution import ConvByProblem
 from labkit.formats import BF16, FP32
 
 IMAGES, SIDE, MANY, FEW = 2049, 64, 256, 8  # 2049 x 256 x 64^2 is 2^31 and a few
@@ -67,7 +67,7 @@ def test_more_elements_than_32_bits_with_a_sign_count(kind, format, C, K):
     errors = {}
     for algorithm in conv.heuristic(problem, format, MOST_BYTES).candidates:
         forget(result)
-        make_plan(OfProblem(problem, format, algorithm, MOST_BYTES), arrays)()
+        make_plan(ConvByProblem(problem, format, algorithm, MOST_BYTES), arrays)()
         (found,) = part(problem, {problem.result: result})[0].values()
         errors[str(algorithm)] = relative_error(format.decode(found), expected)
     assert {name: error for name, error in errors.items() if not error < MOST_ERROR} == {}

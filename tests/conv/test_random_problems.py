@@ -24,34 +24,34 @@ def patience(monkeypatch):
     monkeypatch.setattr(limits, "MAX_CHUNK_WORK", 10 * limits.MAX_CHUNK_WORK)
 
 
-def taken(step) -> dict[str, tuple]:
-    """Which values of a problem's attributes a step takes."""
+def accepted_values(step) -> dict[str, tuple]:
+    """Return the values of a problem's attributes that a step accepts."""
     return getattr(step.module, "TAKES", {})
 
 
-def takes(step, problem) -> bool:
-    return isinstance(problem, step.problem) and not problem.misfit(taken(step))
+def accepts(step, problem) -> bool:
+    return isinstance(problem, step.problem) and not problem.misfit(accepted_values(step))
 
 
 def simulated(step, before, format):
-    """What a step makes of its operands in the simulator, which finds no error."""
+    """Simulate a step without errors, and return its operands."""
     run = step.simulate(*before, format=format)
     assert run.errors == (), f"{step.path} {format}"
     return run.operands
 
 
 def launched(step, before, format):
-    """What a step makes of its operands on the GPU."""
+    """Launch a step on the GPU, and return its operands."""
     *arrays, problem = before
     on_gpu = list(map(cuda.to_device, arrays))
     step.launch(*on_gpu, problem, format=format)
     return *(X.copy_to_host() for X in on_gpu), problem
 
 
-def hold(steps, problem, seed, run=simulated):
-    """Fails where one of the steps that take the problem computes something else."""
+def check_steps(steps, problem, seed, run=simulated):
+    """Fail if a step that accepts the problem computes something else."""
     for step in steps:
-        for format in step.formats if takes(step, problem) else ():
+        for format in step.formats if accepts(step, problem) else ():
             before = problem.operands(format, seed)
             assert problem.is_right(before, run(step, before, format), format), f"{step.path} {format}"
 
@@ -62,10 +62,10 @@ def test_steps_are_right_on_random_problems(ladder, step, run):
     """Each step has its share of the problems; in `make test-long` others of its ladder compute each of them too."""
 
     @settings(max_examples=-(-PROBLEMS // len(ladder)), phases=AS_DRAWN)
-    @given(problem=convolutions(step.problem, taken(step)), seed=st.integers(0, 2**16))
+    @given(problem=convolutions(step.problem, accepted_values(step)), seed=st.integers(0, 2**16))
     def check(problem, seed):
-        assert takes(step, problem)
-        hold(ladder if WHOLE else [step], problem, seed, run)
+        assert accepts(step, problem)
+        check_steps(ladder if WHOLE else [step], problem, seed, run)
 
     check()
 
@@ -101,9 +101,9 @@ def test_a_wrong_step_is_found(wrong, monkeypatch):
     monkeypatch.setattr(NAIVE.module, "launches", changed)
 
     @settings(max_examples=10, phases=AS_DRAWN)
-    @given(problem=convolutions(NAIVE.problem, taken(NAIVE)), seed=st.integers(0, 2**16))
+    @given(problem=convolutions(NAIVE.problem, accepted_values(NAIVE)), seed=st.integers(0, 2**16))
     def check(problem, seed):
-        hold([NAIVE], problem, seed)
+        check_steps([NAIVE], problem, seed)
 
     with pytest.raises((AssertionError, ExceptionGroup)):
         check()

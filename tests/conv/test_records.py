@@ -1,4 +1,4 @@
-"""What was measured of convolutions, put together from the records of several benches."""
+"""Recorded times of convolutions, combined from several benches."""
 
 import pytest
 
@@ -92,4 +92,4 @@ def test_the_book_s_own_records_hold_the_paper_s_layers_and_baselines():
 
 def test_a_record_knows_its_gpu():
     assert records.gpu_of("nvidia-h100-80gb-hbm3").sms == 132
-    assert records.gpu_of("a machine of nobody") is None
+    assert records.gpu_of("an unknown machine") is None

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.attention import AttentionForward, traffic
-from labkit.conv.interface.algorithms import algorithm_named
+from labkit.conv.interface.algorithms import find_algorithm
 from labkit.exercises import exercise
 from labkit.exercises.choose_a_sort import times_ns
 from labkit.exercises.choose_the_attention_tile import SIDES, count_tiles
@@ -16,7 +16,7 @@ def asked(id, seeds=range(4)):
 
 
 def test_what_applies_is_what_the_library_takes_whatever_is_drawn():
-    step = algorithm_named("winograd/f4x4", "y")
+    step = find_algorithm("winograd/f4x4", "y")
     calls = asked("does-it-apply")
     reasons = [find_misfit(problem, format) for problem, format in calls]
     assert [bool(why) for why in reasons] == [bool(step.misfit(problem, format_named(it))) for problem, it in calls]

@@ -14,8 +14,8 @@ from labkit.layouts.problem import LARGE, LAYOUTS
 from layouts.some_conversions import conversions
 
 
-def place(layout, vector, n, c, h, w):
-    """Where an element lies, by the layout's definition."""
+def index_of(layout, vector, n, c, h, w):
+    """Index of an element, by the layout's definition."""
     return {
         "NCHW": (n, c, h, w),
         "NHWC": (n, h, w, c),
@@ -30,8 +30,11 @@ def test_every_element_is_where_the_target_has_it(problem, seed):
     assert x.shape == problem.shape(problem.source) and found.shape == y.shape == problem.shape(problem.target)
     assert np.isnan(y).all()
     sizes = [range(size) for size in (problem.N, problem.C, problem.H, problem.W)]
-    for at in product(*sizes):
-        assert found[place(problem.target, problem.vector, *at)] == x[place(problem.source, problem.vector, *at)]
+    for position in product(*sizes):
+        assert (
+            found[index_of(problem.target, problem.vector, *position)]
+            == x[index_of(problem.source, problem.vector, *position)]
+        )
     assert np.count_nonzero(found) == np.count_nonzero(x)  # the rest is zero
 
 

@@ -1,4 +1,4 @@
-"""The ladder of transposes: right on random images, as costly as its docstrings say, and each step mends the last."""
+"""The ladder of transposes: right on random images, costs as stated, and each step fixes the flaw of the one before."""
 
 import inspect
 import re
@@ -32,12 +32,12 @@ def step(request):
 
 
 def in_vectors(problem, format):
-    """Whether rows of the source and of the target are whole vectors."""
+    """Tell for source and target if their rows are whole vectors."""
     return [size * format.itemsize % 16 == 0 for size in problem.matrices()[1:]]
 
 
 def takes(step, problem, format):
-    """Whether a step moves this: what its docstring says."""
+    """Tell if a step accepts a conversion, as its docstring says."""
     if problem.matrices() is None:
         return False
     whole = in_vectors(problem, format)

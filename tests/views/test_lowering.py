@@ -7,7 +7,7 @@ import labkit
 from labkit import conv, cuda
 from labkit.conv.im2col import s01_batch
 from labkit.conv.implicit_gemm import s01_index
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.views import lowering
 from labkit.views.base import unpack
 from labkit.views.lowering import state_at
@@ -17,7 +17,7 @@ PLAIN = conv.Forward(2, 2, 6, 6, 4, 3, 3)
 
 
 def stored(problem, every_block=True):
-    of, images = sizes(problem), problem.operands()[0].reshape(problem.N, -1)
+    of, images = make_sizes(problem), problem.operands()[0].reshape(problem.N, -1)
     matrix = np.empty((int(of.CRS), int(of.NPQ)), np.float32)
     grid = 1, -(-matrix.shape[0] // s01_batch.ROWS)
     record = list(np.ndindex(*grid))[: None if every_block else 1]
@@ -25,7 +25,7 @@ def stored(problem, every_block=True):
 
 
 def gathered(problem, tile=4):
-    kernel, of = labkit.specialise(s01_index.index, TILE=tile), sizes(problem)
+    kernel, of = labkit.specialise(s01_index.index, TILE=tile), make_sizes(problem)
     x, w, y, _ = problem.operands()
     grid = -(-int(of.NPQ) // tile), -(-problem.K // tile)
     filters, record = w.reshape(problem.K, -1), list(np.ndindex(*grid))

@@ -1,8 +1,8 @@
-"""One thread an output: each multiplies the taps of a filter with the pixels under them, and adds.
+"""One thread per output: it multiplies the taps of a filter with the pixels under them, and adds.
 
-The seven loops: those over images n, filters k, rows p and columns q of the outputs became the grid, and those over
-channels c and taps r, s stay. A tap that lies on the zeros around an image is left out. `x` counts rows here, so
-neighbouring threads of a warp read the image a whole row apart, and each of them pulls in a sector of its own.
+Of the seven loops, those over images n, filters k, rows p and columns q of the outputs became the grid. The loops over
+channels c and taps r, s remain. Taps on the padding are skipped. `x` counts rows here: neighbouring threads of a warp
+read the image a whole row apart, and each of them loads a sector of its own.
 
 Costs of T = C / groups * R * S taps, for a stride of 1, no padding, whole blocks, and rows of whole sectors:
 
@@ -10,7 +10,7 @@ Costs of T = C / groups * R * S taps, for a stride of 1, no padding, whole block
     16 * (1 + S // 2 / S / 4) + 1       sectors per warp and tap: 16 of x, more where a pair lies in two, and 1 of w
     0                                   bytes of shared memory per block
 
-Limited by the sectors that L1 must deliver; `s02_coalesced` turns the warp around.
+Limited by the sectors that L1 must deliver; `s02_coalesced` runs the warp along rows.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ BLOCK = 16
 
 @cuda.jit
 def naive(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups, flipped):
-    # unsigned, so that one comparison tells what lies outside: before the image a number wraps round to a large one
+    # unsigned, so that one comparison finds both sides: indices before the image wrap around to large numbers
     K, P, Q = np.uint32(y.shape[1]), y.shape[2], y.shape[3]
     C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
     H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
@@ -33,9 +33,9 @@ def naive(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups
     n, k = plane // K, plane % K
     p = cuda.blockIdx.y * BLOCK + cuda.threadIdx.x
     q = cuda.blockIdx.z * BLOCK + cuda.threadIdx.y
-    first = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
+    c0 = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
     if p < P and q < Q:
-        total = np.float32(0)
+        acc = np.float32(0)
         for c in range(C_group):
             for r in range(R):
                 for s in range(S):
@@ -44,12 +44,12 @@ def naive(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups
                     if row < H and col < W:
                         tap_row = np.uint32(R - 1 - r if flipped else r)
                         tap_col = np.uint32(S - 1 - s if flipped else s)
-                        total += x[n, first + c, row, col] * w[k, c, tap_row, tap_col]
-        y[n, k, p, q] = total
+                        acc += x[n, c0 + c, row, col] * w[k, c, tap_row, tap_col]
+        y[n, k, p, q] = acc
 
 
 def geometry(problem: Forward):
-    """Grid and block: along x of the grid images and filters, along y and z rows and columns of outputs."""
+    """Return grid and block: x of the grid counts images and filters, y and z rows and columns of outputs."""
     return (problem.N * problem.K, -(-problem.P // BLOCK), -(-problem.Q // BLOCK)), (BLOCK, BLOCK)
 
 

@@ -1,11 +1,11 @@
-"""A block loads the pixels under all its taps into shared memory, and each of them is used by many taps there.
+"""A block loads the pixels under all its taps into shared memory, where many taps use each of them.
 
-A block computes 16 x 16 outputs. Under their taps lies a tile of pixels, which is larger than that by a rim, the halo:
-the filter reaches over the edge. For each channel the block loads this tile and the filter's taps, waits until they
-are whole, lets every thread add its products, and waits again before they are overwritten. The tile holds zeros where
-it sticks out of the image, so that no tap asks any more where it is. A turned filter is turned as it is loaded.
+A block computes 16 x 16 outputs. The tile of pixels under their taps is larger by a rim, the halo, since the filter
+reaches over the edge. For each channel the block loads this tile and the filter's taps, and waits at a barrier. Every
+thread adds its products, and the block waits again before the next load. The tile holds zeros outside the image, so no
+tap needs a test. A flipped filter is rotated as it is loaded.
 
-Rows of the tile begin half of the banks apart, so that the two rows of a warp are read at once.
+Rows of the tile begin half of the banks apart: the two rows of a warp are read at once.
 
 Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a tile of ROWS x COLUMNS pixels:
 
@@ -16,7 +16,7 @@ Costs of T = C / groups * R * S taps, for a stride of 1, whole blocks, and a til
     0                                                   bank conflicts per block
     2                                                   shared load wavefronts per warp and tap
 
-Limited by shared memory, from which every multiply-add takes two loads; `s04_registers` uses what it loads more often.
+Limited by shared memory: every multiply-add takes two loads; `s04_registers` uses each loaded value more often.
 """
 
 import numpy as np
@@ -27,56 +27,56 @@ from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
-MOST_BYTES = 227 * 1024  # of shared memory, that a block can have on compute capability 9.0
+MAX_BYTES = 227 * 1024  # of shared memory per block, on compute capability 9.0
 
 
 @cuda.jit
 def halo(x, w, y, stride_h, stride_w, top, left, dilation_h, dilation_w, groups, flipped, rows, columns, pitch):
     pixels = cuda.shared.array(0, np.float32)[: rows * pitch]
     taps = cuda.shared.array(0, np.float32)[rows * pitch :]
-    # unsigned, so that one comparison tells what lies outside: before the image a number wraps round to a large one
+    # unsigned, so that one comparison finds both sides: indices before the image wrap around to large numbers
     K, P, Q = np.uint32(y.shape[1]), y.shape[2], y.shape[3]
     C_group, R, S = np.uint32(w.shape[1]), np.uint32(w.shape[2]), np.uint32(w.shape[3])
     H, W = np.uint32(x.shape[2]), np.uint32(x.shape[3])
     plane = np.uint32(cuda.blockIdx.x)
     n, k = plane // K, plane % K
-    first = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
+    c0 = k // (K // np.uint32(groups)) * C_group  # channel of this filter's group
     thread_x, thread_y = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     q, p = cuda.blockIdx.y * BLOCK + thread_x, cuda.blockIdx.z * BLOCK + thread_y
     first_row = cuda.blockIdx.z * BLOCK * stride_h - top
     first_col = cuda.blockIdx.y * BLOCK * stride_w - left
 
     zero = np.float32(0)
-    total = zero
+    acc = zero
     for c in range(C_group):
         for i in range(thread_y, rows, BLOCK):
             for j in range(thread_x, columns, BLOCK):
                 row, col = np.uint32(first_row + i), np.uint32(first_col + j)
-                pixels[i * pitch + j] = x[n, first + c, row, col] if row < H and col < W else zero
+                pixels[i * pitch + j] = x[n, c0 + c, row, col] if row < H and col < W else zero
         for r in range(thread_y, R, BLOCK):
             for s in range(thread_x, S, BLOCK):
-                place = (R - 1 - r) * S + S - 1 - s if flipped else r * S + s
-                taps[place] = w[k, c, r, s]
+                offset = (R - 1 - r) * S + S - 1 - s if flipped else r * S + s
+                taps[offset] = w[k, c, r, s]
         cuda.syncthreads()
         for r in range(R):
             for s in range(S):
-                place = (thread_y * stride_h + r * dilation_h) * pitch + thread_x * stride_w + s * dilation_w
-                total += pixels[np.uint32(place)] * taps[r * S + s]
+                offset = (thread_y * stride_h + r * dilation_h) * pitch + thread_x * stride_w + s * dilation_w
+                acc += pixels[np.uint32(offset)] * taps[r * S + s]
         cuda.syncthreads()
 
     if p < P and q < Q:
-        y[n, k, p, q] = total
+        y[n, k, p, q] = acc
 
 
 def tile(problem: Forward) -> tuple[int, int, int]:
-    """Rows and columns of the pixels under a block's taps, and how many floats after one another two rows begin."""
+    """Return rows and columns of the pixels under a block's taps, and the pitch of a row in floats."""
     rows = (BLOCK - 1) * problem.stride_h + (problem.R - 1) * problem.dilation_h + 1
     columns = (BLOCK - 1) * problem.stride_w + (problem.S - 1) * problem.dilation_w + 1
     return rows, columns, (columns + 15) // 32 * 32 + 16
 
 
 def geometry(problem: Forward):
-    """Grid and block: along x of the grid images and filters, along y and z columns and rows of outputs."""
+    """Return grid and block: x of the grid counts images and filters, y and z columns and rows of outputs."""
     return (problem.N * problem.K, -(-problem.Q // BLOCK), -(-problem.P // BLOCK)), (BLOCK, BLOCK)
 
 
@@ -87,10 +87,8 @@ def launches(x, w, y, problem):
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)
     shared_bytes = (rows * pitch + problem.R * problem.S) * 4
-    if shared_bytes > MOST_BYTES:
-        raise TooLarge(
-            f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MOST_BYTES:,}",
-            "choose another step, or less dilation",
-        )
+    if shared_bytes > MAX_BYTES:
+        why = f"pixels and taps of a block need {shared_bytes:,} bytes of shared memory, and there are {MAX_BYTES:,}"
+        raise TooLarge(why, "choose another step, or less dilation")
     arguments = (x, w, y, *strides, *zeros, *dilations, problem.groups, problem.flipped, rows, columns, pitch)
     return [Launch(halo, *geometry(problem), arguments, shared_bytes)]

@@ -1,4 +1,4 @@
-"""Convolution through frequencies: transforms, a product for each frequency, and the inverse, in float32."""
+"""Convolution by FFT: transforms, a product for each frequency, and the inverse, in float32."""
 
 from labkit.conv.fft.problem import SpectralForward
 from labkit.conv.layers import TABLE_2, batched

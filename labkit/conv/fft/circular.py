@@ -1,6 +1,6 @@
-"""Whole planes of circular correlations, with all that wraps around: what overlap-save throws away.
+"""Whole planes of circular correlations, with the points that wrap around and that overlap-save discards.
 
-No step writes these. The launches are those of `s02_tiled`; its inverse is then run once more, for all of each tile.
+No step stores these. The launches are those of `s02_tiled`; then its inverse runs once more, for all of each tile.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float32
 
 from labkit.arrays.workspace import Workspace
 from labkit.conv.fft.problem import SpectralForward
-from labkit.conv.fft.s02_tiled import inverted, launches_with, tiles_of
+from labkit.conv.fft.s02_tiled import choose_tiles, make_inverse
+from labkit.conv.fft.s02_tiled import launches as tiled_launches
 from labkit.simulator.in_place import simulate_in_place
 
 
@@ -21,13 +22,13 @@ class Circular:
     Attributes
     ----------
     x, w
-        The image and the filters. Of several filters, one that is smaller than the largest ends in zeros.
+        The image and the filters. Filters smaller than the largest are padded with zeros at the end.
     planes
-        What came out for each filter and each tile, all T x T points of it.
+        Result for each filter and each tile, all T x T points of it.
     step
-        Rows and columns from one tile to the next, and as many are kept of each.
+        Rows and columns from one tile to the next, equal to those kept of each.
     y
-        What was kept: tiles side by side.
+        Kept outputs: tiles side by side.
     """
 
     x: Float32[np.ndarray, "H W"]
@@ -37,14 +38,14 @@ class Circular:
     y: Float32[np.ndarray, "K P Q"]
 
     def taps(self, k: int) -> tuple[int, int]:
-        """Rows and columns of a filter: of several, without the zeros at its end."""
+        """Return rows and columns of a filter; with several filters, without the zeros at its end."""
         if len(self.w) == 1:
             return self.w.shape[1:]
         rows, columns = np.nonzero(self.w[k])
         return int(rows.max(initial=0)) + 1, int(columns.max(initial=0)) + 1
 
     def stained(self) -> Bool[np.ndarray, "K tiles_h tiles_w T T"]:
-        """Which points are not what the correlation has there, with zeros around the image; NaN may be."""
+        """Mark the points that differ from the correlation with zeros around the image; matching NaN are right."""
         (K, R, S), (_, tiles_h, tiles_w, T, _) = self.w.shape, self.planes.shape
         sides = (tiles_h - 1) * self.step[0] + T, (tiles_w - 1) * self.step[1] + T
         padded = np.zeros((sides[0] + R - 1, sides[1] + S - 1))
@@ -53,23 +54,23 @@ class Circular:
         (true,) = problem.expected((padded[None, None], self.w[:, None], None, problem)).values()
         wrong = np.empty(self.planes.shape, bool)
         for i, j in np.ndindex(tiles_h, tiles_w):
-            here = np.s_[0, :, i * self.step[0] :, j * self.step[1] :]
-            value, bound = true.value[here][:, :T, :T], true.bound[here][:, :T, :T]
+            window = np.s_[0, :, i * self.step[0] :, j * self.step[1] :]
+            value, bound = true.value[window][:, :T, :T], true.bound[window][:, :T, :T]
             plane = self.planes[:, i, j]
             wrong[:, i, j] = ~((np.abs(plane - value) <= bound) | (np.isnan(plane) & np.isnan(value)))
         return wrong
 
 
 def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], side: int = 16) -> Circular:
-    """Runs the kernels in the simulator, with tiles of side x side."""
+    """Run the kernels in the simulator, with tiles of side x side."""
     problem = SpectralForward(1, 1, *x.shape, *w.shape)
     y = np.full(problem.shapes["y"], np.nan, np.float32)
     x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
-    launches = launches_with(x[None, None], w[:, None], y, problem, Workspace(), side)
-    _, step, (tiles_h, tiles_w) = tiles_of(problem, side)
+    launches = tiled_launches(x[None, None], w[:, None], y, problem, Workspace(), side)
+    _, step, (tiles_h, tiles_w) = choose_tiles(problem, side)
     planes = np.full((tiles_h * tiles_w, problem.K, side, side), np.nan, np.float32)
     spectra = launches[-1].arguments[0]
-    launches.append(inverted(spectra, planes, side, False, 0, 0, side, side, 1, 1))
+    launches.append(make_inverse(spectra, planes, side, False, 0, 0, side, side, 1, 1))
     for one in launches:
         simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, shared_bytes=one.shared_bytes)
     planes = planes.reshape(tiles_h, tiles_w, problem.K, side, side).transpose(2, 0, 1, 3, 4)

@@ -1,16 +1,16 @@
-"""Fourier transforms of T points by T / 8 threads, eight points a thread, in registers and shared memory.
+"""Fourier transforms of T points by T / 8 threads, in registers and shared memory.
 
-With n = j + F n' and k = k' + 8 k'' the transform falls into two passes (Cooley and Tukey, 1965; F is T / 8):
+With n = j + F n' and k = k' + 8 k'' the transform has two passes (Cooley and Tukey, 1965; F is T / 8):
 
     X[k' + 8 k''] = sum over j of  w_F^(j k'')  w_T^(j k')  sum over n' of  w_8^(n' k') x[j + F n']
 
-Thread j of a line has the eight points j + F n', transforms them, turns each by w_T^(j k'), and changes points with the
-other threads of its line through shared memory; then it transforms F points of each k' that is j modulo F. It ends with
-the points k = j + F m + 8 k'', in the order of m and k''. The inverse is the same with real and imaginary parts
-exchanged, before and after, times 1 / T.
+Thread j of a line has the eight points j + F n', transforms them, and multiplies each by w_T^(j k'). It exchanges
+points with the other threads of its line through shared memory. Then it transforms F points of each k' that is j
+modulo F. It ends with the points k = j + F m + 8 k'', in the order of m and k''. The inverse is the same with real and
+imaginary parts exchanged, before and after, times 1 / T.
 
-A line lies in shared memory with a gap after each eight points, point k at `at(k)`. Then neither pass meets a bank
-twice, where threads are numbered along a line first.
+A line in shared memory has a gap after each eight points: point k is at `slot(k)`. If threads are numbered along a line
+first, both passes are free of bank conflicts.
 """
 
 import numpy as np
@@ -19,13 +19,13 @@ from labkit import cuda
 
 T = 16  # points of a line: 16, 32 or 64
 F = T // 8  # threads of a line
-MOST = 128  # points that there are roots for
-ROOTS = np.exp(-2j * np.pi * np.arange(MOST) / MOST)
+MAX_POINTS = 128  # of which ROOTS are computed
+ROOTS = np.exp(-2j * np.pi * np.arange(MAX_POINTS) / MAX_POINTS)
 ROOTS_RE, ROOTS_IM = ROOTS.real.astype(np.float32), ROOTS.imag.astype(np.float32)
 
 
 def pitch(points: int) -> int:
-    """Elements from one line to the next in shared memory, by which the lines of a warp meet different banks."""
+    """Return the elements from one line to the next in shared memory, which avoid bank conflicts in a warp."""
     return {16: 20, 32: 36, 64: 72}[points]
 
 
@@ -34,21 +34,21 @@ HALF_ROOT = np.float32(np.sqrt(0.5))
 
 
 @cuda.jit(device=True)
-def at(k):
-    """Where point k of a line lies."""
+def slot(k):
+    """Index of point k in a line in shared memory."""
     return k + k // 8
 
 
 @cuda.jit(device=True)
 def fft2(re, im, a, b):
-    """The transform of two points, in place."""
+    """Transform two points in place."""
     re[a], re[b] = re[a] + re[b], re[a] - re[b]
     im[a], im[b] = im[a] + im[b], im[a] - im[b]
 
 
 @cuda.jit(device=True)
 def fft4(re, im, first):
-    """The transform of four points from `first` on, in place."""
+    """Transform four points from `first` on, in place."""
     a, b, c, d = first, first + 1, first + 2, first + 3
     fft2(re, im, a, c)
     fft2(re, im, b, d)
@@ -61,7 +61,7 @@ def fft4(re, im, first):
 
 @cuda.jit(device=True)
 def fft8(re, im):
-    """The transform of eight points, in place."""
+    """Transform eight points in place."""
     for i in range(4):
         fft2(re, im, i, i + 4)
     re[5], im[5] = (re[5] + im[5]) * HALF_ROOT, (im[5] - re[5]) * HALF_ROOT  # by w_8
@@ -75,16 +75,16 @@ def fft8(re, im):
 
 @cuda.jit(device=True)
 def load_roots(root_re, root_im, j):
-    """The factors w_T^(j k) between the two passes of thread j."""
+    """Load the factors w_T^(j k) between the two passes of thread j."""
     for k in range(8):
-        root_re[k], root_im[k] = ROOTS_RE[j * k * (MOST // T)], ROOTS_IM[j * k * (MOST // T)]
+        root_re[k], root_im[k] = ROOTS_RE[j * k * (MAX_POINTS // T)], ROOTS_IM[j * k * (MAX_POINTS // T)]
 
 
 @cuda.jit(device=True)
 def transform(re, im, root_re, root_im, lines, re_row, im_row, begin, j):
-    """The transform of a line, of which thread j has its points in `re` and `im`, before and after.
+    """Transform a line: thread j has its points in `re` and `im`, before and after.
 
-    Elements from `begin` on in two rows of `lines`, in shared memory, are overwritten. A warp calls as a whole.
+    It overwrites elements from `begin` on in two rows of `lines`, in shared memory. All lanes of a warp must call it.
     """
     fft8(re, im)
     for k in range(8):
@@ -109,16 +109,16 @@ def transform(re, im, root_re, root_im, lines, re_row, im_row, begin, j):
 
 @cuda.jit(device=True)
 def load_points(re, im, lines, re_row, im_row, begin, j):
-    """Thread j's points of a line, as `transform` takes them, after which the line may be overwritten."""
+    """Load thread j's points of a line for `transform`; afterwards the line may be overwritten."""
     for i in range(8):
-        re[i] = lines[re_row, begin + at(j + F * i)]
-        im[i] = lines[im_row, begin + at(j + F * i)]
+        re[i] = lines[re_row, begin + slot(j + F * i)]
+        im[i] = lines[im_row, begin + slot(j + F * i)]
     cuda.syncwarp()
 
 
 @cuda.jit(device=True)
 def store_points(re, im, lines, re_row, im_row, begin, j):
-    """Thread j's points of a line, as `transform` leaves them."""
+    """Store thread j's points of a line from `transform`."""
     for m in range(8 // F):
         for n in range(F):
             lines[re_row, begin + j + F * m + 9 * n] = re[m * F + n]

@@ -1,9 +1,9 @@
-"""What a convolution through frequencies may be off: a bound by norms, since each output hears of every pixel.
+"""Convolutions with the error bound of FFTs: a bound by norms, since every pixel affects each output.
 
-A step of a fast transform multiplies by a root of unity and adds. It is off by at most eta, about 6.7 u, where u is
-half of eps, so that a transform of n points is off by log2(n) eta, relative to its result in the 2-norm. (Higham,
-Accuracy and Stability of Numerical Algorithms, 2nd edition, theorem 24.2.) Two real lines in a complex one take a step
-more. So with e = 2 (log2(T) + 1) 7 u for T x T points:
+A step of a fast transform multiplies by a root of unity and adds. Its error is at most eta, about 6.7 u, where u is
+half of eps. So the error of a transform of n points is log2(n) eta, relative to its result in the 2-norm. (Higham,
+Accuracy and Stability of Numerical Algorithms, 2nd edition, theorem 24.2.) Two real lines in a complex one take one
+more step. So with e = 2 (log2(T) + 1) 7 u for T x T points:
 
 - The spectra of tiles a and b are off by e |a| and e |b|. By Cauchy's inequality, and since transforms keep norms,
   that moves no sum of their products, once transformed back, by more than 2 e |a| |b|.
@@ -17,8 +17,8 @@ more. So with e = 2 (log2(T) + 1) 7 u for T x T points:
 An element of a result is a sum of these over channels, filters or images, and Cauchy's inequality once more gives the
 norms over all of these. Tiles are parts of the operands, and have no larger norms.
 
-Where roundings are random, all outputs of a tile are as far off as the largest of them (`as_random`); the lower bound
-holds.
+With random roundings, all outputs of a tile have the error of the largest (`random_rounding_bound`). The lower bound
+counts.
 """
 
 from dataclasses import dataclass
@@ -27,58 +27,60 @@ from typing import ClassVar
 import numpy as np
 
 from labkit import ladder
-from labkit.conv.problem import EPS, BackwardData, BackwardFilter, Convolution, Forward, as_random
+from labkit.conv.problem import EPS, BackwardData, BackwardFilter, Convolution, Forward, random_rounding_bound
 from labkit.formats import FP32, Format
 
-MOST_STEPS = 2 * (6 + 1)  # of a transform of 64 x 64 points
-MOST_TAPS = 11  # along an axis of a filter whose spectrum is summed directly
-OF_TRANSFORMS = 3 * MOST_STEPS * 7 / 2  # in eps
+MAX_STEPS = 2 * (6 + 1)  # of a transform of 64 x 64 points
+MAX_TAPS = 11  # along an axis, of a filter whose spectrum is summed directly
+TRANSFORM_ERROR = 3 * MAX_STEPS * 7 / 2  # in eps
 
 
 class Spectral(Convolution):
-    """A convolution whose result is held to the norms of its operands."""
+    """A convolution with an error bound by the norms of its operands."""
 
-    kept: ClassVar[dict[str, int]]  # for each operand, the axis of it that the result has too
+    shared_axes: ClassVar[dict[str, int]]  # for each operand, the axis that it shares with the result
 
     @property
     def error(self) -> float:
-        """How far an element of the result may be off, relative to the norms of what it is made of."""
-        of_taps = 4 * min(MOST_TAPS, max(self.R, self.S)) ** 1.5
-        return (OF_TRANSFORMS + of_taps + 1.6 * self.products + 3.1) * EPS
+        """Error bound of an element of the result, relative to the norms of its operands."""
+        filter_error = 4 * min(MAX_TAPS, max(self.R, self.S)) ** 1.5
+        return (TRANSFORM_ERROR + filter_error + 1.6 * self.complex_terms + 3.1) * EPS
 
     @property
-    def products(self) -> int:
-        """The most complex products that a frequency of the result is the sum of."""
+    def complex_terms(self) -> int:
+        """Greatest number of complex products that a frequency of the result sums up."""
         return {"y": self.C, "x": self.K, "w": self.N * self.P * self.Q}[self.result]
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The result in float64, and how far each element may be off it by the norms of the operands."""
-        *arrays, problem = operands  # which may be a part of this one
+        """Return the result in float64, and the error bound of each element by the norms of the operands."""
+        *arrays, problem = operands  # a part of this problem, perhaps
         inputs = {name: np.asarray(X, np.float64) for name, X in zip("xwy", arrays) if name != self.result}
         value = problem.oracle(*inputs.values())
-        norms = [np.sqrt((inputs[name] ** 2).sum(tuple({0, 1, 2, 3} - {axis}))) for name, axis in self.kept.items()]
+        norms = [
+            np.sqrt((inputs[name] ** 2).sum(tuple({0, 1, 2, 3} - {axis}))) for name, axis in self.shared_axes.items()
+        ]
         bound = problem.error * np.multiply.outer(*norms)[:, :, None, None]
         squares = (problem.oracle(*map(np.square, inputs.values())) + value**2).max((2, 3), keepdims=True)
-        bound = np.minimum(bound, as_random(MOST_STEPS + self.products, squares, 0.0))
+        bound = np.minimum(bound, random_rounding_bound(MAX_STEPS + self.complex_terms, squares, 0.0))
         return {"xwy".index(self.result): ladder.Expected(value, np.broadcast_to(bound, value.shape))}
 
 
 @dataclass(frozen=True)
 class SpectralForward(Spectral, Forward):
-    """As `Forward`, with a bound by norms."""
+    """The outputs y, with a bound by norms."""
 
-    kept: ClassVar = {"x": 0, "w": 0}
+    shared_axes: ClassVar = {"x": 0, "w": 0}
 
 
 @dataclass(frozen=True)
 class SpectralData(Spectral, BackwardData):
-    """As `BackwardData`, with a bound by norms."""
+    """The gradient x of the images, with a bound by norms."""
 
-    kept: ClassVar = {"y": 0, "w": 1}
+    shared_axes: ClassVar = {"y": 0, "w": 1}
 
 
 @dataclass(frozen=True)
 class SpectralFilter(Spectral, BackwardFilter):
-    """As `BackwardFilter`, with a bound by norms."""
+    """The gradient w of the filters, with a bound by norms."""
 
-    kept: ClassVar = {"y": 1, "x": 1}
+    shared_axes: ClassVar = {"y": 1, "x": 1}

@@ -1,13 +1,12 @@
 """Whole images are transformed: a sum over R x S taps becomes a product for each frequency.
 
-The transform of a circular correlation is the product of the image's transform and the conjugate of the filter's; of a
-convolution, with the filter turned, there is no conjugate. So images and filters are padded to T x T, T being a power
-of two, transformed, multiplied and summed over channels at each frequency, and transformed back. What wraps around
-falls on outputs that are cut off: the last R - 1 rows, or with the filter turned the first ones.
+The transform of a circular correlation is the product of the image's transform and the conjugate of the filter's. A
+convolution, with the filter rotated, needs no conjugate. So images and filters are padded to T x T, where T is a power
+of two, and transformed. They are multiplied and summed over channels at each frequency, and transformed back. Only the
+last R - 1 rows wrap around, or with a flipped filter the first ones; these outputs are cut off.
 
-The transform is the one of textbooks: elements change places by bit reversal, then log2(T) passes in shared memory
-combine two by two. Pixels are real, so that frequency (T - u, T - v) is the conjugate of (u, v), and T / 2 + 1 columns
-are kept.
+The transform is the one of textbooks: a bit reversal permutes elements, then log2(T) passes in shared memory combine
+pairs. Pixels are real, so frequency (T - u, T - v) is the conjugate of (u, v), and T / 2 + 1 columns suffice.
 
 Costs:
 
@@ -16,7 +15,7 @@ Costs:
     2 * log2(T) + 3                         barriers per block
     2 * C                                   global loads of 8 bytes per output of the product
 
-Limited by the product, in which each thread loads all that it multiplies; and filters become as large as images.
+Limited by the product, in which each thread loads all its operands itself; and filters become as large as images.
 """
 
 from functools import cache
@@ -24,15 +23,13 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
+from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
+from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
-TAKES = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
-    "layout": ("NCHW",),
-    "result": ("y",),
-}
+TAKES = UNIT_STRIDES | {"result": ("y",)}
 T = 16  # points of a side, a power of two
-LOG_T = 4
+LOG_T = T.bit_length() - 1
 HALF = T // 2
 COLUMNS = HALF + 1  # of a spectrum
 PITCH = T + 1  # elements from one row to the next in shared memory
@@ -42,7 +39,7 @@ THREADS = 256
 
 @cuda.jit(device=True)
 def transform(planes, re, im, t):
-    """The transform of T x T points in shared memory, in place; `re` and `im` say which plane holds which part."""
+    """Transform T x T points in shared memory in place; `re` and `im` are the planes of real and imaginary parts."""
     for axis in range(2):
         along = PITCH if axis else 1
         across = 1 if axis else PITCH
@@ -60,7 +57,7 @@ def transform(planes, re, im, t):
                 line, m = n // HALF, n % HALF
                 k = m // half * 2 * half + m % half
                 a, b = line * across + k * along, line * across + (k + half) * along
-                root = m % half * (MOST // (2 * half))
+                root = m % half * (MAX_POINTS // (2 * half))
                 b_re = planes[re, b] * ROOTS_RE[root] - planes[im, b] * ROOTS_IM[root]
                 b_im = planes[re, b] * ROOTS_IM[root] + planes[im, b] * ROOTS_RE[root]
                 planes[re, b], planes[im, b] = planes[re, a] - b_re, planes[im, a] - b_im
@@ -70,26 +67,26 @@ def transform(planes, re, im, t):
 
 @cuda.jit
 def whole(X, spectra, top, left, sign):
-    """Writes the spectrum of each X[n, c], with zeros around it, to [u, v, c, n]; `sign` is -1 for conjugates."""
+    """Write the spectrum of each X[n, c], padded with zeros, to [u, v, c, n]; `sign` is -1 for conjugates."""
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
     n, c = cuda.blockIdx.x, cuda.blockIdx.y
-    for place in range(t, T * T, THREADS):
-        row, col = place // T, place % T
+    for point in range(t, T * T, THREADS):
+        row, col = point // T, point % T
         h, w = row - top, col - left
         inside = h >= 0 and h < X.shape[2] and w >= 0 and w < X.shape[3]
         planes[0, row * PITCH + col] = X[n, c, h, w] if inside else np.float32(0)
         planes[1, row * PITCH + col] = 0
     cuda.syncthreads()
     transform(planes, 0, 1, t)
-    for place in range(t, T * COLUMNS, THREADS):
-        u, v = place // COLUMNS, place % COLUMNS
+    for point in range(t, T * COLUMNS, THREADS):
+        u, v = point // COLUMNS, point % COLUMNS
         spectra[u, v, c, n, 0] = planes[0, u * PITCH + v]
         spectra[u, v, c, n, 1] = sign * planes[1, u * PITCH + v]
 
 
 @cuda.jit
-def multiplied(images, filters, outputs):
+def multiply(images, filters, outputs):
     """outputs[u, v, k, n] = the sum over c of filters[u, v, c, k] * images[u, v, c, n]."""
     n, k = cuda.grid(2)
     u, v = cuda.blockIdx.z // images.shape[1], cuda.blockIdx.z % images.shape[1]
@@ -105,13 +102,13 @@ def multiplied(images, filters, outputs):
 
 
 @cuda.jit
-def restored(spectra, Y, first_row, first_col):
-    """Writes to each Y[n, k] what begins at this row and column of the plane with the spectrum [u, v, k, n]."""
+def inverse(spectra, Y, first_row, first_col):
+    """Write to each Y[n, k] the inverse of spectrum [u, v, k, n], from this row and column of the plane on."""
     planes = ptx.shared_array(0, (2, PLANE), np.float32)
     t = cuda.threadIdx.x
     n, k = cuda.blockIdx.x, cuda.blockIdx.y
-    for place in range(t, T * COLUMNS, THREADS):
-        u, v = place // COLUMNS, place % COLUMNS
+    for point in range(t, T * COLUMNS, THREADS):
+        u, v = point // COLUMNS, point % COLUMNS
         re, im = spectra[u, v, k, n, 0], spectra[u, v, k, n, 1]
         planes[0, u * PITCH + v], planes[1, u * PITCH + v] = re, im
         if v > 0 and v < HALF:  # columns 0 and T / 2 are their own mirrors
@@ -119,26 +116,27 @@ def restored(spectra, Y, first_row, first_col):
             planes[0, mirrored], planes[1, mirrored] = re, -im
     cuda.syncthreads()
     transform(planes, 1, 0, t)  # the inverse, with parts exchanged
-    for place in range(t, Y.shape[2] * Y.shape[3], THREADS):
-        row, col = place // Y.shape[3], place % Y.shape[3]
+    for point in range(t, Y.shape[2] * Y.shape[3], THREADS):
+        row, col = point // Y.shape[3], point % Y.shape[3]
         Y[n, k, row, col] = planes[0, (row + first_row) * PITCH + col + first_col] * np.float32(1 / (T * T))
 
 
 @cache
-def _with(kernel, side):
-    """A kernel for planes of side x side."""
-    sizes = {"T": side, "LOG_T": side.bit_length() - 1, "HALF": side // 2, "COLUMNS": side // 2 + 1, "PITCH": side + 1}
-    return specialise(kernel, **sizes, PLANE=side * (side + 1))
+def _specialise(kernel, side):
+    """Return a kernel for planes of side x side."""
+    return specialise(kernel, T=side)
 
 
 def launches(x, w, y, problem, workspace):
-    """y, of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())
-    if side > MOST:
-        raise TooLarge(f"an image with its padding has {rows} x {cols} pixels, and {MOST} x {MOST} fit here")
+    if side > MAX_POINTS:
+        raise TooLarge(
+            f"an image with its padding has {rows} x {cols} pixels, and {MAX_POINTS} x {MAX_POINTS} fit here"
+        )
     images, filters, outputs = (
         workspace.array(role, (side, side // 2 + 1, *shape, 2), np.float32)
         for role, shape in (("images", (C, N)), ("filters", (C, K)), ("outputs", (K, N)))
@@ -146,7 +144,7 @@ def launches(x, w, y, problem, workspace):
     shared_bytes = 2 * 4 * side * (side + 1)
     sign = np.float32(1 if problem.flipped else -1)
     first = (R - 1, S - 1) if problem.flipped else (0, 0)
-    forth, product, back = (_with(whole, side), multiplied, _with(restored, side))
+    forth, product, back = (_specialise(whole, side), multiply, _specialise(inverse, side))
     return [
         Launch(forth, (N, C), THREADS, (x, images, problem.top, problem.left, np.float32(1)), shared_bytes),
         Launch(forth, (K, C), THREADS, (w, filters, 0, 0, sign), shared_bytes),

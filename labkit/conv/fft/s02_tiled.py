@@ -1,23 +1,23 @@
-"""Images are cut into overlapping tiles: a filter's spectrum has the size of a tile, and wrap-around spoils little.
+"""Images are cut into overlapping tiles: a filter's spectrum has the size of a tile, and few outputs wrap around.
 
-A circular convolution of T x T points has T - R + 1 rows and T - S + 1 columns that no wrap-around reaches
-(overlap-save). So tiles begin as many rows and columns apart as that, and their outputs lie side by side. For each
-frequency the filters then meet all tiles of all images in one product, K x C times C x (N tiles).
+A circular convolution of T x T points has T - R + 1 rows and T - S + 1 columns without wrap-around (overlap-save). So
+tiles begin that many rows and columns apart, and their outputs are adjacent. For each frequency, one product multiplies
+the filters with all tiles of all images, K x C times C x (N tiles).
 
-Two real lines are transformed as one complex line: rows r and r + T / 2, then columns 0 and T / 2, which are real. Of
-columns 0 and T / 2 the frequencies beyond T / 2 are conjugates of others. So bins are: 0 to T / 2 of column 0, as many
-of column T / 2, and then T of each column between. A block transforms neighbours in a row of the spectra, so that it
-writes their numbers of a bin side by side.
+Two real lines are transformed as one complex line: rows r and r + T / 2, then columns 0 and T / 2, which are real. In
+columns 0 and T / 2, the frequencies beyond T / 2 are conjugates of others. So bins are: 0 to T / 2 of column 0, the
+same of column T / 2, and then T of each column between. A block transforms neighbours in a row of the spectra, and
+writes their numbers of a bin side by side. Transforms of lines are `fft.lines`, the product is `fft.product`.
 
-T is chosen by counting: large tiles have less overlap, small ones fit the image better and make short spectra.
+T is chosen by counting: large tiles have less overlap, small ones fit the image better and have short spectra.
 
-Costs, for tiles of T x T, of which an image has so many:
+Costs, for `tiles` tiles of T x T per image:
 
     T * T / 2 + 2                               frequencies
     8 * K * C * N * tiles * (T * T / 2 + 2)     FLOPs of the product
     8 * (T * T / 2 + 2) * (C * N * tiles + K * C + K * N * tiles)     bytes of workspace
 
-Limited by the product where there are many channels, and by memory, for spectra, where there are few.
+Limited by the product with many channels, and by memory for spectra with few.
 """
 
 from functools import cache
@@ -27,62 +27,61 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import has_c_order
 from labkit.arrays.views import as_strided
-from labkit.conv.fft.lines import PITCH, F, T, at, load_points, load_roots, pitch, store_points, transform
-from labkit.conv.fft.product import product
+from labkit.conv.fft.lines import PITCH, F, T, load_points, load_roots, pitch, slot, store_points, transform
+from labkit.conv.fft.product import make_product
+from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
-EACH_PIXEL = {name: (1,) for name in ("stride_h", "stride_w", "dilation_h", "dilation_w", "groups")} | {
-    "layout": ("NCHW",)
-}
-TAKES = EACH_PIXEL | {"result": ("y",)}
+TAKES = UNIT_STRIDES | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
 HALF = T // 2  # lines of a tile
 BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once
-SLOT = 162  # elements from one tile to the next, by which TILES tiles meet different banks
+TILE_PITCH = 162  # elements from one tile to the next, which avoid bank conflicts between TILES tiles
 ROWS = 2 * TILES  # of shared memory: real parts, then imaginary ones
-TFLOPS, TB_S = 48.0, 3.0  # of the product, and of memory: what a choice of T is made by
+TFLOPS, TB_S = 48.0, 3.0  # of the product and of memory, to choose T
 
 
 @cuda.jit(device=True)
-def place_of_block(columns):
-    """Which row of the spectra a block has, and its first column."""
+def locate_block(columns):
+    """Row of the spectra of this block, and its first column."""
     blocks = np.uint32(columns + TILES - 1) // np.uint32(TILES)
     block = np.uint32(cuda.blockIdx.x)
     return np.uint32(block // blocks), np.uint32(block % blocks * np.uint32(TILES))
 
 
 @cuda.jit(device=True)
-def place_of_tile(swapped, row, column, tiles_h, tiles_w):
-    """The image, the channel, and the tile along both axes that a row and a column of the spectra stand for."""
-    place = row if swapped else column
+def locate_tile(swapped, row, column, tiles_h, tiles_w):
+    """Image, channel, and tile along both axes, for a row and a column of the spectra."""
+    index = row if swapped else column
     channel = column if swapped else row
     tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
-    line = np.uint32(place // tiles_w)
-    return np.uint32(line // tiles_h), channel, np.uint32(line % tiles_h), np.uint32(place % tiles_w)
+    line = np.uint32(index // tiles_w)
+    return np.uint32(line // tiles_h), channel, np.uint32(line % tiles_h), np.uint32(index % tiles_w)
 
 
 @cuda.jit(launch_bounds=(THREADS, 3))
 def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
-    """Writes the spectra of tiles of X, `rows` x `cols` pixels each, with zeros around them, to [bin, row, column].
+    """Write the spectra of tiles of X, `rows` x `cols` pixels each, padded with zeros, to [bin, row, column].
 
-    X[n, c] holds H rows of W pixels. A column is a tile of it, and its row is c; or where `swapped` a column is c, and
-    its row is a tile. `sign` is -1 for conjugates.
+    X[n, c] holds H rows of W pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
+    `swapped`. `sign` is -1 for conjugates.
     """
-    lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)  # real parts of all tiles, then imaginary ones
+    lines = ptx.shared_array(0, (ROWS, TILE_PITCH), np.float32)  # real parts of all tiles, then imaginary ones
     re = cuda.local.array(8, np.float32)
     im = cuda.local.array(8, np.float32)
     root_re = cuda.local.array(8, np.float32)
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
-    spectra_row, first_column = place_of_block(columns)
+    spectra_row, first_column = locate_block(columns)
     H, W = np.uint32(H), np.uint32(W)
 
+    # -- load tiles: rows r and r + T / 2 as one complex line --
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
-    image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     plane = X[image, channel]
     h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
     end_h = np.uint32(min(np.int32(H - h), np.int32(rows)))  # of the rows that are not zero
@@ -94,16 +93,16 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
         for i in range(8):
             re[i] = 0
         if first < rows:
-            for i in range(8):  # all of them are under way before one is waited for; outside of X, one of its edge
+            for i in range(8):  # all loads are issued before one is used; outside of X, they load its edge
                 re[i] = plane[np.uint32(min(np.uint32(h + first + i), np.uint32(H - 1)) * W + w)]
-        # rows r and r + T / 2 become one complex line
-        part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+        part, index = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
         for i in range(8):
             row = np.uint32(first + i)
-            lines[part, place + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
-        cuda.syncwarp()  # else more than eight would be under way, and registers be short
+            lines[part, index + i * PITCH] = re[i] if row >= begin_h and row < end_h else np.float32(0)
+        cuda.syncwarp()  # else the compiler issues more loads, which take more registers
     cuda.syncthreads()
 
+    # -- transform rows, then columns --
     j, line = t % F, t // F % HALF
     begin = line * PITCH
     load_roots(root_re, root_im, j)
@@ -117,9 +116,9 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
             store_points(re, im, lines, re_row, im_row, begin, j)
         cuda.syncthreads()
         for i in range(4):  # of both real rows in a line, the points of column `line`
-            place = (j + F * i) * PITCH
-            a_re, a_im = lines[re_row, place + at(line)], lines[im_row, place + at(line)]
-            b_re, b_im = lines[re_row, place + at(mirrored)], lines[im_row, place + at(mirrored)]
+            index = (j + F * i) * PITCH
+            a_re, a_im = lines[re_row, index + slot(line)], lines[im_row, index + slot(line)]
+            b_re, b_im = lines[re_row, index + slot(mirrored)], lines[im_row, index + slot(mirrored)]
             if line == 0:  # the real columns 0 and T / 2 as one
                 re[i], im[i], re[i + 4], im[i + 4] = a_re, b_re, a_im, b_im
             else:
@@ -130,54 +129,59 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
         store_points(re, im, lines, re_row, im_row, begin, j)
     cuda.syncthreads()
 
+    # -- store spectra --
     tile, first = t % TILES, t // TILES
     column = np.uint32(first_column + tile)
     if column < columns:
         for u in range(first, HALF + 1, THREADS // TILES):
-            a_re, a_im = lines[tile, at(u)], lines[tile + TILES, at(u)]
-            b_re, b_im = lines[tile, at((T - u) % T)], lines[tile + TILES, at((T - u) % T)]
+            a_re, a_im = lines[tile, slot(u)], lines[tile + TILES, slot(u)]
+            b_re, b_im = lines[tile, slot((T - u) % T)], lines[tile + TILES, slot((T - u) % T)]
             zero_re, zero_im = (a_re + b_re) * np.float32(0.5), (a_im - b_im) * np.float32(0.5)
             half_re, half_im = (a_im + b_im) * np.float32(0.5), (b_re - a_re) * np.float32(0.5)
             ptx.store2(spectra, (u, spectra_row, 2 * column), zero_re, sign * zero_im)
             ptx.store2(spectra, (HALF + 1 + u, spectra_row, 2 * column), half_re, sign * half_im)
         for i in range(T, HALF * T, THREADS // TILES):
-            place = np.uint32(first + i)
-            here = place // T * PITCH + at(place % T)
+            index = np.uint32(first + i)
+            offset = index // T * PITCH + slot(index % T)
             ptx.store2(
-                spectra, (place + 2, spectra_row, 2 * column), lines[tile, here], sign * lines[tile + TILES, here]
+                spectra, (index + 2, spectra_row, 2 * column), lines[tile, offset], sign * lines[tile + TILES, offset]
             )
 
 
 @cuda.jit(launch_bounds=(THREADS, 4))
-def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
-    """Writes to Y the part of tiles that begins at `first_row` and `first_col`, from their spectra [bin, row, column].
+def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
+    """Write to Y the part of tiles from `first_row` and `first_col` on, from their spectra [bin, row, column].
 
-    Y[n, k] holds P rows of Q pixels. A column is a tile of it, and its row is k; or where `swapped` a column is k, and
-    its row is a tile.
+    Y[n, k] holds P rows of Q pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
+    `swapped`.
     """
-    lines = ptx.shared_array(0, (ROWS, SLOT), np.float32)
+    lines = ptx.shared_array(0, (ROWS, TILE_PITCH), np.float32)
     re = cuda.local.array(8, np.float32)
     im = cuda.local.array(8, np.float32)
     root_re = cuda.local.array(8, np.float32)
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
-    spectra_row, first_column = place_of_block(columns)
+    spectra_row, first_column = locate_block(columns)
 
+    # -- load spectra --
     tile, first = t % TILES, t // TILES
-    at_column = np.uint32(min(first_column + tile, columns - 1))  # beyond the last one, that one again
+    source_column = np.uint32(min(first_column + tile, columns - 1))  # past the end, the last one
     for u in range(first, HALF + 1, THREADS // TILES):
-        zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * at_column))
-        half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * at_column))
-        lines[tile, at(u)], lines[tile + TILES, at(u)] = zero_re - half_im, zero_im + half_re
+        zero_re, zero_im = ptx.load2(spectra, (u, spectra_row, 2 * source_column))
+        half_re, half_im = ptx.load2(spectra, (HALF + 1 + u, spectra_row, 2 * source_column))
+        lines[tile, slot(u)], lines[tile + TILES, slot(u)] = zero_re - half_im, zero_im + half_re
         if u > 0 and u < HALF:
-            lines[tile, at(T - u)], lines[tile + TILES, at(T - u)] = zero_re + half_im, half_re - zero_im
+            lines[tile, slot(T - u)], lines[tile + TILES, slot(T - u)] = (zero_re + half_im, half_re - zero_im)
     for i in range(T, HALF * T, THREADS // TILES):
-        place = np.uint32(first + i)
-        here = place // T * PITCH + at(place % T)
-        lines[tile, here], lines[tile + TILES, here] = ptx.load2(spectra, (place + 2, spectra_row, 2 * at_column))
+        index = np.uint32(first + i)
+        offset = index // T * PITCH + slot(index % T)
+        lines[tile, offset], lines[tile + TILES, offset] = ptx.load2(
+            spectra, (index + 2, spectra_row, 2 * source_column)
+        )
     cuda.syncthreads()
 
+    # -- transform columns, then rows --
     j, line = t % F, t // F % HALF
     begin = line * PITCH
     load_roots(root_re, root_im, j)
@@ -191,75 +195,74 @@ def restored(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, ti
         for m in range(8 // F):
             for n in range(F // 2):
                 a = m * F + n
-                b, place = a + F // 2, (j + F * m + 8 * n) * PITCH  # b is T / 2 rows below a
+                b, index = a + F // 2, (j + F * m + 8 * n) * PITCH  # b is T / 2 rows below a
                 if line == 0:
-                    lines[re_row, place], lines[im_row, place] = re[a], re[b]
-                    lines[re_row, place + at(mirrored)], lines[im_row, place + at(mirrored)] = im[a], im[b]
+                    lines[re_row, index], lines[im_row, index] = re[a], re[b]
+                    lines[re_row, index + slot(mirrored)], lines[im_row, index + slot(mirrored)] = (im[a], im[b])
                 else:
-                    lines[re_row, place + at(line)] = re[a] - im[b]
-                    lines[im_row, place + at(line)] = im[a] + re[b]
-                    lines[re_row, place + at(mirrored)] = re[a] + im[b]
-                    lines[im_row, place + at(mirrored)] = re[b] - im[a]
+                    lines[re_row, index + slot(line)] = re[a] - im[b]
+                    lines[im_row, index + slot(line)] = im[a] + re[b]
+                    lines[re_row, index + slot(mirrored)] = re[a] + im[b]
+                    lines[im_row, index + slot(mirrored)] = re[b] - im[a]
         cuda.syncthreads()
         load_points(re, im, lines, re_row, im_row, begin, j)
         transform(im, re, root_re, root_im, lines, im_row, re_row, begin, j)
         store_points(re, im, lines, re_row, im_row, begin, j)
     cuda.syncthreads()
 
+    # -- store outputs --
     scale = np.float32(1 / (T * T))
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
-    image, channel, tile_h, tile_w = place_of_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
     plane = Y[image, channel]
     p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
     q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
-    place_in_plane = np.uint32(p * np.uint32(Q) + q)
+    plane_offset = np.uint32(p * np.uint32(Q) + q)
     end_p = np.int32(min(step_h, P - p))
     if first_column + tile < columns and q < min(tile_w * step_w + step_w, Q):
         for first in range(0, T, 8):
-            part, place = first // HALF * TILES + tile, first % HALF * PITCH + at(col)
+            part, index = first // HALF * TILES + tile, first % HALF * PITCH + slot(col)
             begin = np.int32(first - first_row)
-            if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a question for each
+            if begin >= 0 and begin + 8 <= end_p:  # eight rows of the result, without a test for each
                 for i in range(8):
-                    plane[np.uint32(place_in_plane + (begin + i) * Q)] = lines[part, place + i * PITCH] * scale
+                    plane[np.uint32(plane_offset + (begin + i) * Q)] = lines[part, index + i * PITCH] * scale
             else:
                 for i in range(8):
                     row = np.int32(np.uint32(begin + i) % np.uint32(T))
                     if row < end_p:
-                        plane[np.uint32(place_in_plane + row * Q)] = lines[part, place + i * PITCH] * scale
+                        plane[np.uint32(plane_offset + row * Q)] = lines[part, index + i * PITCH] * scale
 
 
 @cache
-def _with(kernel, side):
-    """A kernel for tiles of side x side."""
-    tiles = THREADS // side
-    of_block = {"TILES": tiles, "ROWS": 2 * tiles, "SLOT": slot(side), "BATCH": THREADS * 16 // side**2}
-    return specialise(kernel, T=side, F=side // 8, HALF=side // 2, PITCH=pitch(side), **of_block)
+def _specialise(kernel, side):
+    """Return a kernel for tiles of side x side."""
+    return specialise(kernel, T=side, F=side // 8, PITCH=pitch(side), TILE_PITCH=tile_pitch(side))
 
 
-def slot(side: int) -> int:
-    """Elements from one tile to the next: neighbouring tiles of a block meet different banks."""
+def tile_pitch(side: int) -> int:
+    """Return the elements from one tile to the next, which avoid bank conflicts between tiles."""
     lines = side // 2 * pitch(side)
     return lines + (side // 8 - lines) % 32
 
 
 def shared_bytes(side: int) -> int:
-    """Of a block that transforms tiles."""
-    return 2 * (THREADS // side) * slot(side) * 4
+    """Return the shared memory of a block that transforms tiles."""
+    return 2 * (THREADS // side) * tile_pitch(side) * 4
 
 
-def bins(side: int) -> int:
-    """Frequencies of real tiles that do not follow from others."""
+def count_bins(side: int) -> int:
+    """Return the number of independent frequencies of a real tile."""
     return side * side // 2 + 2
 
 
-def spectra(workspace, role: str, side: int, rows: int, columns: int):
-    """Memory for a spectrum of so many rows and columns in each bin; rows begin at multiples of 16 bytes."""
-    return workspace.array(role, (bins(side), rows, 2 * (columns + columns % 2)), np.float32)
+def allocate_spectra(workspace, role: str, side: int, rows: int, columns: int):
+    """Allocate spectra of rows x columns complex numbers per bin; rows begin at multiples of 16 bytes."""
+    return workspace.array(role, (count_bins(side), rows, 2 * (columns + columns % 2)), np.float32)
 
 
-def planes(X):
-    """X[n, c] as one row of pixels."""
+def as_planes(X):
+    """View each X[n, c] as one row of pixels."""
     if not has_c_order(X):
         raise ValueError("an operand is not in C order: pass np.ascontiguousarray of it, which is a copy")
     N, C, H, W = X.shape
@@ -269,39 +272,41 @@ def planes(X):
     return as_strided(X, (N, C, H * W), (C * H * W * size, H * W * size, size))
 
 
-def transformed(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
-    """The launch that writes spectra of tiles of X."""
+def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
+    """Return the launch that writes spectra of tiles of X."""
     columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
     blocks = to.shape[1] * -(-columns // (THREADS // side))
     sign = np.float32(-1 if conjugated else 1)
-    arguments = planes(X), *X.shape[2:], to, int(swapped), sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
-    return Launch(_with(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
+    tile = top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
+    arguments = as_planes(X), *X.shape[2:], to, int(swapped), sign, *tile
+    return Launch(_specialise(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
-def inverted(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
-    """The launch that writes tiles of Y from their spectra."""
+def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
+    """Return the launch that writes tiles of Y from their spectra."""
     columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
     blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
-    arguments = spectrum, planes(Y), *Y.shape[2:], int(swapped), first_row, first_col, step_h, step_w, tiles_h, tiles_w
-    return Launch(_with(restored, side), blocks, THREADS, arguments, shared_bytes(side))
+    tile = first_row, first_col, step_h, step_w, tiles_h, tiles_w
+    arguments = spectrum, as_planes(Y), *Y.shape[2:], int(swapped), *tile
+    return Launch(_specialise(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
-def predicted_ms(problem, side: int) -> float:
-    """The time that tiles of side x side take, by their FLOPs and bytes."""
+def predict_ms(problem, side: int) -> float:
+    """Return the predicted time with tiles of side x side, from FLOPs and bytes."""
     tiles = -(-problem.P // (side - problem.R + 1)) * -(-problem.Q // (side - problem.S + 1))
     images, filters, outputs = (
-        bins(side) * count
+        count_bins(side) * count
         for count in (problem.N * tiles * problem.C, problem.K * problem.C, problem.N * tiles * problem.K)
     )
     overlap = tiles * side**2 / (problem.H * problem.W)
     pixels = problem.N * (problem.C * problem.H * problem.W * max(1, overlap) + problem.K * problem.P * problem.Q)
     moved = 8 * (images + filters + outputs)
-    flops = 8 * bins(side) * problem.K * problem.C * problem.N * tiles
+    flops = 8 * count_bins(side) * problem.K * problem.C * problem.N * tiles
     return max(flops / TFLOPS, moved / TB_S) / 1e9 + (moved + 4 * pixels) / TB_S / 1e9
 
 
-def chosen_side(problem) -> int:
-    """The side of tiles that is predicted to be fastest.
+def choose_side(problem) -> int:
+    """Return the side of tiles with the least predicted time.
 
     Raises
     ------
@@ -313,35 +318,30 @@ def chosen_side(problem) -> int:
         raise TooLarge(
             f"the filter has {problem.R} x {problem.S} taps, and tiles have {SIDES[-1]} x {SIDES[-1]} points at most"
         )
-    return min(sides, key=lambda side: predicted_ms(problem, side))
+    return min(sides, key=lambda side: predict_ms(problem, side))
 
 
-def tiles_of(problem, side: int | None = None):
-    """The side of a tile, the chosen one if it is None, from one tile to the next, and how many, along both axes."""
-    side = side or chosen_side(problem)
+def choose_tiles(problem, side: int | None = None):
+    """Return the side of a tile, by default the fastest; along both axes the step between tiles and their number."""
+    side = side or choose_side(problem)
     step = side - problem.R + 1, side - problem.S + 1
     return side, step, (-(-problem.P // step[0]), -(-problem.Q // step[1]))
 
 
-def launches(x, w, y, problem, workspace):
-    """y, of images x and filters w."""
-    return launches_with(x, w, y, problem, workspace)
-
-
-def launches_with(x, w, y, problem, workspace, side=None):
-    """As `launches`, with tiles of side x side."""
+def launches(x, w, y, problem, workspace, side=None, product=make_product):
+    """y = the convolution of x and w, by tiles of side x side, with the products by `product`."""
     problem.check(x, w, y, takes=TAKES)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
-    side, step, tiles = tiles_of(problem, side)
+    side, step, tiles = choose_tiles(problem, side)
     count = problem.N * tiles[0] * tiles[1]
-    filters = spectra(workspace, "filters", side, C, K)
-    images = spectra(workspace, "images", side, C, count)
-    outputs = spectra(workspace, "outputs", side, K, count)
-    # cross-correlation takes conjugates; convolution's first whole outputs lie behind the wrap-around
-    first = (R - 1, S - 1) if problem.flipped else (0, 0)
+    filters = allocate_spectra(workspace, "filters", side, C, K)
+    images = allocate_spectra(workspace, "images", side, C, count)
+    outputs = allocate_spectra(workspace, "outputs", side, K, count)
+    # cross-correlation uses conjugates; in a convolution, the first valid outputs follow the wrap-around
+    first_output = (R - 1, S - 1) if problem.flipped else (0, 0)
     return [
-        transformed(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        transformed(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
+        make_transform(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
+        make_transform(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
         product(filters, images, outputs, K, count, C),
-        inverted(outputs, y, side, False, *first, *step, *tiles),
+        make_inverse(outputs, y, side, False, *first_output, *step, *tiles),
     ]

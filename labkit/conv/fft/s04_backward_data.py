@@ -1,39 +1,40 @@
-"""The gradient of the images takes the same launches: outputs take the place of images, channels that of filters.
+"""The gradient of the images uses the same launches, with images and outputs, and channels and filters, exchanged.
 
-An image's pixel went into every output that a filter brought it to, so that its gradient is a convolution of the
-outputs' gradient, with as much padding as makes an image of it again. What was correlated forward is convolved
-backward: there is no conjugate, and the first whole result lies R - 1 rows and S - 1 columns behind the wrap-around.
-Where the forward filter was turned already, it is the other way around.
+A pixel contributed to every output whose window covers it. So its gradient is a convolution of the outputs' gradient,
+padded to the size of the image. A forward correlation becomes a backward convolution: there is no conjugate, and the
+first valid result follows R - 1 rows and S - 1 columns of wrap-around. With a flipped forward filter it is the other
+way round.
 
-Costs are those of `s02_tiled`, with C and K, and images and outputs, in each other's place.
+Costs are those of `s02_tiled`, with C and K, and images and outputs, exchanged.
 """
 
 from labkit.conv.fft.problem import SpectralData, SpectralForward
-from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import EACH_PIXEL, inverted, spectra, tiled, tiles_of, transformed
+from labkit.conv.fft.product import make_product
+from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
+from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralData
-TAKES = EACH_PIXEL | {"result": ("x",)}
+TAKES = UNIT_STRIDES | {"result": ("x",)}
 QUICK = True  # to simulate: its loops are short
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_data = tiled
 
 
 def launches(x, w, y, problem, workspace):
-    """x, of filters w and the gradient y of the outputs."""
+    """x = the gradient of the images, from filters w and the gradient y of the outputs."""
     problem.check(x, w, y, takes=TAKES)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     top, left = R - 1 - problem.top, S - 1 - problem.left
     pads = top, R - 1 - problem.bottom, left, S - 1 - problem.right
-    side, step, tiles = tiles_of(SpectralForward(N, K, problem.P, problem.Q, C, R, S, 1, 1, *pads))
+    side, step, tiles = choose_tiles(SpectralForward(N, K, problem.P, problem.Q, C, R, S, 1, 1, *pads))
     count = N * tiles[0] * tiles[1]
-    filters = spectra(workspace, "filters", side, K, C)
-    outputs = spectra(workspace, "outputs", side, K, count)
-    images = spectra(workspace, "images", side, C, count)
-    first = (0, 0) if problem.flipped else (R - 1, S - 1)
+    filters = allocate_spectra(workspace, "filters", side, K, C)
+    outputs = allocate_spectra(workspace, "outputs", side, K, count)
+    images = allocate_spectra(workspace, "images", side, C, count)
+    first_output = (0, 0) if problem.flipped else (R - 1, S - 1)
     return [
-        transformed(w, filters, side, True, problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        transformed(y, outputs, side, False, False, top, left, side, side, *step, *tiles),
-        product(filters, outputs, images, C, count, K),
-        inverted(images, x, side, False, *first, *step, *tiles),
+        make_transform(w, filters, side, True, problem.flipped, 0, 0, R, S, R, S, 1, 1),
+        make_transform(y, outputs, side, False, False, top, left, side, side, *step, *tiles),
+        make_product(filters, outputs, images, C, count, K),
+        make_inverse(images, x, side, False, *first_output, *step, *tiles),
     ]

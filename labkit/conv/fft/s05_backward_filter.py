@@ -1,39 +1,40 @@
-"""The gradient of the filters takes the same launches: it correlates images with outputs, and sums over all tiles.
+"""The gradient of the filters uses the same launches: it correlates images with outputs, and sums over all tiles.
 
-The outputs of a tile, with zeros around them, are the filter now, and what they are correlated with is the tile of the
-image that they came from. The result needs R x S points alone, so that all T - R + 1 rows of outputs fit. Its spectrum
-is a product K x (N tiles) times (N tiles) x C: so tiles, not channels, are the rows of the spectra.
+The outputs of a tile, padded with zeros, are the filter now; they are correlated with the tile of the image that they
+came from. The result needs only R x S points, so all T - R + 1 rows of outputs fit. Its spectrum is a product
+K x (N tiles) times (N tiles) x C. So tiles, not channels, are the rows of the spectra.
 
-Where the filter is turned, its gradient is too. Conjugates of the other operand turn it, about the point 0, so that it
-begins R - 1 rows and S - 1 columns before that, which is at the end of the tile.
+The gradient of a flipped filter is flipped too. Conjugates of the other operand rotate it about the point 0. So it
+begins R - 1 rows and S - 1 columns before that point, which is at the end of the tile.
 
 Costs are those of `s02_tiled`. Limited by the product, whose sums are long and whose results are few.
 """
 
 from labkit.conv.fft.problem import SpectralFilter
-from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import EACH_PIXEL, inverted, spectra, tiled, tiles_of, transformed
+from labkit.conv.fft.product import make_product
+from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
+from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralFilter
-TAKES = EACH_PIXEL | {"result": ("w",)}
+TAKES = UNIT_STRIDES | {"result": ("w",)}
 QUICK = True  # to simulate: its loops are short
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_filter = tiled
 
 
 def launches(x, w, y, problem, workspace):
-    """w, of images x and the gradient y of the outputs."""
+    """w = the gradient of the filters, from images x and the gradient y of the outputs."""
     problem.check(x, w, y, takes=TAKES)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
-    side, step, tiles = tiles_of(problem)
+    side, step, tiles = choose_tiles(problem)
     count = problem.N * tiles[0] * tiles[1]
-    outputs = spectra(workspace, "outputs", side, count, K)
-    images = spectra(workspace, "images", side, count, C)
-    filters = spectra(workspace, "filters", side, K, C)
-    first = step if problem.flipped else (0, 0)
+    outputs = allocate_spectra(workspace, "outputs", side, count, K)
+    images = allocate_spectra(workspace, "images", side, count, C)
+    filters = allocate_spectra(workspace, "filters", side, K, C)
+    first_output = step if problem.flipped else (0, 0)
     return [
-        transformed(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
-        transformed(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
-        product(outputs, images, filters, K, C, count),
-        inverted(filters, w, side, True, *first, R, S, 1, 1),
+        make_transform(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
+        make_transform(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
+        make_product(outputs, images, filters, K, C, count),
+        make_inverse(filters, w, side, True, *first_output, R, S, 1, 1),
     ]

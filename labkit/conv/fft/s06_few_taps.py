@@ -1,16 +1,16 @@
-"""A filter has few taps: its spectrum is summed directly, and most of a transform, which is of zeros, left out.
+"""A filter has few taps: its spectrum is summed directly, which skips the zeros of a transform.
 
 For each column v of the spectrum a thread sums the S taps of each row, times roots of unity. For each u in that column
-it then has a polynomial of R terms in one root of unity, and Horner's rule takes four multiply-adds a term. That is
-less than a transform for the filters that are common, and lanes are neighbouring filters, so that a warp writes 256
-bytes of a row side by side. The spectra of few images need less time than those of their filters: there it counts.
+it then has a polynomial of R terms in one root of unity, and Horner's rule takes four multiply-adds per term. For
+common filters that is less than a transform. Lanes are neighbouring filters, so a warp writes 256 contiguous bytes of a
+row. With few images, the spectra of filters take more time than those of images; there the gain counts.
 
 Costs, for each number of a spectrum:
 
     4 * (R - 1) + 2 * R * S / T     multiply-adds
     R * S / T                       shared loads
 
-Limited by memory, to which spectra are written, where filters are small.
+Limited by the memory to which spectra are written, with small filters.
 """
 
 from functools import cache
@@ -19,13 +19,13 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.fft import s03_three_products
-from labkit.conv.fft.lines import MOST, ROOTS_IM, ROOTS_RE
-from labkit.conv.fft.problem import MOST_TAPS
-from labkit.conv.fft.product import product
-from labkit.conv.fft.s02_tiled import TAKES, planes, tiles_of
-from labkit.conv.fft.s03_three_products import FACTORS  # noqa: F401
+from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
+from labkit.conv.fft.problem import MAX_TAPS
+from labkit.conv.fft.product import make_product
+from labkit.conv.fft.s02_tiled import TAKES, as_planes, choose_tiles
 from labkit.ladder import Launch
 
+FACTORS = s03_three_products.FACTORS
 LARGEST = ((32, 2, 8, 8, 128, 3, 3),)
 T = 16  # points of a side of a tile
 R, S = 3, 3
@@ -33,12 +33,12 @@ HALF = T // 2
 TAPS = R * S
 LANES = 33  # elements from one tap to the next in shared memory
 WARPS = 8
-NARROW = 32  # a side of a result, which tiles of the four products fit better than those of the three
+NARROW = 32  # side of a result that fits the tiles of four products better than those of three
 
 
 @cuda.jit
 def few_taps(w, spectra, sign):
-    """Writes the spectra of w[k, c] to [bin, c, k]; `sign` is -1 for conjugates."""
+    """Write the spectra of w[k, c] to [bin, c, k]; `sign` is -1 for conjugates."""
     taps = ptx.shared_array(0, (TAPS, LANES), np.float32)
     row_re = cuda.local.array(R, np.float32)
     row_im = cuda.local.array(R, np.float32)
@@ -53,14 +53,14 @@ def few_taps(w, spectra, sign):
         for r in range(R):
             row_re[r], row_im[r] = 0, 0
         for s in range(S):
-            root = v * s % T * (MOST // T)
+            root = v * s % T * (MAX_POINTS // T)
             for r in range(R):
                 row_re[r] += taps[r * S + s, lane] * ROOTS_RE[root]
                 row_im[r] += taps[r * S + s, lane] * ROOTS_IM[root]
         whole = v > 0 and v < HALF
         begin = v * T + 2 if whole else v // HALF * (HALF + 1)
         for u in range(T if whole else HALF + 1):
-            root_re, root_im = ROOTS_RE[u * (MOST // T)], ROOTS_IM[u * (MOST // T)]
+            root_re, root_im = ROOTS_RE[u * (MAX_POINTS // T)], ROOTS_IM[u * (MAX_POINTS // T)]
             re, im = row_re[R - 1], row_im[R - 1]
             for r in range(1, R):
                 next_re = row_re[R - 1 - r] + re * root_re
@@ -71,21 +71,21 @@ def few_taps(w, spectra, sign):
 
 
 @cache
-def _with(side, rows, cols):
-    """The kernel for tiles of side x side and filters of rows x cols taps."""
-    return specialise(few_taps, T=side, HALF=side // 2, R=rows, S=cols, TAPS=rows * cols)
+def _specialise(side, rows, cols):
+    """Return the kernel for tiles of side x side and filters of rows x cols taps."""
+    return specialise(few_taps, T=side, R=rows, S=cols)
 
 
 def launches(x, w, y, problem, workspace):
-    """y, of images x and filters w, which are transformed as before where they have many taps."""
+    """y = the convolution of x and w; filters of many taps are transformed as before."""
     problem.check(x, w, y, takes=TAKES)
-    filtered, transformed, multiplied, inverted = s03_three_products.launches(x, w, y, problem, workspace)
-    *_, M, N, _ = multiplied.arguments
+    filter_transform, image_transform, product, inverse = s03_three_products.launches(x, w, y, problem, workspace)
+    *_, M, N, _ = product.arguments
     if min(M, N) <= NARROW:
-        multiplied = product(*multiplied.arguments)
-    if max(problem.R, problem.S) <= MOST_TAPS:
-        side, *_ = tiles_of(problem)
-        arguments = planes(w), filtered.arguments[3], np.float32(1 if problem.flipped else -1)
+        product = make_product(*product.arguments)
+    if max(problem.R, problem.S) <= MAX_TAPS:
+        side, *_ = choose_tiles(problem)
+        arguments = as_planes(w), filter_transform.arguments[3], np.float32(1 if problem.flipped else -1)
         grid, shared_bytes = (-(-problem.K // 32), problem.C), problem.R * problem.S * LANES * 4
-        filtered = Launch(_with(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
-    return [filtered, transformed, multiplied, inverted]
+        filter_transform = Launch(_specialise(side, problem.R, problem.S), grid, (32, WARPS), arguments, shared_bytes)
+    return [filter_transform, image_transform, product, inverse]

@@ -1,6 +1,6 @@
-"""Convolution as the product of a K x CRS and a CRS x NPQ matrix: pixels are copied into the second one first.
+"""Convolution as the product of a K x CRS and a CRS x NPQ matrix: the second one is filled with pixels first.
 
-Each pixel stands in it as often as windows meet it, R x S times at most, and then any matrix product will do.
+It holds each pixel once per window, at most R x S times. Then any matrix product completes the convolution.
 (Chellapilla, Puri and Simard, High Performance Convolutional Neural Networks for Document Processing, 2006.)
 """
 

@@ -1,9 +1,8 @@
 """All images at once become one matrix, and one matrix product by the fastest fp32 step does the rest.
 
-Rows of the matrix are the taps of a filter, counted over C, R and S, and columns the outputs of a channel, counted over
-N, P and Q; a first launch copies each pixel to all places where it is needed. The product has a row for each filter, in
-which images follow one another, whereas outputs are wanted with the filters of an image together: a third launch puts
-them there.
+Rows of the matrix are the taps of a filter, counted over C, R and S. Columns are the outputs of a channel, counted over
+N, P and Q. A first launch copies each pixel to all elements that need it. The product has a row per filter, in which
+images follow one another; the outputs keep the filters of an image together. So a third launch reorders them.
 
 Costs:
 
@@ -11,7 +10,7 @@ Costs:
     CRS * NPQ                       elements written and read again for the matrix
     K * NPQ                         elements written and read again for the product
 
-Limited by memory: the matrix is R * S times as large as the images at a stride of 1, 8.3 GB for layer 2 of the cuDNN
+Limited by memory: at a stride of 1 the matrix is R * S times as large as the images, 8.3 GB for layer 2 of the cuDNN
 paper, and it crosses the bus twice.
 """
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import as_strided, reshape
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
@@ -27,40 +26,40 @@ from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
-ROWS = 8  # of the matrix that a thread writes to
+ROWS = 8  # of the matrix per thread
 
 
 @cuda.jit
-def batch(images, matrix, of):
+def batch(images, matrix, conv):
     npq = np.uint32(cuda.grid(1))
-    n = divided(npq, of.PQ)
-    pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
+    n = divided(npq, conv.PQ)
+    pq = np.uint32(npq - n * conv.PQ.value)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
-        if crs < of.CRS and npq < of.NPQ:
-            c = divided(crs, of.RS)
-            rs = np.uint32(crs - c * of.RS.value)
-            tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
-            row = np.uint32(top + r * of.dilation_h)
-            col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
-            inside = row < of.H and col < of.W
-            matrix[crs, npq] = images[n, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
+        if crs < conv.CRS and npq < conv.NPQ:
+            c = divided(crs, conv.RS)
+            rs = np.uint32(crs - c * conv.RS.value)
+            tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+            r = divided(tap, conv.S)
+            row = np.uint32(top + r * conv.dilation_h)
+            col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+            inside = row < conv.H and col < conv.W
+            matrix[crs, npq] = images[n, np.uint32((c * conv.H + row) * conv.W + col)] if inside else np.float32(0)
 
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    of = sizes(problem)
-    N, K, CRS, PQ, NPQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value), int(of.NPQ)
+    conv = make_sizes(problem)
+    N, K, CRS, PQ, NPQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value), int(conv.NPQ)
     matrix = workspace.array("matrix", (CRS, NPQ), np.float32)
     product = workspace.array("product", (K, NPQ), np.float32)
     by_images = as_strided(product, (N, K, PQ), (4 * PQ, 4 * NPQ, 4))
     grid = -(-NPQ // THREADS), -(-CRS // ROWS)
     return [
-        Launch(batch, grid, THREADS, (reshape(x, N, problem.C * problem.H * problem.W), matrix, of)),
+        Launch(batch, grid, THREADS, (reshape(x, N, problem.C * problem.H * problem.W), matrix, conv)),
         *step("fp32", "tuned").launches(reshape(w, K, CRS), matrix, product),
         rearrange(by_images, reshape(y, N, K, PQ)),
     ]

@@ -1,7 +1,7 @@
-"""An image at a time: the matrix is N times smaller, and its product lies where it belongs.
+"""One image at a time: the matrix is N times smaller, and its product goes directly to the outputs.
 
-The outputs of an image are a K x PQ matrix of their own, in order. So nothing has to be rearranged, and one image's
-matrix may well stay in L2 between its two launches.
+The outputs of an image are a K x PQ matrix in C order. So nothing needs reordering, and one image's matrix may stay in
+L2 between its two launches.
 
 Costs:
 
@@ -9,53 +9,53 @@ Costs:
     2 * N                   launches
     CRS * PQ                elements of an image written and read again
 
-Limited by its launches: one image gives few tiles of 128 x 256, a single one for layer 4 of the cuDNN paper, so that
-most of a GPU rests, and then waits for the next launch.
+Limited by its launches: one image has few tiles of 128 x 256, a single one for layer 4 of the cuDNN paper. So most of
+the GPU idles, and then waits for the next launch.
 """
 
 import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshape, select_matrix, slice_rows
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
-ROWS = 8  # of the matrix that a thread writes to
+ROWS = 8  # of the matrix per thread
 
 
 @cuda.jit
-def image(pixels, matrix, of):
+def image(pixels, matrix, conv):
     pq = np.uint32(cuda.grid(1))
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
-        if crs < of.CRS and pq < of.PQ.value:
-            c = divided(crs, of.RS)
-            rs = np.uint32(crs - c * of.RS.value)
-            tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
-            row = np.uint32(top + r * of.dilation_h)
-            col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
-            inside = row < of.H and col < of.W
-            matrix[crs, pq] = pixels[0, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
+        if crs < conv.CRS and pq < conv.PQ.value:
+            c = divided(crs, conv.RS)
+            rs = np.uint32(crs - c * conv.RS.value)
+            tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+            r = divided(tap, conv.S)
+            row = np.uint32(top + r * conv.dilation_h)
+            col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+            inside = row < conv.H and col < conv.W
+            matrix[crs, pq] = pixels[0, np.uint32((c * conv.H + row) * conv.W + col)] if inside else np.float32(0)
 
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    of = sizes(problem)
-    N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
+    conv = make_sizes(problem)
+    N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
     matrix = workspace.array("matrix", (CRS, PQ), np.float32)
     images = reshape(x, N, problem.C * problem.H * problem.W)
     filters, outputs = reshape(w, K, CRS), reshape(y, N, K, PQ)
     grid = -(-PQ // THREADS), -(-CRS // ROWS)
-    made = []
+    sequence = []
     for n in range(N):
-        made.append(Launch(image, grid, THREADS, (slice_rows(images, n, 1), matrix, of)))
-        made += step("fp32", "tuned").launches(filters, matrix, select_matrix(outputs, n))
-    return made
+        sequence.append(Launch(image, grid, THREADS, (slice_rows(images, n, 1), matrix, conv)))
+        sequence += step("fp32", "tuned").launches(filters, matrix, select_matrix(outputs, n))
+    return sequence

@@ -1,15 +1,15 @@
-"""As many images at a time as a limit of memory allows, and a product for each by what the GEMM library chooses.
+"""Chunks of images within a memory limit, with batched products by the GEMM library.
 
-The library multiplies the filters with a batch of matrices by one launch, so that no image waits for another. Matrices
-get columns, and rows of zeros, to whole pieces of 16 bytes, since it would copy them otherwise; then outputs that are
-no whole pieces are copied, too.
+The library multiplies the filters with a batch of matrices in one launch, so no image waits for another. Columns and
+rows of the matrices are padded with zeros to whole 16-byte vectors, since the library would copy them otherwise. Then
+outputs that are not whole vectors are copied, too.
 
 Costs:
 
     WORKSPACE_BYTES                 bytes of workspace at most, unless the matrix of one image is larger
     CRS * NPQ                       elements written and read again
 
-Limited by memory still: writing and reading the matrix takes as long as R * S copies of the images.
+Limited by memory: writing and reading the matrix takes as long as R * S copies of the images.
 """
 
 import numpy as np
@@ -17,62 +17,64 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.addresses import round_up_to_vectors
 from labkit.arrays.views import reshape, select_matrix, slice_rows, transpose
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.formats import FP32
 from labkit.gemm.interface.arrange import arranged
 from labkit.gemm.interface.candidates import choice
-from labkit.gemm.interface.launches import launches as multiplied
+from labkit.gemm.interface.launches import launches as gemm_launches
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
 from labkit.parts.division import divided
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 QUICK = True  # to simulate: its loops are short
-WORKSPACE_BYTES = 2**30  # that a chunk of images may take
+WORKSPACE_BYTES = 2**30  # for a chunk of images
 THREADS = 128
-ROWS = 8  # of a matrix that a thread writes to
+ROWS = 8  # of a matrix per thread
 
 
 @cuda.jit
-def library(images, matrices, of):
+def library(images, matrices, conv):
     pq, n = np.uint32(cuda.grid(1)), np.uint32(cuda.blockIdx.z)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < matrices.shape[1] and pq < matrices.shape[2]:
-            c = divided(crs, of.RS)
-            rs = np.uint32(crs - c * of.RS.value)
-            tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
-            row = np.uint32(top + r * of.dilation_h)
-            col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
-            inside = crs < of.CRS and pq < of.PQ.value and row < of.H and col < of.W
-            matrices[n, crs, pq] = images[n, np.uint32((c * of.H + row) * of.W + col)] if inside else np.float32(0)
+            c = divided(crs, conv.RS)
+            rs = np.uint32(crs - c * conv.RS.value)
+            tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+            r = divided(tap, conv.S)
+            row = np.uint32(top + r * conv.dilation_h)
+            col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+            inside = crs < conv.CRS and pq < conv.PQ.value and row < conv.H and col < conv.W
+            matrices[n, crs, pq] = images[n, np.uint32((c * conv.H + row) * conv.W + col)] if inside else np.float32(0)
 
 
 def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    of = sizes(problem)
-    N, K, CRS, PQ = problem.N, problem.K, int(of.CRS), int(of.PQ.value)
-    rows, cols = round_up_to_vectors(CRS, FP32.dtype), round_up_to_vectors(PQ, FP32.dtype)
-    most_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
-    chunk = min(N, max(1, most_bytes // (4 * cols * (rows + K * (cols > PQ)))))
-    matrices = workspace.array("matrices", (chunk, rows, cols), np.float32)
+    conv = make_sizes(problem)
+    N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
+    padded_rows, padded_cols = round_up_to_vectors(CRS, FP32.dtype), round_up_to_vectors(PQ, FP32.dtype)
+    max_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
+    chunk = min(N, max(1, max_bytes // (4 * padded_cols * (padded_rows + K * (padded_cols > PQ)))))
+    matrices = workspace.array("matrices", (chunk, padded_rows, padded_cols), np.float32)
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, K, PQ)
-    made = []
-    filters = arranged(reshape(w, K, CRS), (K, rows), "filters", workspace, made, gaps=False)
-    for first in range(0, N, chunk):
-        result = slice_rows(outputs, first, chunk)
-        of_chunk = slice_rows(matrices, 0, result.shape[0])
-        product = result if cols == PQ else workspace.array("outputs", (*result.shape[:2], cols), np.float32)
-        grid = -(-cols // THREADS), -(-rows // ROWS), result.shape[0]
-        made.append(Launch(library, grid, THREADS, (slice_rows(images, first, chunk), of_chunk, of)))
-        right, goal = transpose(of_chunk), product
-        if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
-            right, goal = select_matrix(right, 0), select_matrix(product, 0)
-        made += multiplied(choice(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace)
+    sequence = []
+    filters = arranged(reshape(w, K, CRS), (K, padded_rows), "filters", workspace, sequence, gaps=False)
+    for n0 in range(0, N, chunk):
+        result = slice_rows(outputs, n0, chunk)
+        chunk_matrices = slice_rows(matrices, 0, result.shape[0])
+        product = (
+            result if padded_cols == PQ else workspace.array("outputs", (*result.shape[:2], padded_cols), np.float32)
+        )
+        grid = -(-padded_cols // THREADS), -(-padded_rows // ROWS), result.shape[0]
+        sequence.append(Launch(library, grid, THREADS, (slice_rows(images, n0, chunk), chunk_matrices, conv)))
+        B, C = transpose(chunk_matrices), product
+        if result.shape[0] == 1:  # a single matrix, unlike a batch, may be multiplied in parts
+            B, C = select_matrix(B, 0), select_matrix(product, 0)
+        sequence += gemm_launches(choice(FP32, filters, B, C), FP32, filters, B, C, 1.0, 0.0, workspace)
         if product is not result:
-            made.append(rearrange(product, result))
-    return made
+            sequence.append(rearrange(product, result))
+    return sequence

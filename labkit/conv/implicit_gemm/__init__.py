@@ -1,6 +1,6 @@
-"""Convolution as the product of a K x CRS and a CRS x NPQ matrix of which the second is never stored.
+"""Convolution as the product of a K x CRS and a CRS x NPQ matrix; the second is never stored.
 
-Tiles of it are gathered from the images as they are needed. (Chetlur and others, cuDNN: Efficient Primitives for Deep
+Its tiles are gathered from the images as needed. (Chetlur and others, cuDNN: Efficient Primitives for Deep
 Learning, 2014, section 3.1.)
 """
 

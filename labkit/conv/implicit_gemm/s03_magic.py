@@ -1,8 +1,8 @@
-"""No table, and no division either: a quotient by a divisor that is known beforehand is the upper half of a product.
+"""No table and no division: a quotient by a known divisor is the upper half of a product.
 
-R * S and S stay the same for the whole convolution, so the host finds a multiplier for each (`labkit.parts.division`),
-and the kernel takes the number of a row apart by two multiplications and two shifts. That is less than a load from
-memory takes to arrive, and needs no memory.
+R * S and S are constant for the whole convolution: the host computes a multiplier for each (`labkit.parts.division`).
+The kernel splits a row's index by two multiplications and two shifts. That takes less time than a load from memory, and
+needs no memory.
 
 Costs, for K and NPQ that are multiples of TILE, and CRS too:
 
@@ -19,7 +19,7 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.views import reshape
 from labkit.conv.layers import TABLE_2, batched
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import divided
 
@@ -29,46 +29,46 @@ TAKES = {"result": ("y",), "layout": ("NCHW",)}
 
 
 @cuda.jit
-def magic(x, w, y, of):
+def magic(x, w, y, conv):
     w_tile = cuda.shared.array((TILE, TILE), np.float32)
     x_tile = cuda.shared.array((TILE, TILE), np.float32)
     npq = np.uint32(cuda.blockIdx.x) * np.uint32(TILE) + np.uint32(cuda.threadIdx.x)
     k = np.uint32(cuda.blockIdx.y) * np.uint32(TILE) + np.uint32(cuda.threadIdx.y)
     group = np.uint32(cuda.blockIdx.z)
-    across, down = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    n = divided(npq, of.PQ)
-    pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
+    tx, ty = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    n = divided(npq, conv.PQ)
+    pq = np.uint32(npq - n * conv.PQ.value)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
 
     zero = np.float32(0)
-    total = zero
-    for start in range(0, of.CRS, TILE):
-        crs = np.uint32(start + across)
-        w_tile[down, across] = w[group * of.K + k, crs] if k < of.K and crs < of.CRS else zero
-        crs = np.uint32(start + down)
-        c = divided(crs, of.RS)
-        rs = np.uint32(crs - c * of.RS.value)
-        tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-        r = divided(tap, of.S)
-        row = np.uint32(top + r * of.dilation_h)
-        col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
-        inside = n < of.N and crs < of.CRS and row < of.H and col < of.W
-        x_tile[down, across] = x[n, np.uint32(((group * of.C + c) * of.H + row) * of.W + col)] if inside else zero
+    acc = zero
+    for start in range(0, conv.CRS, TILE):
+        crs = np.uint32(start + tx)
+        w_tile[ty, tx] = w[group * conv.K + k, crs] if k < conv.K and crs < conv.CRS else zero
+        crs = np.uint32(start + ty)
+        c = divided(crs, conv.RS)
+        rs = np.uint32(crs - c * conv.RS.value)
+        tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+        r = divided(tap, conv.S)
+        row = np.uint32(top + r * conv.dilation_h)
+        col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+        inside = n < conv.N and crs < conv.CRS and row < conv.H and col < conv.W
+        x_tile[ty, tx] = x[n, np.uint32(((group * conv.C + c) * conv.H + row) * conv.W + col)] if inside else zero
         cuda.syncthreads()
         for i in range(TILE):
-            total += w_tile[down, i] * x_tile[i, across]
+            acc += w_tile[ty, i] * x_tile[i, tx]
         cuda.syncthreads()
 
-    if k < of.K and n < of.N:
-        y[n, group * of.K + k, pq] = total
+    if k < conv.K and n < conv.N:
+        y[n, group * conv.K + k, pq] = acc
 
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    of = sizes(problem)
+    conv = make_sizes(problem)
     images = reshape(x, problem.N, problem.C * problem.H * problem.W)
-    filters, outputs = reshape(w, problem.K, int(of.CRS)), reshape(y, problem.N, problem.K, int(of.PQ.value))
-    grid = -(-int(of.NPQ) // TILE), -(-int(of.K) // TILE), problem.groups
-    return [Launch(magic, grid, (TILE, TILE), (images, filters, outputs, of))]
+    filters, outputs = reshape(w, problem.K, int(conv.CRS)), reshape(y, problem.N, problem.K, int(conv.PQ.value))
+    grid = -(-int(conv.NPQ) // TILE), -(-int(conv.K) // TILE), problem.groups
+    return [Launch(magic, grid, (TILE, TILE), (images, filters, outputs, conv))]

@@ -1,10 +1,10 @@
-"""Where a layer has few outputs, several blocks share a tile of them, each with a part of CRS.
+"""Split-K for layers with few outputs: several blocks share a tile of outputs, each with a part of CRS.
 
-Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. In
-parts, which are written to a workspace as whole outputs, they fill the GPU; a second launch adds the parts up, in their
-order, so that every run gives the same bits. How many parts, and of which tiles, is chosen together: more of them leave
-fewer SMs idle, and take longer to be added up (`best_parts`). Where one is best, there is nothing to add, and this is
-`s04_gathered`.
+Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. Parts
+of these sums fill the GPU, and write whole outputs to a workspace. A second launch adds the parts in their order: every
+run gives the same bits. `best_parts` chooses the number of parts and the tile together: more parts leave fewer SMs
+idle, and take longer to add. With one part there is nothing to add, and this is `s04_gathered`. `fragments` has the
+product in registers.
 
 Costs, for K and NPQ that are multiples of the tile, and CRS of the parts:
 
@@ -13,7 +13,7 @@ Costs, for K and NPQ that are multiples of the tile, and CRS of the parts:
     CRS / parts / BK + 1                            barriers per block
     4 * N * K * PQ * parts                          bytes of workspace, if there is more than one part
 
-Limited by what limits the product, and by a launch more. Compute capability 8.0.
+Limited as the product is, and by one more launch. Compute capability 8.0.
 """
 
 from dataclasses import replace
@@ -23,270 +23,210 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flatten, reshape, slice_rows
-from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
-from labkit.conv.problem import Convolution
-from labkit.conv.sizes import sizes
+from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
+from labkit.conv.implicit_gemm.partial_sums import sum_parts
+from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_parts, choose_border_test
+from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import divided, divisor
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
-NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
 BORDER = COMPARING
-OUTSIDE = 2**31  # rows below any window
-WM = 64  # a warp's part of the outputs: filters, and WN pixels
-LANES_Y, LANES_X = 4, 8  # its lanes
+OUTSIDE = 2**31  # a row that is in no image
+WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
+LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
 WARPS_X = 4
 THREADS = 32 * WARPS_Y * WARPS_X
-BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # a block's part, a column for each thread, and its steps along CRS
+BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-ROWS_BYTE = B_BYTE + 2 * BK * BN * 4  # and what is known of their rows
-SHARED_BYTES = ROWS_BYTE + 2 * BK * 12
-MOST = 2**32  # elements of images that a launch counts
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
+SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
+MAX_ELEMENTS = 2**32  # of images per launch
 
 
 @cuda.jit(device=True)
-def place(row, k):
-    """Where in its row of the filters' tile a value lies: groups of four change places, otherwise in each of 4 rows."""
-    return k ^ row % 4 * 4
-
-
-@cuda.jit(device=True)
-def find_row(rows, buffer, crs, stop, of):
-    """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
-    c = divided(crs, of.RS)
-    rs = np.uint32(crs - c * of.RS.value)
-    tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-    r = divided(tap, of.S)
-    below, beside = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
-    row, exists = crs % BK, crs < stop
-    rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
+def fill_row_table(row_table, buffer, crs, crs_end, conv):
+    """Store the offset of a row's pixels from the corners of their windows, and the data of the border test."""
+    c = divided(crs, conv.RS)
+    rs = np.uint32(crs - c * conv.RS.value)
+    tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
+    r = divided(tap, conv.S)
+    tap_row, tap_col = np.uint32(r * conv.dilation_h), np.uint32((tap - r * conv.S.value) * conv.dilation_w)
+    row, exists = crs % BK, crs < crs_end
+    row_table[buffer, 0, row] = np.uint32((c * conv.H + tap_row) * conv.W + tap_col)
     if BORDER == COMPARING:
-        rows[buffer, 1, row] = below if exists else np.uint32(OUTSIDE)
-        rows[buffer, 2, row] = beside
+        row_table[buffer, 1, row] = tap_row if exists else np.uint32(OUTSIDE)
+        row_table[buffer, 2, row] = tap_col
     else:
-        rows[buffer, 1, row] = np.uint32(np.uint32(exists) << (tap if BORDER == BITS else np.uint32(0)))
+        row_table[buffer, 1, row] = np.uint32(np.uint32(exists) << (tap if BORDER == BITS else np.uint32(0)))
 
 
 @cuda.jit(device=True)
-def taps_inside(top, left, of):
-    """A bit for each tap of a window that lies in the image."""
+def make_tap_mask(top, left, conv):
+    """Return a bit for each tap of a window that is inside the image."""
     if BORDER != BITS:
         return np.uint32(0xFFFFFFFF)
-    bits = np.uint32(0)
-    for tap in range(of.RS.value):
-        r = divided(np.uint32(tap), of.S)
-        row = np.uint32(top + r * of.dilation_h)
-        col = np.uint32(left + (np.uint32(tap) - r * of.S.value) * of.dilation_w)
-        bits = np.uint32(bits | np.uint32(row < of.H and col < of.W) << np.uint32(tap))
-    return bits
+    mask = np.uint32(0)
+    for tap in range(conv.RS.value):
+        r = divided(np.uint32(tap), conv.S)
+        row = np.uint32(top + r * conv.dilation_h)
+        col = np.uint32(left + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
+        mask = np.uint32(mask | np.uint32(row < conv.H and col < conv.W) << np.uint32(tap))
+    return mask
 
 
 @cuda.jit(device=True)
-def copy_filters(A_tile, buffer, w, first, end, start, stop, of, t):
-    """Begins this thread's copies of filters, for BK rows from `start` on."""
-    none = np.uint32(0)  # all in 32 bits, since registers are short
-    if of.CRS % np.uint32(4) == 0:
-        row, crs = t // (BK // 4), np.uint32(start + t % (BK // 4) * 4)
-        begin = np.uint32((first + row) * of.CRS + crs)
+def copy_filters(A_tile, buffer, w, k0, k_end, start, crs_end, conv, thread):
+    """Start this thread's copies of filters, for BK rows from `start` on."""
+    none = np.uint32(0)  # all in 32 bits, to save registers
+    if conv.CRS % np.uint32(4) == 0:
+        row, crs = thread // (BK // 4), np.uint32(start + thread % (BK // 4) * 4)
+        begin = np.uint32((k0 + row) * conv.CRS + crs)
         for i in range(0, BM, A_STEP):
-            valid = np.uint32(16) if np.uint32(first + row + i) < end and crs < stop else none
-            at = np.uint32(begin + i * of.CRS)
-            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, t % (BK // 4) * 4)), w, at, 16, valid)
+            valid = np.uint32(16) if np.uint32(k0 + row + i) < k_end and crs < crs_end else none
+            source = np.uint32(begin + i * conv.CRS)
+            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % (BK // 4) * 4)), w, source, 16, valid)
     else:
-        row, crs = t // BK, np.uint32(start + t % BK)
-        begin = np.uint32((first + row) * of.CRS + crs)
+        row, crs = thread // BK, np.uint32(start + thread % BK)
+        begin = np.uint32((k0 + row) * conv.CRS + crs)
         for i in range(0, BM, THREADS // BK):
-            valid = np.uint32(4) if np.uint32(first + row + i) < end and crs < stop else none
-            at = np.uint32(begin + i * of.CRS)
-            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, t % BK)), w, at, 4, valid)
+            valid = np.uint32(4) if np.uint32(k0 + row + i) < k_end and crs < crs_end else none
+            source = np.uint32(begin + i * conv.CRS)
+            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, thread % BK)), w, source, 4, valid)
 
 
 @cuda.jit(device=True)
-def copy_pixels(B_tile, rows, buffer, x, corner, top, left, inside, of, t):
-    """Begins this thread's copies of pixels, a column of BK."""
+def copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread):
+    """Start this thread's copies of pixels, a column of BK."""
     offset = cuda.local.array(4, np.uint32)
-    below = cuda.local.array(4, np.uint32)  # or bits of taps
-    beside = cuda.local.array(4, np.uint32)
+    tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
+    tap_col = cuda.local.array(4, np.uint32)
     for k in range(0, BK, 4):
-        offset[0], offset[1], offset[2], offset[3] = ptx.load4(rows, (buffer, 0, k))
-        below[0], below[1], below[2], below[3] = ptx.load4(rows, (buffer, 1, k))
+        offset[0], offset[1], offset[2], offset[3] = ptx.load4(row_table, (buffer, 0, k))
+        tap_row[0], tap_row[1], tap_row[2], tap_row[3] = ptx.load4(row_table, (buffer, 1, k))
         if BORDER == COMPARING:
-            beside[0], beside[1], beside[2], beside[3] = ptx.load4(rows, (buffer, 2, k))
+            tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(row_table, (buffer, 2, k))
         for n in range(4):
             if BORDER == COMPARING:
-                counts = np.uint32(top + below[n]) < of.H and np.uint32(left + beside[n]) < of.W
+                is_inside = np.uint32(top + tap_row[n]) < conv.H and np.uint32(left + tap_col[n]) < conv.W
             else:
-                counts = inside & below[n] != 0
-            valid = np.uint32(4) if counts else np.uint32(0)
-            ptx.cp_async(B_tile, (buffer, k + n, t), x, np.uint32(corner + offset[n]), 4, valid)
-
-
-@cuda.jit(device=True)
-def load_rows(b, B_tile, buffer, k, x):
-    """Loads this thread's part of four rows of pixels."""
-    for n in range(4):
-        for j in range(0, TN, 4):
-            b[n, j], b[n, j + 1], b[n, j + 2], b[n, j + 3] = ptx.load4(B_tile, (buffer, k + n, x + j * LANES_X))
-
-
-@cuda.jit(device=True)
-def multiply(sums, A_tile, buffer, k, y, b):
-    """Adds the products of the filters' columns from k to k + 3 and the four rows of pixels in `b`."""
-    a = cuda.local.array(4, np.float32)
-    for i in range(TM):
-        row = y + i * LANES_Y
-        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, place(row, k)))
-        for n in range(4):
-            for j in range(TN):
-                sums[i, j] += a[n] * b[n, j]
+                is_inside = tap_mask & tap_row[n] != 0
+            valid = np.uint32(4) if is_inside else np.uint32(0)
+            ptx.cp_async(B_tile, (buffer, k + n, thread), x, np.uint32(corner + offset[n]), 4, valid)
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
-def split(x, w, y, length, groups, of):
+def split(x, w, y, length, groups, conv):
     A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, BN), np.float32)
-    rows = ptx.shared_array(ROWS_BYTE, (2, 3, BK), np.uint32)
-    sums = cuda.local.array((TM, TN), np.float32)
+    row_table = ptx.shared_array(TABLE_BYTE, (2, 3, BK), np.uint32)
+    acc = cuda.local.array((TM, TN), np.float32)
     b = cuda.local.array((4, TN), np.float32)
     b_next = cuda.local.array((4, TN), np.float32)
-    # unsigned, so that the compiler knows: no index below counts from the end
+    # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- locate the block's part, its filters and this thread's window --
     part = divided(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
-    begin = np.uint32(part * length)
-    stop = min(np.uint32(begin + length), of.CRS)
-    first = np.uint32(group * of.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
-    end = np.uint32(group * of.K + of.K)
-    t = np.uint32(warp * 32 + lane)
-    npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + t), np.uint32(of.NPQ - np.uint32(1)))
-    n = divided(npq, of.PQ)
-    pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
-    top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
-    corner = np.uint32(((n * groups.value + group) * of.C * of.H + top) * of.W + left)
-    inside = taps_inside(top, left, of)
+    crs_begin = np.uint32(part * length)
+    crs_end = min(np.uint32(crs_begin + length), conv.CRS)
+    k0 = np.uint32(group * conv.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
+    k_end = np.uint32(group * conv.K + conv.K)
+    thread = np.uint32(warp * 32 + lane)
+    npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + thread), np.uint32(conv.NPQ - np.uint32(1)))
+    n = divided(npq, conv.PQ)
+    pq = np.uint32(npq - n * conv.PQ.value)
+    p = divided(pq, conv.Q)
+    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
+    corner = np.uint32(((n * groups.value + group) * conv.C * conv.H + top) * conv.W + left)
+    tap_mask = make_tap_mask(top, left, conv)
 
+    # -- clear accumulators, load first tiles --
     for i in range(TM):
         for j in range(TN):
-            sums[i, j] = 0
-    one, now = np.uint32(1), np.uint32(0)
-    if t < 2 * BK:
-        find_row(rows, t // BK, np.uint32(begin + t), stop, of)
+            acc[i, j] = 0
+    one, buffer = np.uint32(1), np.uint32(0)
+    if thread < 2 * BK:
+        fill_row_table(row_table, thread // BK, np.uint32(crs_begin + thread), crs_end, conv)
     cuda.syncthreads()
-    copy_filters(A_tile, now, w, first, end, begin, stop, of, t)
-    copy_pixels(B_tile, rows, now, x, corner, top, left, inside, of, t)
+    copy_filters(A_tile, buffer, w, k0, k_end, crs_begin, crs_end, conv, thread)
+    copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread)
     ptx.cp_async_commit()
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
-    for start in range(begin, stop, BK):
+    for start in range(crs_begin, crs_end, BK):
+        # -- load next tiles --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        copy_filters(A_tile, now ^ one, w, first, end, np.uint32(start + BK), stop, of, t)
-        copy_pixels(B_tile, rows, now ^ one, x, corner, top, left, inside, of, t)
+        copy_filters(A_tile, buffer ^ one, w, k0, k_end, np.uint32(start + BK), crs_end, conv, thread)
+        copy_pixels(B_tile, row_table, buffer ^ one, x, corner, top, left, tap_mask, conv, thread)
         ptx.cp_async_commit()
         if warp == 0:
-            find_row(rows, now, np.uint32(start + 2 * BK + lane), stop, of)
-        load_rows(b, B_tile, now, 0, x_lane)
+            fill_row_table(row_table, buffer, np.uint32(start + 2 * BK + lane), crs_end, conv)
+        # -- acc += A B --
+        load_rows(b, B_tile, buffer, 0, x_lane)
         for k in range(0, BK, 16):
-            load_rows(b_next, B_tile, now, k + 4, x_lane)
-            multiply(sums, A_tile, now, k, y_lane, b)
-            load_rows(b, B_tile, now, k + 8, x_lane)
-            multiply(sums, A_tile, now, k + 4, y_lane, b_next)
-            load_rows(b_next, B_tile, now, k + 12, x_lane)
-            multiply(sums, A_tile, now, k + 8, y_lane, b)
-            load_rows(b, B_tile, now, (k + 16) % BK, x_lane)  # the last time in vain, for want of a branch
-            multiply(sums, A_tile, now, k + 12, y_lane, b_next)
-        now = now ^ one
+            load_rows(b_next, B_tile, buffer, k + 4, x_lane)
+            multiply(acc, A_tile, buffer, k, y_lane, b)
+            load_rows(b, B_tile, buffer, k + 8, x_lane)
+            multiply(acc, A_tile, buffer, k + 4, y_lane, b_next)
+            load_rows(b_next, B_tile, buffer, k + 12, x_lane)
+            multiply(acc, A_tile, buffer, k + 8, y_lane, b)
+            load_rows(b, B_tile, buffer, (k + 16) % BK, x_lane)  # unused in the last iteration: saves a branch
+            multiply(acc, A_tile, buffer, k + 12, y_lane, b_next)
+        buffer = buffer ^ one
 
+    # -- store outputs --
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
-        if of.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
-            n = divided(npq, of.PQ)
-            pq = np.uint32(npq - n * of.PQ.value)
+        if conv.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
+            n = divided(npq, conv.PQ)
+            pq = np.uint32(npq - n * conv.PQ.value)
             for i in range(TM):
-                k = np.uint32(first + y_lane + i * LANES_Y)
-                if k < end and npq < of.NPQ:
-                    ptx.store4(y, (part, n, k, pq), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
+                k = np.uint32(k0 + y_lane + i * LANES_Y)
+                if k < k_end and npq < conv.NPQ:
+                    ptx.store4(y, (part, n, k, pq), acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), of.PQ)
-                pq = np.uint32(npq + m - n * of.PQ.value)
+                n = divided(np.uint32(npq + m), conv.PQ)
+                pq = np.uint32(npq + m - n * conv.PQ.value)
                 for i in range(TM):
-                    k = np.uint32(first + y_lane + i * LANES_Y)
-                    if k < end and n < of.N:
-                        y[part, n, k, pq] = sums[i, j + m]
-
-
-@cuda.jit
-def add_up(parts, y):
-    """y = the sum of the parts, in their order."""
-    i = cuda.grid(1)
-    if i < y.size:
-        total = parts[0, i]
-        for part in range(1, parts.shape[0]):
-            total += parts[part, i]
-        y[i] = total
+                    k = np.uint32(k0 + y_lane + i * LANES_Y)
+                    if k < k_end and n < conv.N:
+                        y[part, n, k, pq] = acc[i, j + m]
 
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
-    """y = the convolution of x and w, by the tiling and in as many parts as are given."""
+    """y = the convolution of x and w, by the given tiling and number of parts, or the best."""
     problem.check(x, w, y, takes=TAKES)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshape(x, N, pixels), reshape(y, N, K, PQ)
     if tiling is None:
         tiling, parts = best_parts(filters, N * PQ, CRS, groups, limit_bytes)
-    most = max(1, MOST // pixels)  # images, of which pixels are counted in 32 bits
-    length = -(-CRS // (BK * (parts if most >= N else 1))) * BK
+    max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
+    length = -(-CRS // (BK * (parts if max_images >= N else 1))) * BK
     parts = -(-CRS // length)
-    kernel, shared_bytes = with_tiling(tiling, border(problem))
+    kernel, shared_bytes = specialise_tiling(tiling, choose_border_test(problem))
     rows, cols = tiling.tile
-    sums = workspace.array("parts", (parts, N, K, PQ), np.float32) if parts > 1 else None
-    made = []
-    for first in range(0, N, most):
-        some = replace(problem, N=min(most, N - first))
-        grid = -(-some.N * PQ // cols), -(-filters // rows), parts * groups
-        to = sums if parts > 1 else reshape(slice_rows(outputs, first, most), 1, some.N, K, PQ)
-        arguments = (
-            flatten(slice_rows(images, first, most)),
-            flatten(w),
-            to,
-            np.uint32(length),
-            divisor(groups),
-            sizes(some),
-        )
-        made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
+    partial = workspace.array("parts", (parts, N, K, PQ), np.float32) if parts > 1 else None
+    sequence = []
+    for n0 in range(0, N, max_images):
+        chunk = replace(problem, N=min(max_images, N - n0))
+        grid = -(-chunk.N * PQ // cols), -(-filters // rows), parts * groups
+        target = partial if parts > 1 else reshape(slice_rows(outputs, n0, max_images), 1, chunk.N, K, PQ)
+        arrays = flatten(slice_rows(images, n0, max_images)), flatten(w), target
+        arguments = *arrays, np.uint32(length), divisor(groups), make_sizes(chunk)
+        sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
-        size = N * K * PQ
-        made.append(Launch(add_up, -(-size // 256), 256, (reshape(sums, parts, size), flatten(y))))
-    return made
-
-
-def border(problem: Convolution) -> int:
-    """How copies can know that their pixels are inside of an image."""
-    if not any((problem.top, problem.bottom, problem.left, problem.right)):
-        return NONE
-    return BITS if problem.R * problem.S <= 32 else COMPARING
+        sequence.append(sum_parts(partial, y))
+    return sequence
 
 
 @cache
-def with_tiling(tiling: Tiling, border: int):
-    """The kernel for a tiling, and the bytes of shared memory that it takes."""
-    rows, cols = tiling.tile
-    bytes_of_filters, bytes_of_pixels = 2 * rows * BK * 4, 2 * BK * cols * 4
-    kernel = specialise(
-        split,
-        BORDER=border,
-        WM=tiling.rows,
-        TM=tiling.rows // LANES_Y,
-        WARPS_X=tiling.pairs,
-        THREADS=tiling.threads,
-        BM=rows,
-        BN=cols,
-        A_STEP=tiling.threads * 4 // BK,
-        B_BYTE=bytes_of_filters,
-        ROWS_BYTE=bytes_of_filters + bytes_of_pixels,
-    )
-    return kernel, bytes_of_filters + bytes_of_pixels + 2 * BK * 12
+def specialise_tiling(tiling: Tiling, border: int):
+    """Return the kernel for a tiling, and its bytes of shared memory."""
+    kernel = specialise(split, BORDER=border, WM=tiling.rows, WARPS_X=tiling.pairs)
+    return kernel, 2 * sum(tiling.tile) * BK * 4 + 2 * BK * 12

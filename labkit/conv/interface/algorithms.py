@@ -1,7 +1,7 @@
-"""The algorithms that compute convolutions: steps of the ladders, why one does not apply, and what memory it needs.
+"""The algorithms that compute convolutions: steps of the ladders, their misfits, and their workspace.
 
-What a step takes is stated by its `TAKES`; all else is read from the launches that it would make. They are planned for
-operands that are nowhere, with memory that is only counted, so that nothing is allocated and nothing runs.
+A step declares what it accepts in `TAKES`; all else is read from its launches. A dry run makes them for operands
+without memory and only counts the workspace: it allocates nothing and runs nothing.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,17 @@ from labkit.ptx.capabilities import runs
 
 
 @dataclass(frozen=True)
+class DryRun:
+    """The plan of an algorithm for a problem: why it does not apply, or its workspace and launches."""
+
+    misfit: str
+    workspace_bytes: int | None = None
+    launches: tuple[Launch, ...] = ()
+
+
+@dataclass(frozen=True)
 class Algorithm:
-    """A step of a ladder that is offered to whoever wants a convolution: "winograd/f4x4"."""
+    """A step of a ladder that computes convolutions for users: "winograd/f4x4"."""
 
     step: Step
 
@@ -30,67 +39,57 @@ class Algorithm:
         return f"<algorithm {self}>"
 
     def misfit(self, problem: Convolution, format: Format) -> str:
-        """Why it does not compute this problem on this GPU, in a sentence; "" where it does."""
-        return self.planned(problem, format).misfit
+        """Say in one sentence why it does not compute this problem on this GPU; "" if it does."""
+        return self.dry_run(problem, format).misfit
 
     def workspace_bytes(self, problem: Convolution, format: Format, limit_bytes: int | None = None) -> int | None:
-        """The memory that a plan of it allocates beside the operands, to the byte; None where it does not apply.
+        """Return the exact memory that a plan allocates beyond the operands; None if the algorithm does not apply.
 
-        Where there is a limit, it is what the algorithm needs when it spares memory as far as it can.
+        With a limit, it is the need of the algorithm's most economical form.
         """
-        return self.planned(problem, format, limit_bytes).workspace_bytes
+        return self.dry_run(problem, format, limit_bytes).workspace_bytes
 
     def launches(self, x, w, y, problem, format, workspace, limit_bytes: int | None = None) -> list[Launch]:
-        """What it launches for these operands, with a workspace up to the limit if it can do with so little."""
+        """Return the launches for these operands, with a workspace within the limit if the algorithm can do so."""
         options = {"format": format, "workspace": workspace}
         if limit_bytes is not None:
-            options["limit_bytes"] = limit_bytes // ALIGNMENT_BYTES * ALIGNMENT_BYTES  # in which memory is handed out
+            options["limit_bytes"] = limit_bytes // ALIGNMENT_BYTES * ALIGNMENT_BYTES  # granularity of allocations
         return self.step.launches(x, w, y, problem, **options)
 
-    def planned(self, problem: Convolution, format: Format, limit_bytes: int | None = None) -> "Planned":
-        """What it would launch, found without memory and without a launch."""
+    def dry_run(self, problem: Convolution, format: Format, limit_bytes: int | None = None) -> DryRun:
+        """Find the launches and their workspace without memory and without a launch."""
         if format not in self.step.formats:
-            taken = " or ".join(map(str, self.step.formats))
-            return Planned(f"this step takes {taken}, and the arrays hold {format}")
+            accepted = " or ".join(map(str, self.step.formats))
+            return DryRun(f"this step takes {accepted}, and the arrays hold {format}")
         if why := problem.misfit(getattr(self.step.module, "TAKES", {})):
-            return Planned(why)
+            return DryRun(why)
         workspace = CountingWorkspace()
         try:
-            launches = self.launches(*described(problem, format), problem, format, workspace, limit_bytes)
+            launches = self.launches(*placeholder_views(problem, format), problem, format, workspace, limit_bytes)
         except TooLarge as error:
-            return Planned(error.why)
+            return DryRun(error.why)
         for launch in launches:
-            if why := refused(launch, format):
-                return Planned(why)
-        return Planned("", workspace.size_bytes, tuple(launches))
+            if why := launch_misfit(launch, format):
+                return DryRun(why)
+        return DryRun("", workspace.size_bytes, tuple(launches))
 
     def as_data(self) -> str:
-        """As JSON gives it back."""
+        """Return the name under which JSON stores the algorithm."""
         return str(self)
 
     @property
     def kernels(self) -> list:
-        """From what `labkit.calls.tuning` finds all sources of it: what makes its launches, and the kernels of some."""
-        some = self.step.roofline_point, self.step.compared  # a small problem and a large one
-        launches = [launch for problem in some for launch in self.planned(problem, self.step.formats[0]).launches]
+        """The functions from which `labkit.calls.tuning` finds all sources of the algorithm."""
+        problems = self.step.roofline_point, self.step.compared  # a small problem and a large one
+        launches = [launch for problem in problems for launch in self.dry_run(problem, self.step.formats[0]).launches]
         return [self.step.module.launches, self.step.kernel, *(launch.kernel for launch in launches)]
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What an algorithm makes of a problem: why it does not apply, or the workspace that it needs and its launches."""
-
-    misfit: str
-    workspace_bytes: int | None = None
-    launches: tuple[Launch, ...] = ()
 
 
 @cache
 def algorithms(result: str) -> tuple[Algorithm, ...]:
-    """What computes outputs ("y"), the gradient of images ("x"), or that of filters ("w"), in the order of ladders.
+    """Return the algorithms for outputs ("y"), the gradient of images ("x") or of filters ("w"), in ladder order.
 
-    A ladder says by `ALGORITHMS` which of its steps are offered: others were steps on the way. If it says nothing, all
-    of them are.
+    A ladder lists its steps for users in `ALGORITHMS`; without it, all of its steps are algorithms.
     """
     return tuple(
         Algorithm(step)
@@ -101,13 +100,13 @@ def algorithms(result: str) -> tuple[Algorithm, ...]:
     )
 
 
-def algorithm_named(name: str, result: str) -> Algorithm:
-    """An algorithm by its name.
+def find_algorithm(name: str, result: str) -> Algorithm:
+    """Return an algorithm by its name.
 
     Raises
     ------
     ValueError
-        There is none; the message lists those there are.
+        The name is unknown; the message lists the known ones.
     """
     known = {str(one): one for one in algorithms(result)}
     if str(name) not in known:
@@ -115,8 +114,8 @@ def algorithm_named(name: str, result: str) -> Algorithm:
     return known[str(name)]
 
 
-def refused(launch: Launch, format: Format) -> str:
-    """Why this GPU does not take a launch, in a sentence; "" where it does."""
+def launch_misfit(launch: Launch, format: Format) -> str:
+    """Say in one sentence why this GPU does not accept a launch; "" if it does."""
     gpu = cuda.get_current_device()
     capability = tuple(gpu.compute_capability)
     if not runs(launch.kernel, format.number, capability):
@@ -126,8 +125,8 @@ def refused(launch: Launch, format: Format) -> str:
     return ""
 
 
-def described(problem: Convolution, format: Format) -> tuple[View, View, View]:
-    """Operands x, w and y of a problem as they would lie, without memory."""
+def placeholder_views(problem: Convolution, format: Format) -> tuple[View, View, View]:
+    """Return views of x, w and y in C order, without memory."""
     views = []
     for number, (name, shape) in enumerate(problem.shapes.items()):
         dtype = (format.result if name == problem.result else format).dtype

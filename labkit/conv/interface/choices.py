@@ -1,4 +1,4 @@
-"""Which algorithm computes a convolution best: predicted at once by `heuristic`, or as `find` has measured it."""
+"""Choice of the algorithm for a convolution: predicted at once by `heuristic`, or measured by `find`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from math import inf
 import numpy as np
 
 from labkit import cuda
+from labkit.arrays.addresses import VECTOR_BYTES, address_of, has_c_order
 from labkit.calls.choice import fastest_first, is_quick, recorded_ms, sort_by_estimates
 from labkit.conv.interface.algorithms import Algorithm, algorithms
-from labkit.conv.interface.arrange import lies_well
-from labkit.conv.interface.costs import predicted_ms
+from labkit.conv.interface.costs import predict_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
 from labkit.ladder import Launch
-from labkit.layouts.interface.moves import moves
+from labkit.layouts.interface.moves import make_moves
 from labkit.table import Table
 
 DIRECTIONS = {"y": "forward", "x": "backward data", "w": "backward filter"}
@@ -24,7 +24,7 @@ DIRECTIONS = {"y": "forward", "x": "backward data", "w": "backward filter"}
 
 @dataclass(frozen=True)
 class Row:
-    """An algorithm for a problem: its time and its workspace, or the reason why it cannot be taken."""
+    """An algorithm for a problem: its time and workspace, or the reason why it does not apply."""
 
     algorithm: Algorithm
     time_ms: float | None
@@ -34,9 +34,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Ranking(Sequence):
-    """The algorithms for a problem, the fastest first, and then those that cannot be taken, with their reasons.
+    """The algorithms for a problem: candidates from fastest to slowest, then the others with their reasons.
 
-    `is_measured` tells whether times were measured here, or predicted. A notebook shows it as a table.
+    `is_measured` is True for times measured here, False for predictions. A notebook shows it as a table.
     """
 
     problem: Convolution
@@ -48,34 +48,34 @@ class Ranking(Sequence):
     def __len__(self):
         return len(self.rows)
 
-    def __getitem__(self, place):
-        return self.rows[place]
+    def __getitem__(self, index):
+        return self.rows[index]
 
     @property
     def candidates(self) -> list[Algorithm]:
-        """Those that can be taken, the fastest first."""
+        """Algorithms that apply, the fastest first."""
         return [row.algorithm for row in self.rows if not row.reason]
 
     @property
     def best(self) -> Algorithm:
-        """The fastest; raises as `check`."""
+        """The fastest algorithm; raises ValueError if none applies."""
         self.check()
         return self.candidates[0]
 
     def check(self) -> None:
-        """Raises ValueError, with all reasons, where none can be taken."""
+        """Raise ValueError, with all reasons, if no algorithm applies."""
         if not self.candidates:
-            refused = {}
+            by_reason = {}
             for row in self.rows:
-                refused.setdefault(row.reason, []).append(str(row.algorithm))
-            reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in refused.items())
+                by_reason.setdefault(row.reason, []).append(str(row.algorithm))
+            reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
             raise ValueError(
                 f"nothing here computes {DIRECTIONS[self.problem.result]} {self.problem} in {self.format} "
                 f"({reasons or 'there are no algorithms'}): change what the reasons name"
             )
 
     def table(self) -> Table:
-        """As a table of text, for the terminal or a notebook."""
+        """Return a table of text, for the terminal or a notebook."""
         heading = "ms" if self.is_measured else "ms, predicted"
         return Table(
             ("algorithm", heading, "workspace, MB", "why not"),
@@ -100,94 +100,93 @@ class Ranking(Sequence):
 def heuristic(
     problem: Convolution, format: str | Format = "float32", workspace_limit_bytes: int | None = None
 ) -> Ranking:
-    """The algorithms for a problem by the time that each is predicted to take (`labkit.conv.interface.costs`).
+    """Rank the algorithms for a problem by predicted time (`labkit.conv.interface.costs`).
 
-    Nothing is timed, compiled or allocated: it takes some milliseconds, and works without a GPU.
+    It times, compiles and allocates nothing, takes some milliseconds, and needs no GPU.
 
     Parameters
     ----------
     problem
         A `Forward`, `BackwardData` or `BackwardFilter`.
     format
-        What its operands hold: float32, bfloat16 or float16.
+        Format of the operands: float32, bfloat16 or float16.
     workspace_limit_bytes
-        The most memory beside the operands that may be taken; None for as much as an algorithm wants. With 0 the
-        implicit GEMM is left, or a direct algorithm; for the gradient of images nothing is.
+        Most memory beyond the operands; None for no limit. With 0, only implicit GEMM and direct algorithms remain;
+        none remains for the gradient of images.
 
     Returns
     -------
-    A `Ranking`: `.best`, `.candidates`, and a row for each algorithm with its workspace or the reason against it.
+    A `Ranking`: `.best`, `.candidates`, and a row per algorithm with its workspace or the reason against it.
 
     Raises
     ------
     TypeError, ValueError
-        There is no such problem, format or limit.
+        The problem, format or limit is invalid.
     """
-    format = check_asked(problem, format, workspace_limit_bytes)
+    format = check_options(problem, format, workspace_limit_bytes)
     rows, others = [], []
     for algorithm in algorithms(problem.result):
-        planned = algorithm.planned(problem, format, workspace_limit_bytes)
-        why = planned.misfit or over(planned.workspace_bytes, workspace_limit_bytes)
-        if why:
-            others.append(Row(algorithm, None, planned.workspace_bytes, why))
+        run = algorithm.dry_run(problem, format, workspace_limit_bytes)
+        if why := run.misfit or workspace_misfit(run.workspace_bytes, workspace_limit_bytes):
+            others.append(Row(algorithm, None, run.workspace_bytes, why))
         else:
-            time_ms = predicted_ms(algorithm.step, problem, format, planned.launches, planned.workspace_bytes)
-            rows.append(Row(algorithm, time_ms, planned.workspace_bytes))
+            time_ms = predict_ms(algorithm.step, problem, format, run.launches, run.workspace_bytes)
+            rows.append(Row(algorithm, time_ms, run.workspace_bytes))
     rows.sort(key=lambda row: row.time_ms)
     return Ranking(problem, format, workspace_limit_bytes, (*rows, *others), is_measured=False)
 
 
-def chosen(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:
-    """The algorithm that `find` found fastest for this on this GPU, else the one that is recorded or predicted to be.
+def choose(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:
+    """Return the algorithm that `find` measured as fastest on this GPU, else the fastest by records or predictions.
 
-    In the simulator it is one that is quickly simulated: large tiles make a GPU fast, and there they are long loops.
+    In the simulator it is one that simulates quickly: large tiles are fast on a GPU, but long loops in the simulator.
     """
     ranking = heuristic(problem, format, workspace_limit_bytes)
     ranking.check()
-    predicted = {row.algorithm: row.time_ms for row in ranking if not row.reason}
+    predicted_ms = {row.algorithm: row.time_ms for row in ranking if not row.reason}
 
-    def recorded(algorithm):
+    def find_recorded_ms(algorithm):
         return recorded_ms(algorithm.step, problem, format) if workspace_limit_bytes is None else None
 
-    ranked = sort_by_estimates(ranking.candidates, recorded, predicted.get)
+    ranked = sort_by_estimates(ranking.candidates, find_recorded_ms, predicted_ms.get)
     ranked.sort(key=lambda algorithm: not is_quick(algorithm.step))
     return fastest_first("conv", question(problem, format, workspace_limit_bytes), ranked)[0]
 
 
 def question(problem: Convolution, format: Format, workspace_limit_bytes: int | None) -> str:
-    """The question for `labkit.calls.tuning` in words; that adds the GPU and the sources of the algorithm."""
+    """Return the key of a choice for `labkit.calls.tuning`, which adds the GPU and the algorithm's sources."""
     limit = "any workspace" if workspace_limit_bytes is None else f"workspace up to {workspace_limit_bytes} bytes"
     return f"{DIRECTIONS[problem.result]} {problem}, {format}, {limit}, {compiler()}"
 
 
 @cache
 def compiler() -> str:
-    """What compiles kernels here, with its version."""
+    """Return the kernel compiler's name and version."""
     try:
         return f"numba-cuda {version('numba-cuda')}"
     except PackageNotFoundError:
         return "no compiler"
 
 
-def launches_of(
+def make_launches(
     algorithm: Algorithm, problem: Convolution, format: Format, given, workspace, limit_bytes: int | None
 ) -> list[Launch]:
-    """What an algorithm launches for views of arrays; those that kernels do not take as they lie are copied."""
+    """Return the launches of an algorithm for views of arrays, with copies of those that kernels cannot use."""
     before, after, arrays = [], [], []
     for name in ("x", "w", "y"):
         X = in_order = given[name]
-        if not lies_well(X):
+        if not has_c_order(X) or address_of(X) % VECTOR_BYTES:  # kernels load 16 bytes at once
             in_order = workspace.array(f"{name} in order", X.shape, X.dtype)
             if name == problem.result:
-                after = moves(in_order, X)
+                after = make_moves(in_order, X)
             else:
-                before += moves(X, in_order)
+                before += make_moves(X, in_order)
         arrays.append(in_order)
     return [*before, *algorithm.launches(*arrays, problem, format, workspace, limit_bytes), *after]
 
 
-def check_asked(problem, format, workspace_limit_bytes) -> Format:
-    """The format; raises where there is no such problem, format or limit."""
+def check_options(problem, format, workspace_limit_bytes) -> Format:
+    """Return the format; raise TypeError or ValueError if the problem, format or limit is invalid."""
     if not isinstance(problem, Convolution) or not hasattr(problem, "result"):
         raise TypeError(f"the problem is {problem!r}: give a conv.Forward, conv.BackwardData or conv.BackwardFilter")
     if workspace_limit_bytes is not None:
@@ -199,15 +198,15 @@ def check_asked(problem, format, workspace_limit_bytes) -> Format:
     return format_named(format)
 
 
-def over(workspace_bytes: int, limit_bytes: int | None) -> str:
-    """Why so much workspace cannot be taken, in a sentence; "" where it can."""
+def workspace_misfit(workspace_bytes: int, limit_bytes: int | None) -> str:
+    """Say in one sentence why this much workspace is not available; "" if it is."""
     if limit_bytes is not None and workspace_bytes > limit_bytes:
         return f"it needs {workspace_bytes:,} bytes of workspace, and the limit is {limit_bytes:,}"
-    if workspace_bytes > (there := memory_bytes()):
-        return f"it needs {workspace_bytes:,} bytes of workspace, and this GPU has {there:,} bytes of memory"
+    if workspace_bytes > (memory_bytes := gpu_memory_bytes()):
+        return f"it needs {workspace_bytes:,} bytes of workspace, and this GPU has {memory_bytes:,} bytes of memory"
     return ""
 
 
-def memory_bytes() -> float:
-    """The memory of this GPU; the simulator has any."""
+def gpu_memory_bytes() -> float:
+    """Return the memory of this GPU; infinite in the simulator."""
     return cuda.current_context().get_memory_info().total if cuda.on_gpu() else inf

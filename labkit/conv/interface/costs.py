@@ -1,16 +1,14 @@
-"""How long an algorithm may take, without timing it: every one is a number of matrix products, and copies around them.
+"""Predicted time of an algorithm: each one is a number of matrix products (GEMMs), and copies around them.
 
-    time = launches * LAUNCH_US + multiply-adds / rate + bytes / BYTES_US
+    time = launches * LAUNCH_US + multiply-adds / rate + bytes / BYTES_PER_US
 
-- Multiply-adds are those that are left after the algorithm's saving: Winograd multiplies (m + 2)^2 matrices where tiles
-  of m x m outputs lie side by side, which is 2.25 (m = 2), 4 (m = 4) or 5.06 (m = 6) times less than the definition;
-  through frequencies each of T^2 / 2 + 2 bins is a product of complex numbers, four or three real ones each.
-  They count as many more as the result's sides need to be whole parts of a warp, and as SMs are left idle by products
-  that are too small for all of them, unless those are cut into parts.
+- Multiply-adds are those that the algorithm does not save. Winograd multiplies (m + 2)^2 matrices for tiles of m x m
+  outputs, which is 2.25 (m = 2), 4 (m = 4) or 5.06 (m = 6) times fewer than by the definition. An FFT has T^2 / 2 + 2
+  bins, each a complex product of four or three real ones. The count includes the padding to whole warp tiles, and
+  the SMs left idle by products that are too small for all of them, unless those are split into parts.
 - Bytes are each operand once, and the workspace twice, since it is written and read.
-- The rate is what the step's recorded times say, of the most similar GPU that it was recorded on: the median over all
-  problems of multiply-adds over the time that is left when launches and bytes are taken off. A step that was never
-  recorded is taken to run at a typical rate, and a little faster than the step before it.
+- The rate comes from the step's recorded times on the most similar GPU: the median over all problems of multiply-adds
+  per time without launches and bytes. A step without records gets a typical rate, a little above the step before it.
 """
 
 from collections.abc import Sequence
@@ -24,107 +22,105 @@ from typing import NamedTuple
 from labkit import cuda, results
 from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls import tuning
-from labkit.conv.interface.algorithms import described
+from labkit.conv.interface.algorithms import placeholder_views
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import Launch, Step
 
 LAUNCH_US = 2.0
-BYTES_US = 3e6  # of memory, by kernels that do little else
-WARP = 64, 64  # rows and columns of a result, that a warp computes
-OF_SM = 2**15  # elements of a result that keep an SM busy
-TYPICAL = {4: 15e6, 2: 150e6, 1: 300e6}  # multiply-adds in a microsecond by bytes of an operand, if none is recorded
-RISE = 1.01  # then, from a step to the next
-LEAST_LEFT = 0.1  # of a recorded time, that multiplying took
+BYTES_PER_US = 3e6  # of memory, by kernels that do little else
+WARP_TILE = 64, 64  # rows and columns of a result per warp
+SM_ELEMENTS = 2**15  # of a result, to keep an SM busy
+TYPICAL_RATES = {4: 15e6, 2: 150e6, 1: 300e6}  # multiply-adds per microsecond by bytes of an operand, without records
+STEP_GAIN = 1.01  # then, from one step to the next
+MIN_GEMM_SHARE = 0.1  # of a recorded time
 
 
-class Products(NamedTuple):
-    """So many matrix products of rows x depth by depth x cols, each multiplication made of so many real ones."""
+class Gemms(NamedTuple):
+    """`count` products of rows x depth by depth x cols; each multiplication takes `factors` real ones."""
 
     count: int
     rows: int
     cols: int
     depth: int
     factors: int = 1
-    is_cut: bool = False  # along the depth, into as many parts as SMs need
+    is_split: bool = False  # along the depth, into as many parts as SMs need
 
     @property
     def multiply_adds(self) -> float:
-        """With those that fill up warps and SMs."""
-        rows, cols = (-(-side // part) * part for side, part in zip((self.rows, self.cols), WARP))
-        rounds = self.count * rows * cols / (OF_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT)
-        waiting = 1 if self.is_cut else ceil(rounds) / rounds
-        return self.count * rows * cols * self.depth * self.factors * waiting
+        """Multiply-adds, including those that only fill warp tiles and SMs."""
+        rows, cols = (-(-side // part) * part for side, part in zip((self.rows, self.cols), WARP_TILE))
+        waves = self.count * rows * cols / (SM_ELEMENTS * cuda.get_current_device().MULTIPROCESSOR_COUNT)
+        idle = 1 if self.is_split else ceil(waves) / waves
+        return self.count * rows * cols * self.depth * self.factors * idle
 
 
-def products(step: Step, problem: Convolution, launches: Sequence[Launch]) -> Products:
-    """What a step multiplies for a problem, for which it makes these launches."""
+def count_gemms(step: Step, problem: Convolution, launches: Sequence[Launch]) -> Gemms:
+    """Return the matrix products of a step, for a problem and the step's launches for it."""
     if step.ladder.name == "winograd":
-        return _in_tiles(step, problem)
-    return _in_bins(step, launches) if step.ladder.name == "fft" else _as_defined(step, problem)
+        return _count_winograd(step, problem)
+    return _count_fft(step, launches) if step.ladder.name == "fft" else _count_direct(step, problem)
 
 
-def _as_defined(step, problem):
-    """By the definition: outputs, pixels or taps, each a sum of as many products as there are."""
+def _count_direct(step, problem):
+    """By the definition: each output, pixel or tap is one sum of products."""
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
-    taps, places = problem.R * problem.S, problem.P * problem.Q
-    is_cut = "parts" in signature(step.module.launches).parameters
+    taps, outputs = problem.R * problem.S, problem.P * problem.Q
+    is_split = "parts" in signature(step.module.launches).parameters
     if problem.result == "y":
-        return Products(groups, K, N * places, C * taps, is_cut=is_cut)
+        return Gemms(groups, K, N * outputs, C * taps, is_split=is_split)
     if problem.result == "w":
-        return Products(groups, K, C * taps, N * places, is_cut=is_cut)
-    strides = problem.stride_h * problem.stride_w  # a pixel meets one of so many taps
-    return Products(groups, C, N * problem.H * problem.W, -(-K * taps // strides))
+        return Gemms(groups, K, C * taps, N * outputs, is_split=is_split)
+    strides = problem.stride_h * problem.stride_w  # a pixel is under one tap in `strides`
+    return Gemms(groups, C, N * problem.H * problem.W, -(-K * taps // strides))
 
 
-def _in_tiles(step, problem):
-    """Winograd: a product for each place in a tile."""
-    to_images = problem.result == "x"
-    height, width = (problem.H, problem.W) if to_images else (problem.P, problem.Q)
-    rows, depth = (problem.C, problem.K) if to_images else (problem.K, problem.C)
-    return Products(step.TILE**2, rows, problem.N * -(-height // step.OUT) * -(-width // step.OUT), depth)
+def _count_winograd(step, problem):
+    """One product per element of a transformed tile."""
+    is_data = problem.result == "x"
+    height, width = (problem.H, problem.W) if is_data else (problem.P, problem.Q)
+    rows, depth = (problem.C, problem.K) if is_data else (problem.K, problem.C)
+    return Gemms(step.TILE**2, rows, problem.N * -(-height // step.OUT) * -(-width // step.OUT), depth)
 
 
-def _in_bins(step, launches):
-    """Frequencies: a product of complex numbers for each, which the last launch but one makes."""
+def _count_fft(step, launches):
+    """One complex product per frequency, in the last launch but one."""
     *_, spectra, rows, cols, depth = launches[-2].arguments
-    return Products(spectra.shape[0], rows, cols, depth, getattr(step.module, "FACTORS", 4))
+    return Gemms(spectra.shape[0], rows, cols, depth, getattr(step.module, "FACTORS", 4))
 
 
-def predicted_ms(step: Step, problem: Convolution, format: Format, launches: Sequence[Launch], workspace_bytes: int):
-    """How long a step may take for a problem, for which it makes these launches and needs so much workspace."""
-    multiplying_us = products(step, problem, launches).multiply_adds / _rate(step, format)
-    return (fixed_us(problem, format, len(launches), workspace_bytes) + multiplying_us) / 1e3
+def predict_ms(
+    step: Step, problem: Convolution, format: Format, launches: Sequence[Launch], workspace_bytes: int
+) -> float:
+    """Return the predicted time of a step, for a problem and the step's launches and workspace for it."""
+    capability = tuple(cuda.get_current_device().compute_capability)
+    rate = _recorded_rate(step, format, tuning.gpu_name(), capability)
+    gemm_us = count_gemms(step, problem, launches).multiply_adds / rate
+    return (overhead_us(problem, format, len(launches), workspace_bytes) + gemm_us) / 1e3
 
 
-def fixed_us(problem: Convolution, format: Format, launches: int, workspace_bytes: int) -> float:
-    """Of launches, and of what crosses memory."""
-    return launches * LAUNCH_US + (problem.min_bytes(format) + 2 * workspace_bytes) / BYTES_US
-
-
-def _rate(step, format):
-    """Multiply-adds in a microsecond, as recorded on the most similar GPU."""
-    return _recorded_rate(step, format, tuning.gpu_name(), tuple(cuda.get_current_device().compute_capability))
+def overhead_us(problem: Convolution, format: Format, launches: int, workspace_bytes: int) -> float:
+    """Return the time of launches and of memory traffic."""
+    return launches * LAUNCH_US + (problem.min_bytes(format) + 2 * workspace_bytes) / BYTES_PER_US
 
 
 @lru_cache(256)  # steps
 def _recorded_rate(step, format, gpu, capability):
+    """Multiply-adds per microsecond, from records of the most similar GPU."""
     for machine in results.nearest(step.ladder.record, gpu, capability):
         rows = results.load(step.ladder.record, machine).select(step=step.slug)
-        of_format = [row for row in rows if row["dtype"] == format.name]
-        found = {}
-        for row in of_format or rows:
+        times_us = {}
+        for row in [row for row in rows if row["dtype"] == format.name] or rows:
             problem = step.problem(**{field.name: row[field.name] for field in fields(step.problem)})
-            found[problem] = row["time_ms"] * 1e3
-        rates = [_reached(step, problem, format, time_us) for problem, time_us in found.items()]
-        if rates:
-            return median(rates)
-    return TYPICAL[format.itemsize] * RISE ** step.ladder.steps.index(step)
+            times_us[problem] = row["time_ms"] * 1e3
+        if times_us:
+            return median(_rate_of(step, problem, format, time_us) for problem, time_us in times_us.items())
+    return TYPICAL_RATES[format.itemsize] * STEP_GAIN ** step.ladder.steps.index(step)
 
 
-def _reached(step, problem, format, time_us):
-    """Multiply-adds in a microsecond of a time that was recorded."""
+def _rate_of(step, problem, format, time_us):
+    """Multiply-adds per microsecond in a recorded time."""
     workspace = CountingWorkspace()
-    launches = step.launches(*described(problem, format), problem, format=format, workspace=workspace)
-    left_us = time_us - fixed_us(problem, format, len(launches), workspace.size_bytes)
-    return products(step, problem, launches).multiply_adds / max(left_us, LEAST_LEFT * time_us)
+    launches = step.launches(*placeholder_views(problem, format), problem, format=format, workspace=workspace)
+    gemm_us = time_us - overhead_us(problem, format, len(launches), workspace.size_bytes)
+    return count_gemms(step, problem, launches).multiply_adds / max(gemm_us, MIN_GEMM_SHARE * time_us)

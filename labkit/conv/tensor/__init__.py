@@ -1,11 +1,11 @@
-"""Convolution on tensor cores, one idea a step: bfloat16 and float16, sums in float32, channels last.
+"""Convolution on tensor cores: bfloat16 and float16, sums in float32, channels last.
 
-The outputs are the product of a matrix of NPQ x RSC pixels, which is never stored, and of the filters, K x RSC. With
-channels last both are read along their rows: a tap of a window is C neighbours in memory, and so is one of a filter.
+The outputs are the product of a matrix of NPQ x RSC pixels, which is never stored, and the filters, K x RSC. With
+channels last both are read along their rows: a tap of a window is C contiguous values, and so is a tap of a filter.
 """
 
 from labkit.conv.layers import RESNET_50_1X1, RESNET_50_3X3, TABLE_2, batched
-from labkit.conv.tensor.problem import ForwardNHWC
+from labkit.conv.problem import ForwardNHWC
 from labkit.formats import BF16, FP16
 
 PROBLEM = ForwardNHWC

@@ -1,13 +1,13 @@
-"""Results of a thread, stored as far as they lie in the outputs."""
+"""Stores of a thread's results, cropped to the outputs."""
 
 from labkit import cuda
 
-EVEN = True  # whether K is, so that an output is a row of words; else it is one of single elements
+EVEN = True  # K is even, so rows of outputs are words; else they are single elements
 
 
 @cuda.jit(device=True)
 def store_pair(y, row, k, pair):
-    """Stores the results of filters k and k + 1, where they exist, to a row of outputs."""
+    """Store the results of filters k and k + 1, if they exist, to a row of outputs."""
     if EVEN:
         if row < y.shape[0] and k // 2 < y.shape[1]:
             y[row, k // 2] = pair

@@ -1,29 +1,29 @@
-"""What the tensor-core steps ask of their operands, and how kernels see them."""
+"""Operands of the tensor-core steps: requirements, padding, and the views that kernels use."""
 
 from dataclasses import replace
 from functools import cache
 from math import ceil, prod
 
-from labkit import specialise
+from labkit import ptx, specialise
 from labkit.arrays.addresses import VECTOR_BYTES, round_up_to_vectors
 from labkit.arrays.views import as_bits, as_strided, as_words, reshape
 from labkit.conv.problem import Convolution
-from labkit.conv.tensor.padding import padded
+from labkit.conv.tensor.padding import copy_padded
 from labkit.formats import Format
 from labkit.ladder import Launch, TooLarge
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}
-MOST_PIECES = 2**32  # of images, counted in 32 bits
-CHANNELS = 64  # of 16 bits that a copy of 128 bytes brings
+MAX_VECTORS = 2**32  # of images, for 32-bit indices
+CHANNELS = 64  # of 16 bits, in a copy of 128 bytes
 
 
-def prepared(
-    x, w, problem: Convolution, format: Format, workspace, folds: bool = False
+def pad_channels(
+    x, w, problem: Convolution, format: Format, workspace, may_fold: bool = False
 ) -> tuple[list[Launch], object, object, Convolution]:
-    """Images and filters whose pixels and taps are whole pieces of 16 bytes, of which problem, and how they are made.
+    """Pad pixels and taps to whole 16-byte vectors; return the launches, images, filters, and their problem.
 
-    Where C is a multiple of 8 they are as they were, and no launch is needed. Elsewhere zeros are added, which costs a
-    copy. That copy may also fold the taps of a row into channels (`folded`), where a step says that this serves it.
+    If C is a multiple of 8, nothing changes and no launch is needed. Otherwise a copy adds zeros. With `may_fold`, that
+    copy may also fold the taps of a row into channels (`fold_taps`).
 
     Raises
     ------
@@ -31,52 +31,70 @@ def prepared(
         The images are too large.
     """
     C = round_up_to_vectors(problem.C, format.dtype)
-    pieces = problem.N * problem.H * problem.W * C * format.itemsize // VECTOR_BYTES
-    if pieces > MOST_PIECES:
-        why = f"the images are {pieces} pieces of {VECTOR_BYTES} bytes, and this step counts to {MOST_PIECES}"
+    vectors = problem.N * problem.H * problem.W * C * format.itemsize // VECTOR_BYTES
+    if vectors > MAX_VECTORS:
+        why = f"the images are {vectors} pieces of {VECTOR_BYTES} bytes, and this step counts to {MAX_VECTORS}"
         raise TooLarge(why, "take fewer images at a time")
     if C == problem.C:
         return [], x, w, problem
-    made = []
-    w = padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, made)
+    launches = []
+    w = copy_padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, launches)
     is_plain = problem.dilation_w == 1 and not problem.flipped
-    if folds and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
-        return made, *folded(x, w, problem, C, workspace, made)
-    x = padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, made)
-    return made, x, w, replace(problem, C=C)
+    if may_fold and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
+        return launches, *fold_taps(x, w, problem, C, workspace, launches)
+    x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, launches)
+    return launches, x, w, replace(problem, C=C)
 
 
-def folded(x, w, problem: Convolution, C: int, workspace, made: list[Launch]) -> tuple[object, object, Convolution]:
-    """Images with their borders, in which the S taps of a row of a filter are the channels of one tap.
+def fold_taps(
+    x, w, problem: Convolution, C: int, workspace, launches: list[Launch]
+) -> tuple[object, object, Convolution]:
+    """Return images with borders, filters and problem, with the S taps of a filter's row as channels of one tap.
 
-    Column q of the images is where window q begins, so that columns overlap.
+    Column q of the images begins at window q, so columns overlap.
     """
     N, R, S = problem.N, problem.R, problem.S
     H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
-    x = padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, made)
+    x = copy_padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, launches)
     size = x.dtype.itemsize
     x = as_strided(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
-    sides = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
-    return x, reshape(w, problem.K, R, 1, S * C), replace(problem, **sides, top=0, bottom=0, left=0, right=0)
+    sizes = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
+    return x, reshape(w, problem.K, R, 1, S * C), replace(problem, **sizes, top=0, bottom=0, left=0, right=0)
 
 
-def as_pieces(X):
-    """An array of 16 bits as pieces of 16 bytes, four words each."""
-    each = VECTOR_BYTES // X.dtype.itemsize
-    return as_words(reshape(X, prod(X.shape) // each, each))
+def as_vectors(X):
+    """View an array of 16-bit elements as 16-byte vectors, four words each."""
+    elements = VECTOR_BYTES // X.dtype.itemsize
+    return as_words(reshape(X, prod(X.shape) // elements, elements))
 
 
 def as_outputs(y, problem: Convolution):
-    """The outputs as a matrix of NPQ rows: of words, two filters each, or if K is odd of single elements."""
+    """View the outputs as a matrix of NPQ rows: of words, two filters each, or for odd K of single elements."""
     rows = reshape(y, problem.N * problem.P * problem.Q, problem.K)
     return as_bits(rows) if problem.K % 2 else as_words(rows)
 
 
-def with_outputs(kernel, format: Format, problem: Convolution):
-    """The kernel for a format, and for outputs as `as_outputs` gives them."""
-    return _with(kernel, format, problem.K % 2 == 0)
+def specialise_for_outputs(kernel, format: Format, problem: Convolution):
+    """Return the kernel for a format, and for the outputs of `as_outputs`."""
+    return _specialise(kernel, format, problem.K % 2 == 0)
 
 
 @cache
-def _with(kernel, format, even):
-    return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=even)
+def _specialise(kernel, format, is_even):
+    return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=is_even)
+
+
+def make_pixel_map(x, problem: Convolution, pixels: int, words: int) -> ptx.PixelMap:
+    """Return the TMA map of images in words, two channels each, for copies of `words` words of `pixels` windows.
+
+    Raises
+    ------
+    TooLarge
+        TMA does not support these windows.
+    """
+    padding = problem.top, problem.left, problem.bottom, problem.right
+    steps = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
+    try:
+        return ptx.PixelMap(x, pixels, words, *padding, problem.R, problem.S, *steps)
+    except ValueError as error:
+        raise TooLarge(str(error)) from None

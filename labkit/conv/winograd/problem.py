@@ -1,4 +1,4 @@
-"""Convolutions whose result may be off as far as sums of transformed pixels and filters can be."""
+"""Convolutions with the error bounds of Winograd transforms."""
 
 from typing import ClassVar
 
@@ -6,22 +6,23 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.conv.problem import EPS, BackwardData, Convolution, Forward, as_random
+from labkit.conv.problem import EPS, UNIT_STRIDES, BackwardData, Convolution, Forward, random_rounding_bound
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
 TAPS = 3
+TAKES = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | UNIT_STRIDES
 
 
 class Transformed(Convolution):
     """Bounds the errors of a convolution with 3 x 3 taps that is computed in float32 by F(m x m, 3x3).
 
-    Every rounding is off by eps / 2 of what it rounds at most, and that is never more than what the transforms make of
-    absolute values: S = |A.T| ((|G| |g| |G.T|) * (|B.T| |d| |B|)) |A|, summed over channels. An output stands behind
-    n = C + 2 r + 4 (m + r - 1) + 7 roundings at most: of the sum over channels, of sums as long as the rows of each
-    matrix, which is used twice, and of coefficients. So it is off by n eps / 2 S at most: the zeros in the matrices
-    save more roundings than products of errors add up to. (Higham, Accuracy and Stability of Numerical Algorithms,
-    2002, section 3.1.) Random roundings add up to less (`labkit.conv.problem.as_random`), and the lower bound holds.
+    Each rounding adds at most eps / 2 of the rounded value, which never exceeds the transform of absolute values:
+    S = |A.T| ((|G| |g| |G.T|) * (|B.T| |d| |B|)) |A|, summed over channels. An output passes at most
+    n = C + 2 r + 4 (m + r - 1) + 7 roundings: of the sum over channels, of sums along the rows of each matrix, which
+    is used twice, and of coefficients. So its error is at most n eps / 2 S: the zeros in the matrices save more
+    roundings than products of errors add. (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.)
+    Random roundings add up to less (`labkit.conv.problem.random_rounding_bound`); the lower bound counts.
 
     Attributes
     ----------
@@ -33,25 +34,26 @@ class Transformed(Convolution):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         ((position, direct),) = super().expected(operands, format).items()
-        *arrays, problem = operands  # which may be a part of this one
+        *arrays, problem = operands  # a part of this problem, perhaps
         matrices = transforms(self.out, TAPS)
 
-        def of(function):
-            """Sums of what a function makes of images, filters and matrices."""
+        def convolve_mapped(function):
+            """Convolve with a function applied to images, filters and matrices."""
             inputs = problem._as_forward(*(function(format.decode(np.asarray(X))) for X in arrays))
-            return convolved(*inputs, Transforms(*(function(matrix) for matrix in matrices)))
+            return convolve_by_transforms(*inputs, Transforms(*(function(matrix) for matrix in matrices)))
 
         filters = problem._as_forward(*arrays)[1]
         roundings = filters.shape[1] + 2 * TAPS + 4 * (self.out + TAPS - 1) + 7
-        random = as_random(roundings, of(np.square), direct.value)
-        return {position: ladder.Expected(direct.value, np.minimum(roundings * EPS / 2 * of(np.abs), random))}
+        random = random_rounding_bound(roundings, convolve_mapped(np.square), direct.value)
+        bound = np.minimum(roundings * EPS / 2 * convolve_mapped(np.abs), random)
+        return {position: ladder.Expected(direct.value, bound)}
 
 
 class TransformedForward(Transformed, Forward):
     """The outputs y of images x and filters w."""
 
     def _as_forward(self, x, w, y):
-        """Images, filters, zeros above and to the left, rows and columns of a correlation that has the same result."""
+        """Return images, filters, zeros above and left, rows and columns of a correlation with the same result."""
         return x, w[..., ::-1, ::-1] if self.flipped else w, self.top, self.left, self.P, self.Q
 
 
@@ -74,7 +76,7 @@ class Forward6x6(TransformedForward):
 
 
 class BackwardData4x4(Transformed, BackwardData):
-    """The gradient x of the images, of the gradient y of the outputs and the filters w, by tiles of 4 x 4 pixels."""
+    """The gradient x of the images, from the gradient y of the outputs and the filters w, by tiles of 4 x 4 pixels."""
 
     out = 4
 
@@ -84,7 +86,7 @@ class BackwardData4x4(Transformed, BackwardData):
         return y, w, TAPS - 1 - self.top, TAPS - 1 - self.left, self.H, self.W
 
 
-def convolved(
+def convolve_by_transforms(
     images: Float64[np.ndarray, "N C H W"],
     filters: Float64[np.ndarray, "K C r r"],
     top: int,
@@ -93,7 +95,7 @@ def convolved(
     cols: int,
     matrices: Transforms,
 ) -> Float64[np.ndarray, "N K rows cols"]:
-    """So many rows and columns of outputs by the transforms, of images with zeros above and to their left."""
+    """Convolve images, with zeros above and to their left, by the transforms; return rows x cols outputs."""
     A, G, B = (matrix.astype(np.float64) for matrix in matrices)
     (tile, out), (N, C, H, W) = A.shape, images.shape
     down, across = -(-rows // out), -(-cols // out)

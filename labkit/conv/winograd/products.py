@@ -1,8 +1,7 @@
-"""The products between the transforms: a matrix product for each place in a tile, all by one launch.
+"""Batched matrix products between the Winograd transforms: one per element of a tile, all in one launch.
 
-They are the last step of gemm/fp32, whose blocks of 128 x 256 outputs an SM takes one by one; or the same with blocks
-of half the rows or half the columns, of which it takes two, where the larger ones would lie outside of the matrices or
-leave SMs idle at the end.
+The kernel is the last step of gemm/fp32. Its blocks of 128 x 256 outputs run one per SM. Blocks of half the rows or
+columns run two per SM; they are chosen if large blocks would exceed the matrices or leave SMs idle at the end.
 """
 
 from typing import Any, NamedTuple
@@ -14,16 +13,13 @@ from labkit.ladder import Launch
 tuned = gemm.step("fp32", "tuned")
 
 
-class Blocks(NamedTuple):
-    """One way to cut up a product: its kernel, the rows and columns of a block, and how many an SM takes at once.
-
-    `speed` is that of the multiply-adds, beside the other ways.
-    """
+class Blocking(NamedTuple):
+    """A block size: its kernel, a block's rows and columns, blocks per SM, and the relative speed of multiply-adds."""
 
     kernel: Any
     rows: int
     cols: int
-    at_once: int
+    resident: int
     speed: float
 
     @property
@@ -35,36 +31,24 @@ class Blocks(NamedTuple):
         return 2 * (self.rows + self.cols) * tuned.BK * 4
 
     def grid(self, count: int, rows: int, cols: int) -> tuple[int, int, int]:
-        """For so many matrices of rows x cols."""
+        """Return the grid for `count` matrices of rows x cols."""
         return -(-cols // self.cols), -(-rows // self.rows), count
 
-    def time(self, count: int, rows: int, cols: int, sms: int) -> float:
-        """For so many matrices: how often the GPU is filled with blocks, as all SMs wait for the last of them."""
+    def cost(self, count: int, rows: int, cols: int, sms: int) -> float:
+        """Return the relative time for `count` matrices: the GPU computes blocks in whole waves."""
         across, down, _ = self.grid(count, rows, cols)
-        return -(-across * down * count // (self.at_once * sms)) * self.rows * self.cols * self.at_once / self.speed
+        return -(-across * down * count // (self.resident * sms)) * self.rows * self.cols * self.resident / self.speed
 
 
-def halved(rows: int, cols: int) -> Blocks:
-    """With blocks of so many outputs, half as many as the step has, by half the threads."""
-    threads = tuned.THREADS // 2
-    kernel = specialise(
-        tuned.tuned,
-        BM=rows,
-        BN=cols,
-        WARPS_X=cols // tuned.WN,
-        THREADS=threads,
-        A_STEP=threads * 4 // tuned.BK,
-        B_STEP=threads * 4 // cols,
-        B_BYTE=2 * rows * tuned.BK * 4,
-    )
-    return Blocks(kernel, rows, cols, at_once=2, speed=0.93)
+BLOCKINGS = (
+    Blocking(tuned.tuned, tuned.BM, tuned.BN, resident=1, speed=1.0),
+    Blocking(specialise(tuned.tuned, BM=64, BN=256), 64, 256, resident=2, speed=0.93),
+    Blocking(specialise(tuned.tuned, BM=128, BN=128), 128, 128, resident=2, speed=0.93),
+)
 
 
-WAYS = Blocks(tuned.tuned, tuned.BM, tuned.BN, 1, 1.0), halved(64, 256), halved(128, 128)
-
-
-def products(U, V, M) -> Launch:
-    """The launch of M[i] = U[i] @ V[i] for all i."""
+def make_products(U, V, M) -> Launch:
+    """Return the launch of M[i] = U[i] @ V[i] for all i."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    way = min(WAYS, key=lambda way: way.time(*M.shape, sms))
-    return Launch(in_planes(way.kernel), way.grid(*M.shape), (32, way.warps), (U, V, M), way.shared_bytes)
+    best = min(BLOCKINGS, key=lambda blocking: blocking.cost(*M.shape, sms))
+    return Launch(in_planes(best.kernel), best.grid(*M.shape), (32, best.warps), (U, V, M), best.shared_bytes)

@@ -1,13 +1,14 @@
 """Products of 4 x 4 transformed pixels in place of 3 x 3 taps for each of 2 x 2 outputs: 16 for 36.
 
 Images are cut into tiles of 4 x 4 pixels, which overlap by two rows and columns; each has 2 x 2 outputs. A tile d
-becomes V = B.T @ d @ B, a filter g becomes U = G @ g @ G.T, and what U and V have in the same place is multiplied. So
-far that is done for each channel; the sum over channels makes a matrix product of each of the 16 places, filters x
-channels times channels x tiles. Its result M becomes the outputs A.T @ M @ A. (Lavin and Gray, 2015, section 4.1.)
+becomes V = B.T @ d @ B, a filter g becomes U = G @ g @ G.T, and U and V are multiplied element by element. The sum
+over channels makes this one matrix product for each of the 16 elements: filters x channels times channels x tiles. Its
+result M becomes the outputs A.T @ M @ A. (Lavin and Gray, 2015, section 4.1.)
 
-U, V and M have the place in a tile as their first axis, and tiles as the last one of V and M: neighbouring threads
-transform neighbouring tiles, and each matrix lies as the product reads it. Coefficients are constants, and those that
-are zero leave no instruction.
+The element of a tile is the first axis of U, V and M, and tiles are the last axis of V and M. Neighbouring threads
+transform neighbouring tiles, and each matrix is stored as the product reads it. Coefficients are compile-time
+constants: zeros leave no instruction. `winograd.tiles` has the transform of filters and the sequence of launches, which
+are the same in the next steps; `winograd.products` has the product.
 
 Costs, where tiles fit:
 
@@ -20,58 +21,21 @@ Limited by memory: V and M are four times as large as images and outputs.
 
 import numpy as np
 
-from labkit import cuda, ptx
-from labkit.conv.winograd.problem import Forward2x2
-from labkit.conv.winograd.products import products
+from labkit import cuda, ptx, specialise
+from labkit.conv.winograd.problem import TAKES, Forward2x2
+from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.ladder import Launch
 
 PROBLEM = Forward2x2
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
-A, G, B = map(as_float32, transforms(OUT, TAPS))
-THREADS = 128
-
-
-@cuda.jit
-def transform_filters(w, U, turned):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
-    g = cuda.local.array((TAPS, TAPS), np.float32)
-    half = cuda.local.array((TILE, TAPS), np.float32)
-    c, k = cuda.grid(2)
-    if c < U.shape[2]:
-        for i in range(TAPS):
-            for j in range(TAPS):
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
-        for i in range(TILE):
-            for j in range(TAPS):
-                half[i, j] = 0
-                for n in range(TAPS):
-                    if G[i, n] != 0:
-                        half[i, j] += G[i, n] * g[n, j]
-        for i in range(TILE):
-            for j in range(TILE):
-                value = np.float32(0)
-                for n in range(TAPS):
-                    if G[j, n] != 0:
-                        value += half[i, n] * G[j, n]
-                U[i * TILE + j, k, c] = value
+A, _, B = map(as_float32, transforms(OUT, TAPS))
+filter_kernel = specialise(transform_filters, OUT=OUT)
 
 
 @cuda.jit
 def f2x2(x, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a channel; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -103,7 +67,7 @@ def f2x2(x, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit
 def transform_products(M, y, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    """Y = A.T @ m @ A for each tile m of a filter's products, cropped to the outputs."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -129,28 +93,18 @@ def transform_products(M, y, tiles_y, tiles_x):
                     if A[n, j] != 0:
                         out[i, j] += half[i, n] * A[n, j]
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows and cols % OUT == 0:
-                ptx.store2(y, (image, k, at, col), out[i, 0], out[i, 1])
-            elif at < rows:
+            out_row = np.uint32(row + i)
+            if out_row < rows and cols % OUT == 0:
+                ptx.store2(y, (image, k, out_row, col), out[i, 0], out[i, 1])
+            elif out_row < rows:
                 for j in range(OUT):
                     if np.uint32(col + j) < cols:
-                        y[image, k, at, np.uint32(col + j)] = out[i, j]
+                        y[image, k, out_row, np.uint32(col + j)] = out[i, j]
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
-    tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
-    U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
-    V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
-    M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)
-    of_filters, of_tiles = -(-problem.C // THREADS), -(-width // THREADS)
-    return [
-        Launch(transform_filters, (of_filters, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
-        Launch(f2x2, (of_tiles, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
-        products(U, V, M),
-        Launch(transform_products, (of_tiles, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
-    ]
+    kernels = filter_kernel, f2x2, transform_products
+    borders = {"top": problem.top, "left": problem.left}
+    return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

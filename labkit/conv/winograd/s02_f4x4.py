@@ -16,62 +16,26 @@ With B bytes a second from memory and F FLOPs a second in products, a layer take
     max(2 * 2.25 * N * P * Q * C * K / F, 4 * 2.25 * N * P * Q * (C + K) / B)             for the products
     4 * N * P * Q * (K + 2.25 * K) / B                                                    for the outputs
 
-Limited by the bytes of V and M where there are few channels or filters: a float that is read from memory serves so many
-multiply-adds. From 128 on the products take longer than both transforms.
+Limited by the bytes of V and M if there are few channels or filters, since each loaded float serves that many
+multiply-adds. From 128 channels on, the products take longer than both transforms.
 """
 
 import numpy as np
 
-from labkit import cuda, ptx
-from labkit.conv.winograd.products import products
+from labkit import cuda, ptx, specialise
+from labkit.conv.winograd.problem import TAKES
+from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.ladder import Launch
 
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
-A, G, B = map(as_float32, transforms(OUT, TAPS))
-THREADS = 128
-
-
-@cuda.jit
-def transform_filters(w, U, turned):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
-    g = cuda.local.array((TAPS, TAPS), np.float32)
-    half = cuda.local.array((TILE, TAPS), np.float32)
-    c, k = cuda.grid(2)
-    if c < U.shape[2]:
-        for i in range(TAPS):
-            for j in range(TAPS):
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
-        for i in range(TILE):
-            for j in range(TAPS):
-                half[i, j] = 0
-                for n in range(TAPS):
-                    if G[i, n] != 0:
-                        half[i, j] += G[i, n] * g[n, j]
-        for i in range(TILE):
-            for j in range(TILE):
-                value = np.float32(0)
-                for n in range(TAPS):
-                    if G[j, n] != 0:
-                        value += half[i, n] * G[j, n]
-                U[i * TILE + j, k, c] = value
+A, _, B = map(as_float32, transforms(OUT, TAPS))
+filter_kernel = specialise(transform_filters, OUT=OUT)
 
 
 @cuda.jit
 def f4x4(x, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a channel; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -103,7 +67,7 @@ def f4x4(x, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit
 def transform_products(M, y, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    """Y = A.T @ m @ A for each tile m of a filter's products, cropped to the outputs."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -129,28 +93,18 @@ def transform_products(M, y, tiles_y, tiles_x):
                     if A[n, j] != 0:
                         out[i, j] += half[i, n] * A[n, j]
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows and cols % OUT == 0:
-                ptx.store4(y, (image, k, at, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
-            elif at < rows:
+            out_row = np.uint32(row + i)
+            if out_row < rows and cols % OUT == 0:
+                ptx.store4(y, (image, k, out_row, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
+            elif out_row < rows:
                 for j in range(OUT):
                     if np.uint32(col + j) < cols:
-                        y[image, k, at, np.uint32(col + j)] = out[i, j]
+                        y[image, k, out_row, np.uint32(col + j)] = out[i, j]
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
-    tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
-    U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
-    V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
-    M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)
-    of_filters, of_tiles = -(-problem.C // THREADS), -(-width // THREADS)
-    return [
-        Launch(transform_filters, (of_filters, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
-        Launch(f4x4, (of_tiles, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
-        products(U, V, M),
-        Launch(transform_products, (of_tiles, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
-    ]
+    kernels = filter_kernel, f4x4, transform_products
+    borders = {"top": problem.top, "left": problem.left}
+    return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

@@ -4,8 +4,8 @@ Points 1/2 and -1/2 join 0, 1, -1, 2, -2 and infinity. There are 1.78 floats of 
 2.25, but tiles at the edge reach further beyond it, and errors are two to three times those of F(4x4, 3x3). Images of
 14 x 14 pixels fit its tiles so badly that F(4x4, 3x3) multiplies less.
 
-The compiler unrolls loops of a hundred and some passes, not of 512: so the rows of a product are computed two at a
-call, each of which is unrolled. What is left a loop would have its tile in local memory.
+The compiler unrolls loops of a hundred and some iterations, but not of 512. So each call computes two rows of a
+product, and is unrolled. In a loop that is not unrolled, the tile would be in local memory.
 
 Costs, where tiles fit:
 
@@ -18,59 +18,22 @@ Limited by the products from 128 channels on, whose last blocks leave SMs idle.
 
 import numpy as np
 
-from labkit import cuda, ptx
-from labkit.conv.winograd.problem import Forward6x6
-from labkit.conv.winograd.products import products
+from labkit import cuda, ptx, specialise
+from labkit.conv.winograd.problem import TAKES, Forward6x6
+from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.ladder import Launch
 
 PROBLEM = Forward6x6
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 6, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
-A, G, B = map(as_float32, transforms(OUT, TAPS))
-THREADS = 128
-PAIR = 2  # rows that a call computes
-
-
-@cuda.jit
-def transform_filters(w, U, turned):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
-    g = cuda.local.array((TAPS, TAPS), np.float32)
-    half = cuda.local.array((TILE, TAPS), np.float32)
-    c, k = cuda.grid(2)
-    if c < U.shape[2]:
-        for i in range(TAPS):
-            for j in range(TAPS):
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
-        for i in range(TILE):
-            for j in range(TAPS):
-                half[i, j] = 0
-                for n in range(TAPS):
-                    if G[i, n] != 0:
-                        half[i, j] += G[i, n] * g[n, j]
-        for i in range(TILE):
-            for j in range(TILE):
-                value = np.float32(0)
-                for n in range(TAPS):
-                    if G[j, n] != 0:
-                        value += half[i, n] * G[j, n]
-                U[i * TILE + j, k, c] = value
+A, _, B = map(as_float32, transforms(OUT, TAPS))
+filter_kernel = specialise(transform_filters, OUT=OUT)
+PAIR = 2  # rows per call
 
 
 @cuda.jit(device=True)
 def transform_rows(half, d, first):
-    """Two rows of B.T @ d."""
+    """Compute two rows of B.T @ d."""
     for i in range(first, first + PAIR):
         for j in range(TILE):
             half[i, j] = 0
@@ -81,7 +44,7 @@ def transform_rows(half, d, first):
 
 @cuda.jit(device=True)
 def store_tile(V, c, t, half, first):
-    """Stores two rows of half @ B."""
+    """Store two rows of half @ B."""
     for i in range(first, first + PAIR):
         for j in range(TILE):
             value = np.float32(0)
@@ -93,7 +56,7 @@ def store_tile(V, c, t, half, first):
 
 @cuda.jit
 def f6x6(x, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a channel; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a channel; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, c = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -120,7 +83,7 @@ def f6x6(x, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit(device=True)
 def products_of_rows(half, m, first):
-    """Two rows of A.T @ m."""
+    """Compute two rows of A.T @ m."""
     for i in range(first, first + PAIR):
         for j in range(TILE):
             half[i, j] = 0
@@ -131,7 +94,7 @@ def products_of_rows(half, m, first):
 
 @cuda.jit(device=True)
 def outputs_of_rows(out, half, first):
-    """Two rows of half @ A."""
+    """Compute two rows of half @ A."""
     for i in range(first, first + PAIR):
         for j in range(OUT):
             out[i, j] = 0
@@ -142,7 +105,7 @@ def outputs_of_rows(out, half, first):
 
 @cuda.jit
 def transform_products(M, y, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a filter's products, as far as it is inside of the outputs."""
+    """Y = A.T @ m @ A for each tile m of a filter's products, cropped to the outputs."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -162,32 +125,22 @@ def transform_products(M, y, tiles_y, tiles_x):
         outputs_of_rows(out, half, 2)
         outputs_of_rows(out, half, 4)
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows:
+            out_row = np.uint32(row + i)
+            if out_row < rows:
                 for j in range(0, OUT, 2):
                     left, right = np.uint32(col + j), np.uint32(col + j + 1)
                     if right < cols and cols % 2 == 0:
-                        ptx.store2(y, (image, k, at, left), out[i, j], out[i, j + 1])
+                        ptx.store2(y, (image, k, out_row, left), out[i, j], out[i, j + 1])
                     else:
                         if left < cols:
-                            y[image, k, at, left] = out[i, j]
+                            y[image, k, out_row, left] = out[i, j]
                         if right < cols:
-                            y[image, k, at, right] = out[i, j + 1]
+                            y[image, k, out_row, right] = out[i, j + 1]
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
-    tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
-    tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
-    U = workspace.array("filters", (TILE * TILE, problem.K, problem.C), np.float32)
-    V = workspace.array("images", (TILE * TILE, problem.C, width), np.float32)
-    M = workspace.array("products", (TILE * TILE, problem.K, width), np.float32)
-    of_filters, of_tiles = -(-problem.C // THREADS), -(-width // THREADS)
-    return [
-        Launch(transform_filters, (of_filters, problem.K), (THREADS, 1), (w, U, int(problem.flipped))),
-        Launch(f6x6, (of_tiles, problem.C), THREADS, (x, V, tiles_y, tiles_x, problem.top, problem.left)),
-        products(U, V, M),
-        Launch(transform_products, (of_tiles, problem.K), THREADS, (M, y, tiles_y, tiles_x)),
-    ]
+    kernels = filter_kernel, f6x6, transform_products
+    borders = {"top": problem.top, "left": problem.left}
+    return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

@@ -1,14 +1,14 @@
 """All in one kernel: pixels are transformed on their way to shared memory, products never leave the SM.
 
-A block has 64 filters and 32 tiles of F(2x2, 3x3), and goes through the channels eight at a time. Each of its 256
-threads loads the 4 x 4 pixels of a tile in one channel, transforms them in registers and leaves them in shared memory,
-while transformed filters arrive there by `cp.async`. A warp multiplies two of the 16 places, with 8 x 8 sums a thread
-for each: what it takes from shared memory serves eight times. The pixels of the next channels are on their way
-meanwhile. At the end the products of a tile, which eight warps have, meet in shared memory, and each thread transforms
-those of eight filters. (Lavin and Gray, 2015, section 5, on fusing; Yan, Wang and Chu, Optimizing Batched Winograd
-Convolution on GPUs, 2020, for this division among warps.)
+A block has 64 filters and 32 tiles of F(2x2, 3x3), and loops over eight channels at a time. Each of its 256 threads
+loads the 4 x 4 pixels of a tile in one channel, transforms them in registers and stores them to shared memory.
+Meanwhile `cp.async` copies transformed filters there. A warp multiplies two of the 16 points of a tile, with 8 x 8
+accumulators per thread for each: every value loaded from shared memory is used eight times. The pixels of the next
+channels are loaded meanwhile. At the end, eight warps hold the products of a tile. They exchange them through shared
+memory, and each thread transforms those of eight filters. (Lavin and Gray, 2015, section 5, on fusing; Yan, Wang and
+Chu, Optimizing Batched Winograd Convolution on GPUs, 2020, for this division among warps.)
 
-F(4x4, 3x3) cannot be had so: 36 places of 64 x 32 products are 288 KB, more than the registers of an SM.
+F(4x4, 3x3) does not fit: 36 points of 64 x 32 products are 288 KB, more than the registers of an SM.
 
 Costs, where tiles, filters and channels fit:
 
@@ -17,46 +17,35 @@ Costs, where tiles, filters and channels fit:
     C / 8                 floats of U per output, from L2
     0                     floats of V and M in device memory; U alone is workspace
 
-Limited by instructions, by count: beside 1024 multiply-adds for eight channels a thread issues some 400 others. What
-else it waits for was not measured. F(4x4, 3x3) needs 9 / 16 of the multiply-adds.
+Limited by instructions, by count: for eight channels a thread issues 1024 multiply-adds and some 400 others. Its
+other stalls were not measured. F(4x4, 3x3) needs 9 / 16 of the multiply-adds.
 """
 
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import Forward2x2
+from labkit.conv.winograd.problem import TAKES, Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
 PROBLEM = Forward2x2
-TAKES = {
-    "result": ("y",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
-PLACES = TILE * TILE
+POINTS = TILE * TILE
 A, G, B = map(as_float32, transforms(OUT, TAPS))
-FILTERS, TILES, CHANNELS = 64, 32, 8  # of a block, and of a step through the channels
-TK, TT = 8, 8  # filters and tiles of a thread in each of its two places, in groups of 4
+FILTERS, TILES, CHANNELS = 64, 32, 8  # of a block, in each iteration over channels
+TK, TT = 8, 8  # filters and tiles of a thread at each of its two points, in groups of 4
 WARPS, THREADS = 8, 256
-NOTHING = np.float32(-0.0)  # to which a number is added without an instruction, unlike to 0
-ROWS = CHANNELS * PLACES  # of U and V in shared memory
-COPIED = THREADS * 4 // FILTERS  # rows of U that the block copies at once
+MINUS_ZERO = np.float32(-0.0)  # adding to it takes no instruction, unlike adding to 0
+ROWS = CHANNELS * POINTS  # of U and V in shared memory
+COPY_ROWS = THREADS * 4 // FILTERS  # rows of U that the block copies at once
 V_BYTE = 2 * ROWS * FILTERS * 4  # where V begins in dynamic shared memory
-SHARED_BYTES = PLACES * FILTERS * TILES * 4  # for all sums, which is more than U and V take before
+SHARED_BYTES = POINTS * FILTERS * TILES * 4  # for all accumulators, which exceed U and V
 
 
 @cuda.jit
-def transform_filters(w, U, turned):
-    """U = G @ g @ G.T for each channel and filter, zeros for those that fill up a block's."""
+def transform_filters(w, U, flipped):
+    """U = G @ g @ G.T for each channel and filter, zeros for the padding of a block."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
     k, c = cuda.grid(2)
@@ -64,7 +53,7 @@ def transform_filters(w, U, turned):
         for j in range(TAPS):
             g[i, j] = 0
             if k < w.shape[0] and c < w.shape[1]:
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if flipped else w[k, c, i, j]
     for i in range(TILE):
         for j in range(TAPS):
             half[i, j] = 0
@@ -77,23 +66,23 @@ def transform_filters(w, U, turned):
             for n in range(TAPS):
                 if G[j, n] != 0:
                     value += half[i, n] * G[j, n]
-            U[c * PLACES + i * TILE + j, k] = value
+            U[c * POINTS + i * TILE + j, k] = value
 
 
 @cuda.jit(device=True)
-def copy_filters(U_tile, buffer, U, first, filters, thread):
-    """Begins this thread's copies of U, for CHANNELS channels from `first` on."""
+def copy_filters(U_tile, buffer, U, first, k0, thread):
+    """Start this thread's copies of U, for CHANNELS channels from `first` on."""
     row, col = np.uint64(thread // (FILTERS // 4)), np.uint64(thread % (FILTERS // 4) * 4)
-    begin, filters = np.uint64(first) * np.uint64(PLACES) + row, np.uint64(filters) + col
-    for i in range(0, ROWS, COPIED):
-        at = begin + np.uint64(i), filters
-        ptx.cp_async(U_tile, (buffer, row + np.uint64(i), col), U, at, 16, np.uint32(16))
+    begin, k0 = np.uint64(first) * np.uint64(POINTS) + row, np.uint64(k0) + col
+    for i in range(0, ROWS, COPY_ROWS):
+        index = begin + np.uint64(i), k0
+        ptx.cp_async(U_tile, (buffer, row + np.uint64(i), col), U, index, 16, np.uint32(16))
     ptx.cp_async_commit()
 
 
 @cuda.jit(device=True)
 def load_pixels(d, x, image, c, first_row, first_col):
-    """The tile of an image in a channel; zeros stand in place of pixels that are not there."""
+    """Load the tile of an image in a channel; pixels outside the image are zeros."""
     channels, rows, cols = np.uint32(x.shape[1]), np.uint32(x.shape[2]), np.uint32(x.shape[3])
     for i in range(TILE):
         for j in range(TILE):
@@ -105,18 +94,18 @@ def load_pixels(d, x, image, c, first_row, first_col):
 
 @cuda.jit(device=True)
 def store_transformed(V_tile, buffer, c, lane, d):
-    """B.T @ d @ B, to a channel's rows of shared memory."""
+    """Store B.T @ d @ B to a channel's rows of shared memory."""
     half = cuda.local.array((TILE, TILE), np.float32)
-    first = np.uint64(c) * np.uint64(PLACES)
+    first = np.uint64(c) * np.uint64(POINTS)
     for i in range(TILE):
         for j in range(TILE):
-            half[i, j] = NOTHING
+            half[i, j] = MINUS_ZERO
             for n in range(TILE):
                 if B[n, i] != 0:
                     half[i, j] += B[n, i] * d[n, j]
     for i in range(TILE):
         for j in range(TILE):
-            value = NOTHING
+            value = MINUS_ZERO
             for n in range(TILE):
                 if B[n, j] != 0:
                     value += half[i, n] * B[n, j]
@@ -125,7 +114,7 @@ def store_transformed(V_tile, buffer, c, lane, d):
 
 @cuda.jit(device=True)
 def load_rows(u, v, U_tile, V_tile, buffer, row, y, x):
-    """This thread's part of a row of U and of V."""
+    """Load this thread's part of a row of U and of V."""
     for i in range(0, TK, 4):
         u[i], u[i + 1], u[i + 2], u[i + 3] = ptx.load4(U_tile, (buffer, row, y + np.uint64(i * 8)))
     for j in range(0, TT, 4):
@@ -133,21 +122,22 @@ def load_rows(u, v, U_tile, V_tile, buffer, row, y, x):
 
 
 @cuda.jit(device=True)
-def column(k, t):
-    """Where in its row a sum lies: groups of eight tiles change places, otherwise for each four filters."""
+def swizzle(k, t):
+    """Column of a product in its row: groups of eight tiles are permuted, differently for each four filters."""
     return np.uint32(t ^ k // 4 % 4 * 8)
 
 
 @cuda.jit(device=True)
-def multiply(sums, place, u, v):
+def multiply(acc, point, u, v):
+    """Add the products of a row of U and a row of V."""
     for i in range(TK):
         for j in range(TT):
-            sums[place, i, j] += u[i] * v[j]
+            acc[point, i, j] += u[i] * v[j]
 
 
 @cuda.jit(device=True)
-def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
-    """A.T @ m @ A of the products m of a filter and this lane's tile, as far as it is inside of the outputs."""
+def store_outputs(y, acc_tile, image, k, filter, row, col, lane):
+    """Store A.T @ m @ A for the products m of a filter and this lane's tile, cropped to the outputs."""
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
     images, all_filters, rows, cols = (
@@ -158,43 +148,43 @@ def store_outputs(y, sums_tile, image, k, filter, row, col, lane):
     )
     for i in range(OUT):
         for j in range(TILE):
-            half[i, j] = NOTHING
+            half[i, j] = MINUS_ZERO
             for n in range(TILE):
                 if A[n, i] != 0:
-                    half[i, j] += A[n, i] * sums_tile[n * TILE + j, k, column(k, lane)]
+                    half[i, j] += A[n, i] * acc_tile[n * TILE + j, k, swizzle(k, lane)]
     for i in range(OUT):
         for j in range(OUT):
-            out[i, j] = NOTHING
+            out[i, j] = MINUS_ZERO
             for n in range(TILE):
                 if A[n, j] != 0:
                     out[i, j] += half[i, n] * A[n, j]
     if image < images and filter < all_filters:
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows and cols % OUT == 0:
-                ptx.store2(y, (image, filter, at, col), out[i, 0], out[i, 1])
-            elif at < rows:
+            index = np.uint32(row + i)
+            if index < rows and cols % OUT == 0:
+                ptx.store2(y, (image, filter, index, col), out[i, 0], out[i, 1])
+            elif index < rows:
                 for j in range(OUT):
                     if np.uint32(col + j) < cols:
-                        y[image, filter, at, np.uint32(col + j)] = out[i, j]
+                        y[image, filter, index, np.uint32(col + j)] = out[i, j]
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))  # one block on an SM
 def fused(x, U, y, tiles_y, tiles_x, top, left):
     U_tile = ptx.shared_array(0, (2, ROWS, FILTERS), np.float32)
     V_tile = ptx.shared_array(V_BYTE, (2, ROWS, TILES), np.float32)
-    sums_tile = ptx.shared_array(0, (PLACES, FILTERS, TILES), np.float32)  # in place of U and V, when all is summed up
-    sums = cuda.local.array((2, TK, TT), np.float32)
+    acc_tile = ptx.shared_array(0, (POINTS, FILTERS, TILES), np.float32)  # replaces U and V after the loop
+    acc = cuda.local.array((2, TK, TT), np.float32)
     d = cuda.local.array((TILE, TILE), np.float32)
     u = cuda.local.array(TK, np.float32)
     v = cuda.local.array(TT, np.float32)
     u_next = cuda.local.array(TK, np.float32)
     v_next = cuda.local.array(TT, np.float32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    blocks = np.uint32(U.shape[1] // FILTERS)  # that have the same tiles, and follow one another
+    k_blocks = np.uint32(U.shape[1] // FILTERS)  # consecutive blocks with the same tiles
     block = np.uint32(cuda.blockIdx.x)
-    filters = np.uint32(np.uint32(block % blocks) * FILTERS)
-    t = np.uint32(np.uint32(block // blocks) * TILES + lane)
+    k0 = np.uint32(np.uint32(block % k_blocks) * FILTERS)
+    t = np.uint32(np.uint32(block // k_blocks) * TILES + lane)
     image, tile = np.uint32(t // np.uint32(tiles_y * tiles_x)), np.uint32(t % np.uint32(tiles_y * tiles_x))
     tile_y, tile_x = np.uint32(tile // np.uint32(tiles_x)), np.uint32(tile % np.uint32(tiles_x))
     row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
@@ -203,59 +193,65 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
         first_row = np.uint64(x.shape[2])  # outside of every image, so that there are zeros alone
     ky = np.uint64(lane % 2 + lane // 4 % 4 * 2) * np.uint64(4)
     tx = np.uint64(lane // 2 % 2 + lane // 16 * 2) * np.uint64(4)
-    thread, place = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)
+    thread, point = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)
 
+    # -- clear accumulators, load first channels --
     for p in range(2):
         for i in range(TK):
             for j in range(TT):
-                sums[p, i, j] = 0
-    now, channels = np.uint32(0), np.uint32(x.shape[1])
-    copy_filters(U_tile, now, U, now, filters, thread)
+                acc[p, i, j] = 0
+    buffer, channels = np.uint32(0), np.uint32(x.shape[1])
+    copy_filters(U_tile, buffer, U, buffer, k0, thread)
     load_pixels(d, x, image, warp, first_row, first_col)
-    store_transformed(V_tile, now, warp, lane, d)
+    store_transformed(V_tile, buffer, warp, lane, d)
     for start in range(0, channels, CHANNELS):
+        # -- load next channels --
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        following = np.uint32(start + CHANNELS)
-        if following < channels:
-            copy_filters(U_tile, np.uint32(now ^ np.uint32(1)), U, following, filters, thread)
-        load_pixels(d, x, image, np.uint32(following + warp), first_row, first_col)
-        load_rows(u, v, U_tile, V_tile, now, place, ky, tx)
-        for at in range(0, ROWS, 2 * PLACES):  # two channels
-            first = np.uint64(at) + place
-            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(1), ky, tx)
-            multiply(sums, 0, u, v)
-            load_rows(u, v, U_tile, V_tile, now, first + np.uint64(PLACES), ky, tx)
-            multiply(sums, 1, u_next, v_next)
-            load_rows(u_next, v_next, U_tile, V_tile, now, first + np.uint64(PLACES + 1), ky, tx)
-            multiply(sums, 0, u, v)
-            after = (first + np.uint64(2 * PLACES)) % np.uint64(ROWS)  # for want of a branch the first one at the end
-            load_rows(u, v, U_tile, V_tile, now, after, ky, tx)
-            multiply(sums, 1, u_next, v_next)
-        now = np.uint32(now ^ np.uint32(1))
-        store_transformed(V_tile, now, warp, lane, d)
+        next_channel = np.uint32(start + CHANNELS)
+        if next_channel < channels:
+            copy_filters(U_tile, np.uint32(buffer ^ np.uint32(1)), U, next_channel, k0, thread)
+        load_pixels(d, x, image, np.uint32(next_channel + warp), first_row, first_col)
+        # -- acc += U V --
+        load_rows(u, v, U_tile, V_tile, buffer, point, ky, tx)
+        for index in range(0, ROWS, 2 * POINTS):  # two channels
+            first = np.uint64(index) + point
+            load_rows(u_next, v_next, U_tile, V_tile, buffer, first + np.uint64(1), ky, tx)
+            multiply(acc, 0, u, v)
+            load_rows(u, v, U_tile, V_tile, buffer, first + np.uint64(POINTS), ky, tx)
+            multiply(acc, 1, u_next, v_next)
+            load_rows(u_next, v_next, U_tile, V_tile, buffer, first + np.uint64(POINTS + 1), ky, tx)
+            multiply(acc, 0, u, v)
+            after = (first + np.uint64(2 * POINTS)) % np.uint64(ROWS)  # wraps around at the end, which saves a branch
+            load_rows(u, v, U_tile, V_tile, buffer, after, ky, tx)
+            multiply(acc, 1, u_next, v_next)
+        # -- transform next pixels --
+        buffer = np.uint32(buffer ^ np.uint32(1))
+        store_transformed(V_tile, buffer, warp, lane, d)
 
+    # -- exchange products of a tile --
     cuda.syncthreads()
     for p in range(2):
         for i in range(TK):
             for j in range(0, TT, 4):
                 k = np.uint32(ky + i % 4 + i // 4 * 32)
-                at = np.uint32(place + p), k, column(k, np.uint32(tx + j * 4))
-                ptx.store4(sums_tile, at, sums[p, i, j], sums[p, i, j + 1], sums[p, i, j + 2], sums[p, i, j + 3])
+                index = np.uint32(point + p), k, swizzle(k, np.uint32(tx + j * 4))
+                ptx.store4(acc_tile, index, acc[p, i, j], acc[p, i, j + 1], acc[p, i, j + 2], acc[p, i, j + 3])
+    # -- transform products, store outputs --
     cuda.syncthreads()
     for i in range(0, FILTERS, WARPS):
         k = np.uint32(warp + i)
-        store_outputs(y, sums_tile, image, k, np.uint32(filters + k), row, col, lane)
+        store_outputs(y, acc_tile, image, k, np.uint32(k0 + k), row, col, lane)
 
 
 def launches(x, w, y, problem, workspace):
-    """The outputs y of images x and filters w."""
+    """y = the convolution of x and w."""
     problem.check(x, w, y, takes=TAKES)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
-    channels, blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
-    U = workspace.array("filters", (channels * PLACES, blocks * FILTERS), np.float32)
-    grid = blocks * -(-problem.N * tiles_y * tiles_x // TILES)
+    channels, k_blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
+    U = workspace.array("filters", (channels * POINTS, k_blocks * FILTERS), np.float32)
+    grid = k_blocks * -(-problem.N * tiles_y * tiles_x // TILES)
     return [
-        Launch(transform_filters, (blocks, channels), (FILTERS, 1), (w, U, int(problem.flipped))),
+        Launch(transform_filters, (k_blocks, channels), (FILTERS, 1), (w, U, int(problem.flipped))),
         Launch(fused, grid, (32, WARPS), (x, U, y, tiles_y, tiles_x, problem.top, problem.left), SHARED_BYTES),
     ]

@@ -1,50 +1,39 @@
-"""The gradient of the images, which is a convolution of the outputs' gradient with turned filters.
+"""The gradient of the images is a convolution of the outputs' gradient with rotated filters.
 
-Every output took from a pixel what tap (r, s) is of the distance between them, so a pixel takes it back from there: the
-sum runs over filters in place of channels, taps stand turned by half a turn, and the zeros around are those that the
-"full" convolution has more than this one, 2 - top above and 2 - left on the left. Only the transform of filters and the
-launches differ from F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014,
-section 2, for the gradients.)
+A pixel's gradient sums over all outputs that used it, each times the tap that it met there. So the sum runs over
+filters instead of channels, and filters are rotated by 180 degrees. The padding is what "full" has beyond this one's:
+2 - top rows above and 2 - left columns on the left. Only the transform of filters and the launches differ from
+F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2, for the
+gradients.)
 
-Costs are those of F(4x4, 3x3) with C and K exchanged; so is what limits it.
+Costs and limits are those of F(4x4, 3x3), with C and K exchanged.
 """
 
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.conv.winograd.problem import TAKES as FORWARD_TAKES
 from labkit.conv.winograd.problem import BackwardData4x4
-from labkit.conv.winograd.products import products
+from labkit.conv.winograd.tiles import make_launches
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.ladder import Launch
 
 PROBLEM = BackwardData4x4
-TAKES = {
-    "result": ("x",),
-    "R": (3,),
-    "S": (3,),
-    "stride_h": (1,),
-    "stride_w": (1,),
-    "dilation_h": (1,),
-    "dilation_w": (1,),
-    "groups": (1,),
-    "layout": ("NCHW",),
-}
+TAKES = FORWARD_TAKES | {"result": ("x",)}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))
-THREADS = 128
 
 
 @cuda.jit
-def transform_filters(w, U, turned):
-    """U = G @ g @ G.T for each filter and channel, the filter turned by half a turn if that is asked for."""
+def transform_filters(w, U, flipped):
+    """U = G @ g @ G.T for each filter and channel, with the filter rotated by 180 degrees if `flipped`."""
     g = cuda.local.array((TAPS, TAPS), np.float32)
     half = cuda.local.array((TILE, TAPS), np.float32)
     k, c = cuda.grid(2)
     if k < U.shape[2]:
         for i in range(TAPS):
             for j in range(TAPS):
-                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if turned else w[k, c, i, j]
+                g[i, j] = w[k, c, TAPS - 1 - i, TAPS - 1 - j] if flipped else w[k, c, i, j]
         for i in range(TILE):
             for j in range(TAPS):
                 half[i, j] = 0
@@ -62,7 +51,7 @@ def transform_filters(w, U, turned):
 
 @cuda.jit
 def backward_data(y, V, tiles_y, tiles_x, top, left):
-    """V = B.T @ d @ B for each tile d of a filter's gradient; zeros stand in place of pixels that are not there."""
+    """V = B.T @ d @ B for each tile d of a filter's gradient; pixels outside the image are zeros."""
     d = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((TILE, TILE), np.float32)
     t, k = np.uint32(cuda.grid(1)), cuda.blockIdx.y
@@ -94,7 +83,7 @@ def backward_data(y, V, tiles_y, tiles_x, top, left):
 
 @cuda.jit
 def transform_products(M, x, tiles_y, tiles_x):
-    """Y = A.T @ m @ A for each tile m of a channel's products, as far as it is inside of the images."""
+    """Y = A.T @ m @ A for each tile m of a channel's products, cropped to the images."""
     m = cuda.local.array((TILE, TILE), np.float32)
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
@@ -120,29 +109,18 @@ def transform_products(M, x, tiles_y, tiles_x):
                     if A[n, j] != 0:
                         out[i, j] += half[i, n] * A[n, j]
         for i in range(OUT):
-            at = np.uint32(row + i)
-            if at < rows and cols % OUT == 0:
-                ptx.store4(x, (image, c, at, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
-            elif at < rows:
+            out_row = np.uint32(row + i)
+            if out_row < rows and cols % OUT == 0:
+                ptx.store4(x, (image, c, out_row, col), out[i, 0], out[i, 1], out[i, 2], out[i, 3])
+            elif out_row < rows:
                 for j in range(OUT):
                     if np.uint32(col + j) < cols:
-                        x[image, c, at, np.uint32(col + j)] = out[i, j]
+                        x[image, c, out_row, np.uint32(col + j)] = out[i, j]
 
 
 def launches(x, w, y, problem, workspace):
-    """The gradient x of the images, of the gradient y of the outputs and the filters w."""
+    """x = the gradient of the images, from the gradient y of the outputs and the filters w."""
     problem.check(x, w, y, takes=TAKES)
-    top, left = TAPS - 1 - problem.top, TAPS - 1 - problem.left
-    tiles_y, tiles_x = -(-problem.H // OUT), -(-problem.W // OUT)
-    tiles = problem.N * tiles_y * tiles_x
-    width = -(-tiles // 4) * 4  # of rows that can be read four elements at a time
-    U = workspace.array("filters", (TILE * TILE, problem.C, problem.K), np.float32)
-    V = workspace.array("images", (TILE * TILE, problem.K, width), np.float32)
-    M = workspace.array("products", (TILE * TILE, problem.C, width), np.float32)
-    of_filters, of_tiles = -(-problem.K // THREADS), -(-width // THREADS)
-    return [
-        Launch(transform_filters, (of_filters, problem.C), (THREADS, 1), (w, U, int(not problem.flipped))),
-        Launch(backward_data, (of_tiles, problem.K), THREADS, (y, V, tiles_y, tiles_x, top, left)),
-        products(U, V, M),
-        Launch(transform_products, (of_tiles, problem.C), THREADS, (M, x, tiles_y, tiles_x)),
-    ]
+    kernels = transform_filters, backward_data, transform_products
+    borders = {"top": TAPS - 1 - problem.top, "left": TAPS - 1 - problem.left}
+    return make_launches(kernels, y, w, x, workspace, out=OUT, **borders, flipped=not problem.flipped)

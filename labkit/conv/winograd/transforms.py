@@ -13,6 +13,7 @@ for m outputs y of r taps g and m + r - 1 pixels d. In two dimensions each matri
 """
 
 from fractions import Fraction
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -30,14 +31,14 @@ class Transforms(NamedTuple):
 
 
 def transforms(m: int, r: int) -> Transforms:
-    """The matrices of F(m, r), whose points are the first of POINTS, and infinity.
+    """Return the matrices of F(m, r), with the first of POINTS and infinity.
 
-    Denominators stand in G, by which filters alone are transformed: B holds whole numbers as long as the points are.
+    Denominators are in G, which transforms only filters: B holds integers if the points are integers.
 
     Raises
     ------
     ValueError
-        m or r is less than 1, or there are not as many points.
+        m or r is less than 1, or POINTS is too short.
     """
     count = m + r - 2  # of finite points
     if m < 1 or r < 1 or count > len(POINTS):
@@ -47,36 +48,29 @@ def transforms(m: int, r: int) -> Transforms:
         )
     points = POINTS[:count]
     A = [_powers(point, m) for point in points] + [_highest(m)]
-    G = [_powers(point, r) / _product(point - other for other in points if other != point) for point in points]
+    G = [_powers(point, r) / prod(point - other for other in points if other != point) for point in points]
     B = [_vanishing([other for other in points if other != point], count + 1) for point in points]
     B.append(_vanishing(points, count + 1))
     return Transforms(np.stack(A), np.stack([*G, _highest(r)]), np.stack(B, axis=1))
 
 
 def as_float32(matrix: Shaped[np.ndarray, "rows cols"]) -> Float32[np.ndarray, "rows cols"]:
-    """The nearest numbers in float32; a kernel in whose module the array stands has them as constants."""
+    """Round a matrix to float32; kernels use such a module constant as compile-time constants."""
     return matrix.astype(np.float64).astype(np.float32)
 
 
 def _powers(point, count):
-    """What a polynomial of so many coefficients is multiplied by for its value at the point."""
+    """Row that evaluates a polynomial of `count` coefficients at the point."""
     return np.array([point**power for power in range(count)], object)
 
 
 def _highest(count):
-    """Likewise at infinity: its highest coefficient."""
+    """Row that evaluates it at infinity: its highest coefficient."""
     return np.array([Fraction(power == count - 1) for power in range(count)], object)
 
 
-def _product(factors):
-    product = Fraction(1)
-    for factor in factors:
-        product *= factor
-    return product
-
-
 def _vanishing(roots, count):
-    """The coefficients of the product of x - root, the lowest first, filled up with zeros."""
+    """Coefficients of the product of all x - root, the lowest first, padded with zeros."""
     polynomial = np.array([Fraction(1)] + [Fraction(0)] * (count - 1), object)
     for root in roots:
         polynomial = np.roll(polynomial, 1) - root * polynomial  # the highest is 0 until the last root

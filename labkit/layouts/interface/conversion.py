@@ -1,4 +1,4 @@
-"""Images of any strides from one layout into another."""
+"""`layouts.convert` and `layouts.plan`: images of any strides from one layout to another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from labkit.calls.operation import Operation, Result, calls
 from labkit.calls.plan import Plan, make_plan
 from labkit.ladder import Launch
 from labkit.layouts.elements import BITS
-from labkit.layouts.interface.moves import moves
+from labkit.layouts.interface.moves import make_moves
 from labkit.layouts.problem import Conversion, Layout, check_layout
 
 
@@ -38,7 +38,7 @@ class Convert(Operation):
             raise TypeError(f"channels is {self.channels!r}, but it must be a whole number, or None for all")
 
     def declared(self, given: Mapping[str, object]) -> "Convert":
-        return self  # elements are moved as they are
+        return self  # kernels need no format
 
     def check(self, given: Mapping[str, object]) -> None:
         x, problem = given["x"], self._problem(given["x"])
@@ -68,7 +68,7 @@ class Convert(Operation):
         return _launches(given["x"], given["y"], self._problem(given["x"]))
 
     def _problem(self, x) -> Conversion:
-        return problem_of(tuple(x.shape), self.source, self.target, self.vector, self.channels)
+        return make_problem(tuple(x.shape), self.source, self.target, self.vector, self.channels)
 
 
 @calls(Convert)
@@ -82,26 +82,26 @@ def convert(
     channels: int | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "..."]:
-    """The images x in another layout.
+    """Convert the images x to another layout.
 
     Parameters
     ----------
     x
         Images of N x C x H x W ("NCHW"), N x H x W x C ("NHWC"), or N x C/vector x H x W x vector ("NCHW_VECT_C"):
-        an array of the device (numba's, torch's, CuPy's, or any with `__cuda_array_interface__`), or of the host
-        (NumPy's, torch's), which is copied there. Any strides will do, and elements of 1, 2, 4 or 8 bytes, which are
-        moved as they are. There may be none of them.
+        a device array (of numba, torch, CuPy, or any library with `__cuda_array_interface__`), or a host array (of
+        NumPy or torch), which is copied to the device. Any strides are accepted, and elements of 1, 2, 4 or 8 bytes,
+        whose bits stay unchanged. The array may be empty.
     source, target
-        The layout of x, and the one of the result.
+        Layouts of x and of the result.
     y
-        Where the result goes, of any strides; if it is None, a new array of the kind that x is.
+        Output array, of any strides; None for a new array of x's kind.
     vector
-        Channels in the last axis of NCHW_VECT_C: 4 or 32. Where they do not divide C, the last vector ends in zeros.
+        Channels in the last axis of NCHW_VECT_C: 4 or 32. If they do not divide C, the last vector ends in zeros.
     channels
-        How many there are, where x is NCHW_VECT_C and its last vector is not full; None for all of them.
+        Number of channels, if x is NCHW_VECT_C and its last vector is not full; None for all of them.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
-        arrays.
+        A stream of numba, torch or CuPy, or 0 for the driver's default stream; None for the current stream of torch
+        and CuPy arrays.
 
     Returns
     -------
@@ -110,14 +110,14 @@ def convert(
     Raises
     ------
     TypeError
-        x or y is no array, or they hold different things.
+        x or y is not an array, or their types differ.
     ValueError
-        A shape does not fit the layout, there is no such layout, or y shares memory with x or itself.
+        A shape does not fit the layout, a layout is unknown, or y shares memory with x or itself.
 
     Notes
     -----
-    The way is chosen by how the arrays lie: images without gaps move at about the speed of a copy. The first call makes
-    a plan, which later ones find again.
+    The kernel depends on the arrays' strides: images without gaps move at about the speed of a copy. The first call
+    makes a plan, which later calls find.
 
     Examples
     --------
@@ -137,33 +137,33 @@ def plan(
     channels: int | None = None,
     stream=None,
 ) -> Plan:
-    """As `convert`, worked out once, to be run many times by calling it: `plan()`, or `plan(x, y)`.
+    """Prepare a conversion once, to run it many times: `plan()`, or `plan(x, y)` for other arrays.
 
-    A plan costs the host a few microseconds a run, allocates nothing then, and can be captured in a CUDA graph on any
-    stream. x and y are arrays of the device.
+    A run costs the host a few microseconds and allocates nothing; a CUDA graph can capture it on any stream. The
+    parameters are those of `convert`; x and y are device arrays.
 
     Examples
     --------
     >>> plan = layouts.plan(x, "NCHW", "NHWC", y=y)
     >>> plan()
-    >>> plan(x2, y2)  # which lie as x and y do
+    >>> plan(x2, y2)  # with the same layouts as x and y
     """
     return make_plan(Convert(source, target, vector, channels), {"x": x, "y": y}, stream=stream)
 
 
-# --- what is asked for ---------------------------------------------------------------------------
+# --- sizes from shapes and options ---------------------------------------------------------------
 
 
-class Images(Conversion):
-    """A conversion of images, of which there may be none."""
+class MaybeEmpty(Conversion):
+    """A conversion of images whose sizes may be 0."""
 
-    least = 0
+    min_size = 0
 
 
-def problem_of(
+def make_problem(
     shape: tuple[int, ...], source: Layout, target: Layout, vector: int = 4, channels: int | None = None
 ) -> Conversion:
-    """The conversion of images of this shape; raises ValueError where there is none."""
+    """Return the conversion of images of this shape; raise ValueError if the shape does not fit."""
     axes = ("N", "C/vector", "H", "W", "vector") if source == "NCHW_VECT_C" else tuple(source)
     if len(shape) != len(axes):
         raise ValueError(f"x has {len(shape)} axes: {source} has {len(axes)}, {' x '.join(axes)}")
@@ -171,49 +171,50 @@ def problem_of(
     if source == "NCHW_VECT_C":
         if sizes["vector"] != vector:
             raise ValueError(f"vectors of x have {sizes['vector']} channels, but vector is {vector}: make them agree")
-        most = sizes["C/vector"] * vector
-        sizes["C"] = most if channels is None else channels
-        problem = Images(*(sizes[axis] for axis in "NCHW"), source, target, vector)
-        if not most - vector < problem.C <= most:
+        capacity = sizes["C/vector"] * vector
+        sizes["C"] = capacity if channels is None else channels
+        problem = MaybeEmpty(*(sizes[axis] for axis in "NCHW"), source, target, vector)
+        if not capacity - vector < problem.C <= capacity:
             raise ValueError(
-                f"channels is {channels}, but x has room for {most - vector + 1} to {most}: give one of these"
+                f"channels is {channels}, but x has room for {capacity - vector + 1} to {capacity}: give one of these"
             )
         return problem
     if channels not in (None, sizes["C"]):
         raise ValueError(f"channels is {channels}, but x has {sizes['C']}: leave it out")
-    return Images(*(sizes[axis] for axis in "NCHW"), source, target, vector)
+    return MaybeEmpty(*(sizes[axis] for axis in "NCHW"), source, target, vector)
 
 
 def _launches(x, y, problem) -> list[Launch]:
-    full, rest = divmod(problem.C, problem.vector)
+    full, remainder = divmod(problem.C, problem.vector)
     has_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
-    if problem.source == problem.target and not (has_vectors and rest):
-        return moves(x, y)
+    if problem.source == problem.target and not (has_vectors and remainder):
+        return make_moves(x, y)
     if not has_vectors:
-        return moves(_in_nchw(x, problem.source), _in_nchw(y, problem.target))
-    made = []
-    if full:
-        of_source = _in_vectors(x, problem.source, problem.vector, slice(0, full), problem.vector)
-        made += moves(of_source, _in_vectors(y, problem.target, problem.vector, slice(0, full), problem.vector))
-    if rest:
-        to_vectors = problem.target == "NCHW_VECT_C"  # of which the last ends in zeros
-        last, written = slice(full, full + 1), problem.vector if to_vectors else rest
-        of_source = _in_vectors(x, problem.source, problem.vector, last, rest)
-        made += moves(of_source, _in_vectors(y, problem.target, problem.vector, last, written))
-    return made
+        return make_moves(_view_nchw(x, problem.source), _view_nchw(y, problem.target))
+    launches = []
+    last_written = problem.vector if problem.target == "NCHW_VECT_C" else remainder  # zeros fill the last vector
+    whole, last = (0, full, problem.vector, problem.vector), (full, full + 1, remainder, last_written)
+    for begin, end, num_read, num_written in (whole, last):
+        if num_read and begin < end:
+            x_part = _view_vectors(x, problem.source, problem.vector, slice(begin, end), num_read)
+            y_part = _view_vectors(y, problem.target, problem.vector, slice(begin, end), num_written)
+            launches += make_moves(x_part, y_part)
+    return launches
 
 
-def _in_nchw(X, layout: Layout):
+def _view_nchw(X, layout: Layout):
     axes = (0, 1, 2, 3) if layout == "NCHW" else (0, 3, 1, 2)
     return as_strided(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
 
 
-def _in_vectors(X, layout: Layout, vector: int, which: slice, channels: int):
-    """Some vectors of channels, and so many channels of each, with the axes of NCHW_VECT_C."""
+def _view_vectors(X, layout: Layout, vector: int, vectors: slice, channels: int):
+    """View a range of vectors, and the first `channels` of each, with the axes of NCHW_VECT_C."""
     if layout == "NCHW_VECT_C":
         (N, _, H, W, _), strides = X.shape, X.strides
     else:
-        X = _in_nchw(X, layout)
+        X = _view_nchw(X, layout)
         (N, _, H, W), (image, channel, row, col) = X.shape, X.strides
         strides = image, vector * channel, row, col, channel
-    return as_strided(X, (N, which.stop - which.start, H, W, channels), strides, begin_byte=which.start * strides[1])
+    return as_strided(
+        X, (N, vectors.stop - vectors.start, H, W, channels), strides, begin_byte=vectors.start * strides[1]
+    )

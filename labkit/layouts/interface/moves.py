@@ -1,13 +1,14 @@
-"""Which kernel moves the elements of one array to where those of another lie.
+"""Choice of the kernel that copies elements between arrays of any strides.
 
-Neighbouring axes that follow on in both arrays are one axis. What is left are matrices, with a batch of them along one
-axis or more: columns are the neighbours of the target, and if they are not those of the source too, rows are. Rows of
-both go vector by vector (`runs`); what is turned goes by one of the last steps of the ladder, if one side at least has
-rows that are whole vectors; all else goes element by element (`strided`), whatever the strides.
+Axes that are contiguous in both arrays become one. What remains are batches of matrices. Their columns are the fastest
+axis of the target; their rows are the fastest axis of the source, if that is another. Rows of both move vector by
+vector (`runs`). Transposes use one of the last steps of the ladder, if rows of one side are whole vectors. All else
+moves element by element (`strided`).
 """
 
 from contextlib import suppress
 from itertools import product
+from operator import mul
 from typing import NamedTuple
 
 from labkit.arrays.addresses import has_c_order
@@ -17,95 +18,93 @@ from labkit.layouts.interface.runs import copy_runs
 from labkit.layouts.interface.strided import rearrange
 from labkit.parts.vector_widths import in_vectors
 
-WORDS = 2, 4  # bytes of elements that kernels of the ladder take
+WORD_BYTES = 2, 4  # sizes of elements for kernels of the ladder
 NARROW = 32  # elements, below which a row is short
 
 swizzled, one_sided, pieces = map(ladder("layouts", "transpose").step, ("swizzled", "one_sided", "pieces"))
 
 
 class Axis(NamedTuple):
-    """An axis of the target, how many of its places the source has, and both strides in bytes."""
+    """An axis of the target, the part of its length that the source has, and both strides in bytes."""
 
     length: int
-    held: int
-    source: int
-    target: int
+    source_length: int
+    source_stride: int
+    target_stride: int
+
+    @property
+    def is_full(self) -> bool:
+        return self.length == self.source_length
 
 
-def moves(source, target) -> list[Launch]:
-    """The launches of target = source, for arrays of the device of any strides, and of the same shape.
+def make_moves(source, target) -> list[Launch]:
+    """Return the launches of target = source, for device arrays of any strides and of the same shape.
 
-    Along one axis, the last, the source may be shorter: what the target has beyond is zero.
+    The source may be shorter along one axis, the last: then the rest of the target becomes zero.
     """
-    *outer, first, second, rows, cols = arranged(collapsed(source, target))
-    lengths, held = ([getattr(axis, name) for axis in (first, second, rows, cols)] for name in ("length", "held"))
-    launches = []
-    for place in product(*(range(axis.length) for axis in outer)):  # each part by itself
-        parts = []
-        for X, name, shape in ((source, "source", held), (target, "target", lengths)):
-            begin = sum(n * getattr(axis, name) for n, axis in zip(place, outer))
-            strides = [getattr(axis, name) for axis in (first, second, rows, cols)]
-            parts.append(as_strided(as_bits(X), tuple(shape), tuple(strides), begin_byte=begin))
-        launches.append(move(*parts))
-    return launches
+    lengths, source_lengths, source_strides, target_strides = zip(*order_axes(collapse_axes(source, target)))
+    arrays = (source, source_lengths, source_strides), (target, lengths, target_strides)
+    return [
+        make_move(
+            *(
+                as_strided(as_bits(X), shape[-4:], strides[-4:], begin_byte=sum(map(mul, indices, strides)))
+                for X, shape, strides in arrays
+            )
+        )
+        for indices in product(*map(range, lengths[:-4]))  # of the outer axes
+    ]
 
 
-def collapsed(source, target) -> list[Axis]:
-    """The axes of the target from the largest stride to the smallest; those that follow on in both arrays are one."""
+def collapse_axes(source, target) -> list[Axis]:
+    """Return the axes of the target by decreasing stride; axes that are contiguous in both arrays become one."""
     axes = []
-    of_both = map(Axis, target.shape, source.shape, source.strides, target.strides)
-    for axis in sorted(of_both, key=lambda axis: -abs(axis.target)):
-        if axis.length == axis.held == 1:
+    all_axes = map(Axis, target.shape, source.shape, source.strides, target.strides)
+    for axis in sorted(all_axes, key=lambda axis: -abs(axis.target_stride)):
+        if axis.length == axis.source_length == 1:
             continue
-        whole = axis.length == axis.held
-        if axes and whole and axes[-1].length == axes[-1].held and axes[-1][2:] == _next(axis):
-            before = axes.pop()
-            length = before.length * axis.length
-            axis = Axis(length, length, axis.source, axis.target)
+        next_strides = axis.length * axis.source_stride, axis.length * axis.target_stride
+        if axes and axis.is_full and axes[-1].is_full and axes[-1][2:] == next_strides:
+            length = axes.pop().length * axis.length
+            axis = Axis(length, length, axis.source_stride, axis.target_stride)
         axes.append(axis)
     return axes
 
 
-def _next(axis):
-    return axis.length * axis.source, axis.length * axis.target
-
-
-def arranged(axes: list[Axis]) -> list[Axis]:
-    """At least four: batches, then the rows and the columns of the matrices that are moved."""
+def order_axes(axes: list[Axis]) -> list[Axis]:
+    """Return at least four axes: batches, then the rows and columns of the matrices."""
     axes = [Axis(1, 1, 0, 0)] * (4 - len(axes)) + axes
-    filled = [axis for axis in axes if axis.held < axis.length]
-    cols = filled[0] if filled else axes[-1]
+    cols = next((axis for axis in axes if not axis.is_full), axes[-1])
     axes.remove(cols)
-    nearest = min((axis for axis in axes if axis.length > 1), key=lambda axis: abs(axis.source), default=cols)
-    if abs(nearest.source) < abs(cols.source):
-        axes.remove(nearest)
-        axes.append(nearest)
+    fastest = min((axis for axis in axes if axis.length > 1), key=lambda axis: abs(axis.source_stride), default=cols)
+    if abs(fastest.source_stride) < abs(cols.source_stride):
+        axes.remove(fastest)
+        axes.append(fastest)
     return [*axes, cols]
 
 
-def move(source, target) -> Launch:
-    """The launch for matrices in batches along two axes."""
+def make_move(source, target) -> Launch:
+    """Return the launch for matrices in batches along two axes."""
     outer, batch, rows, cols = target.shape
     if source.shape == target.shape and (launch := copy_runs(source, target)) is not None:
         return launch
-    if outer == 1 and target.dtype.itemsize in WORDS and abs(source.strides[2]) < abs(source.strides[3]):
+    if outer == 1 and target.dtype.itemsize in WORD_BYTES and abs(source.strides[2]) < abs(source.strides[3]):
         x = as_strided(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
         y = as_strided(target, (batch, rows, cols), target.strides[1:])
         with suppress(TooLarge):
-            if (step := suited(x, y)) is not None:
+            if (step := choose_step(x, y)) is not None:
                 return step.transpose(x, y)
     return rearrange(source, target)
 
 
-def suited(x, y) -> Step | None:
-    """The step of the ladder for such batches of matrices: the second are the transposes of the first, or of more."""
+def choose_step(x, y) -> Step | None:
+    """Return the step of the ladder that writes transposes y of x, or None; y may be longer than x."""
     batch, rows, cols = y.shape
-    all_there = x.shape[1] == cols
-    as_runs = [
-        (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (all_there or short is y)
+    is_complete = x.shape[1] == cols
+    candidates = [
+        (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (is_complete or short is y)
     ]
-    for short, long in as_runs:
+    for short, long in candidates:
         if has_c_order(short) and in_vectors(long) and in_vectors(reshape(short, batch, rows * cols)):
             return pieces
-    whole = in_vectors(x) + in_vectors(y) if all_there else 0
-    return {2: swizzled, 1: one_sided}.get(whole)
+    vector_sides = in_vectors(x) + in_vectors(y) if is_complete else 0
+    return {2: swizzled, 1: one_sided}.get(vector_sides)

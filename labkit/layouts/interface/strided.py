@@ -1,13 +1,13 @@
-"""Elements of any arrays to where others lie, whatever the strides of both, with zeros beyond the end.
+"""Copies between arrays of any strides, with zeros past the end of the source.
 
-A block moves a tile, a row of 32 lanes at a time. Where neighbours of the source lie along its columns, reading rows
-would fetch a sector for each element: `turn` reads along the columns, into shared memory, and writes rows from there.
-The tile's rows are a bank longer than its columns, so that a column of it meets every bank once. (Ruetsch and
-Micikevicius, Optimizing Matrix Transpose in CUDA, 2009.)
+A block moves a tile, a row of 32 lanes at a time. If the source is contiguous along its columns, reading rows would
+fetch a sector per element. Then `transpose_tiles` reads along the columns into shared memory, and writes rows from
+there. The tile's pitch is one bank longer than its rows: columns are free of bank conflicts. (Ruetsch and Micikevicius,
+Optimizing Matrix Transpose in CUDA, 2009.)
 
-Of narrow matrices a tile would be nearly empty: there each thread moves elements by their number (`number`).
+In narrow matrices a tile would be nearly empty: there each thread moves elements by their number (`copy_elements`).
 
-Costs, for each element of the target: it is written once, and what the source has of it is read once.
+Costs, for each element of the target: it is written once, and read once if the source has it.
 """
 
 from math import prod
@@ -17,59 +17,59 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays.views import as_batch, as_bits, as_strided
 from labkit.ladder import Launch
-from labkit.layouts.elements import for_elements
+from labkit.layouts.elements import specialise_itemsize
 
 ELEMENT = np.uint16
 TILE = 64  # elements along each side
 PITCH = TILE + max(4 // np.dtype(ELEMENT).itemsize, 1)  # elements from a row of the tile to the next, a bank more
 LANES, WARPS = 32, 8
 NARROW = 16  # rows or columns, below which there are no tiles
-THREADS, EACH = 256, 4  # elements of a thread
-MOST = 2**31
-ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, all of which it loads before it stores one
+THREADS, ELEMENTS = 256, 4  # of a block; of a thread
+MAX_SIZE = 2**31
+ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, which loads all before it stores one
 
 
 @cuda.jit(device=True)
-def tile_of(block, rows, cols):
-    """Which matrix, and where in it the block's tile begins."""
+def locate_tile(block, rows, cols):
+    """Matrix of the block's tile, and the tile's first row and column."""
     down, across = np.uint32((rows + TILE - 1) // TILE), np.uint32((cols + TILE - 1) // TILE)
     line = np.uint32(block // across)
     return np.uint32(line // down), np.uint32(line % down * TILE), np.uint32(block % across * TILE)
 
 
 @cuda.jit
-def copy(source, target):
-    held = cuda.local.array((ROWS, COLUMNS), ELEMENT)
+def copy_tiles(source, target):
+    values = cuda.local.array((ROWS, COLUMNS), ELEMENT)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    z, top, left = tile_of(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[2]), np.uint32(target.shape[3]))
+    z, top, left = locate_tile(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[2]), np.uint32(target.shape[3]))
     outer, inner = z // np.uint32(target.shape[1]), z % np.uint32(target.shape[1])
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + i * WARPS + warp, left + j * LANES + lane
             inside = row < np.uint32(source.shape[2]) and col < np.uint32(source.shape[3])
-            held[i, j] = source[outer, inner, row, col] if inside else ELEMENT(0)
+            values[i, j] = source[outer, inner, row, col] if inside else ELEMENT(0)
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + i * WARPS + warp, left + j * LANES + lane
             if row < np.uint32(target.shape[2]) and col < np.uint32(target.shape[3]):
-                target[outer, inner, row, col] = held[i, j]
+                target[outer, inner, row, col] = values[i, j]
 
 
 @cuda.jit
-def turn(source, target):
+def transpose_tiles(source, target):
     tile = cuda.shared.array((TILE, PITCH), ELEMENT)  # a row of it is a column of the source
-    held = cuda.local.array((ROWS, COLUMNS), ELEMENT)
+    values = cuda.local.array((ROWS, COLUMNS), ELEMENT)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    z, top, left = tile_of(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[2]), np.uint32(target.shape[3]))
+    z, top, left = locate_tile(np.uint32(cuda.blockIdx.x), np.uint32(target.shape[2]), np.uint32(target.shape[3]))
     outer, inner = z // np.uint32(target.shape[1]), z % np.uint32(target.shape[1])
     for i in range(ROWS):
         for j in range(COLUMNS):
             row, col = top + j * LANES + lane, left + i * WARPS + warp
             inside = row < np.uint32(source.shape[2]) and col < np.uint32(source.shape[3])
-            held[i, j] = source[outer, inner, row, col] if inside else ELEMENT(0)
+            values[i, j] = source[outer, inner, row, col] if inside else ELEMENT(0)
     for i in range(ROWS):
         for j in range(COLUMNS):
-            tile[i * WARPS + warp, j * LANES + lane] = held[i, j]
+            tile[i * WARPS + warp, j * LANES + lane] = values[i, j]
     cuda.syncthreads()
     for i in range(ROWS):
         for j in range(COLUMNS):
@@ -79,11 +79,11 @@ def turn(source, target):
 
 
 @cuda.jit
-def number(source, target, count):
+def copy_elements(source, target, count):
     rows, cols = np.uint32(target.shape[2]), np.uint32(target.shape[3])
     planes = np.uint32(target.shape[1])
-    for i in range(EACH):
-        element = np.uint32(cuda.blockIdx.x * (EACH * THREADS) + i * THREADS + cuda.threadIdx.x)
+    for i in range(ELEMENTS):
+        element = np.uint32(cuda.blockIdx.x * (ELEMENTS * THREADS) + i * THREADS + cuda.threadIdx.x)
         if element < count:
             line = np.uint32(element // cols)
             z = np.uint32(line // rows)
@@ -93,24 +93,24 @@ def number(source, target, count):
 
 
 def rearrange(source, target) -> Launch:
-    """target = source as far as both go, and zeros beyond; element for element, whatever their strides.
+    """Return the launch of target = source, cropped or padded with zeros, for any strides.
 
-    They are matrices, or batches of them along one axis or two.
+    The arrays are matrices, or batches of them along one or two axes.
     """
     source, target = (as_planes(as_batch(as_bits(X))) for X in (source, target))
     count = prod(target.shape)
-    if min(target.shape[2:]) < NARROW and count < MOST:
-        kernel = for_elements(number, target.dtype.itemsize)
-        return Launch(kernel, -(-count // (EACH * THREADS)), THREADS, (source, target, np.uint32(count)))
+    if min(target.shape[2:]) < NARROW and count < MAX_SIZE:
+        kernel = specialise_itemsize(copy_elements, target.dtype.itemsize)
+        return Launch(kernel, -(-count // (ELEMENTS * THREADS)), THREADS, (source, target, np.uint32(count)))
     along_columns = abs(source.strides[2]) < abs(source.strides[3])
-    kernel = for_elements(turn if along_columns else copy, target.dtype.itemsize)
+    kernel = specialise_itemsize(transpose_tiles if along_columns else copy_tiles, target.dtype.itemsize)
     *batches, rows, cols = target.shape
     tiles = prod(batches) * -(-rows // TILE) * -(-cols // TILE)
     return Launch(kernel, tiles, (LANES, WARPS), (source, target))
 
 
 def as_planes(X):
-    """A batch of matrices as one of two axes; what has these as it is."""
+    """View a batch of matrices with two batch axes."""
     if len(X.shape) == 4:
         return X
     return (

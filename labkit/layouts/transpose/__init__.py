@@ -1,7 +1,7 @@
-"""NCHW to NHWC and back: a transpose of each image, channels x pixels, one idea a step.
+"""NCHW to NHWC and back: a transpose of each image, channels x pixels.
 
-A kernel sees a batch of matrices and writes their transposes. Of what it is told to move it knows the size alone:
-elements of 4 bytes (float32) or of 2 (bfloat16; float16 is the same to it) are moved as bits.
+A kernel gets a batch of matrices and writes their transposes. It needs only the size of elements: those of 4 bytes
+(float32) or 2 (bfloat16 and float16) are moved as bits.
 """
 
 from labkit.formats import BF16, FP32
@@ -9,17 +9,18 @@ from labkit.layouts.problem import Conversion
 
 PROBLEM = Conversion
 FORMATS = FP32, BF16
-TO, BACK = ("NCHW", "NHWC"), ("NHWC", "NCHW")
+TO_NHWC, TO_NCHW = ("NCHW", "NHWC"), ("NHWC", "NCHW")
 EXAMPLES = (
-    (1, 1, 1, 1, *TO),
-    (2, 40, 8, 9, *TO),
-    (3, 3, 5, 7, *BACK),
+    (1, 1, 1, 1, *TO_NHWC),
+    (2, 40, 8, 9, *TO_NHWC),
+    (3, 3, 5, 7, *TO_NCHW),
     (2, 8, 3, 24, "NCHW", "NCHW_VECT_C"),
-    (1, 70, 10, 15, *TO),
+    (1, 70, 10, 15, *TO_NHWC),
 )
-IN_VECTORS = (2, 40, 8, 9, *TO), (1, 72, 4, 4, *BACK), (2, 96, 2, 40, *TO)  # examples for steps that take no others
+# examples for steps that need whole vectors
+IN_VECTORS = (2, 40, 8, 9, *TO_NHWC), (1, 72, 4, 4, *TO_NCHW), (2, 96, 2, 40, *TO_NHWC)
 NARROW, ODD, LARGE = (
-    tuple((*size, *way) for size in sizes for way in (TO, BACK))
+    tuple((*size, *way) for size in sizes for way in (TO_NHWC, TO_NCHW))
     for sizes in (
         ((128, 3, 224, 224),),
         ((32, 512, 7, 7), (256, 256, 14, 14), (128, 96, 55, 55)),
@@ -27,5 +28,5 @@ NARROW, ODD, LARGE = (
     )
 )
 BENCHED = (*NARROW, *ODD, *LARGE)
-ROOFLINE_POINT = 1, 64, 8, 16, *TO
+ROOFLINE_POINT = 1, 64, 8, 16, *TO_NHWC
 RECORD = "layouts"

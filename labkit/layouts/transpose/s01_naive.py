@@ -1,7 +1,7 @@
-"""One thread an element: it is read where the source has it and written where the target wants it.
+"""One thread per element: it reads the element from the source and writes it to the target.
 
-Neighbouring threads of a warp are neighbours of a row of the source, so that a warp reads one run of memory. In the
-target their elements lie a whole row apart, and each of the 32 pulls in a sector of its own.
+Neighbouring threads of a warp read neighbours in a row of the source: contiguous memory. In the target their elements
+are a whole row apart, and each of the 32 takes a sector of its own.
 
 Costs for elements of B bytes, and rows of whole blocks on both sides:
 
@@ -30,7 +30,7 @@ def naive(x, y):
 
 
 def geometry(x):
-    """Grid and block: along x of the grid columns of the source, along y its rows, along z matrices."""
+    """Return grid and block: x of the grid counts columns of the source, y its rows, z matrices."""
     batch, rows, cols = x.shape
     return (-(-cols // BLOCK[0]), -(-rows // BLOCK[1]), batch), BLOCK
 

@@ -1,8 +1,8 @@
-"""A block turns a tile round in shared memory, so that rows are read and rows are written.
+"""A block transposes a tile in shared memory: it reads rows and writes rows.
 
-A block loads 32 x 32 elements of the source row by row, waits until they are there, and writes the 32 x 32 elements of
-the target row by row: it is the tile that is read along its columns, and shared memory has no sectors. A thread moves
-four elements.
+A block loads 32 x 32 elements of the source row by row, waits at a barrier, and writes the 32 x 32 elements of the
+target row by row. Only the tile is read along its columns, and shared memory has no sectors. A thread moves four
+elements.
 
 Costs for elements of B bytes, and whole tiles:
 
@@ -12,14 +12,14 @@ Costs for elements of B bytes, and whole tiles:
     1                           barriers per block
     TILE * (TILE * B / 4 - 1)   bank conflicts per block: a column's 32 elements share B / 4 of 1, or of 2 banks
 
-Limited by those conflicts; `s03_padded` takes them away.
+Limited by those conflicts; `s03_padded` removes them.
 """
 
 import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import for_elements
+from labkit.layouts.elements import specialise_itemsize
 
 TILE = 32  # elements along each side
 ROWS = 8  # that a block moves at a time
@@ -44,7 +44,7 @@ def tiled(x, y):
 
 
 def geometry(x):
-    """Grid and block: along x of the grid tiles along a row of the source, along y along a column, along z matrices."""
+    """Return grid and block: x of the grid counts tiles along a row of the source, y along a column, z matrices."""
     batch, rows, cols = x.shape
     return (-(-cols // TILE), -(-rows // TILE), batch), (TILE, ROWS)
 
@@ -52,4 +52,4 @@ def geometry(x):
 def launches(x, y, problem):
     """y = x in another layout."""
     x, y = problem.as_matrices(x, y)
-    return [Launch(for_elements(tiled, x.dtype.itemsize), *geometry(x), (x, y))]
+    return [Launch(specialise_itemsize(tiled, x.dtype.itemsize), *geometry(x), (x, y))]

@@ -1,7 +1,7 @@
-"""Rows of the tile are a bank longer than what they hold, so that a column of it meets every bank once.
+"""The pitch of the tile is one bank longer than its rows: columns are free of bank conflicts.
 
-Element (row, col) lies in bank (row * PITCH + col) * B / 4 % 32 with B bytes an element. With a word of 4 bytes to
-spare a row is an odd number of banks long, and 32 rows begin in 32 banks. (Ruetsch and Micikevicius, Optimizing Matrix
+Element (row, col) is in bank (row * PITCH + col) * B / 4 % 32, with B bytes per element. With one spare word of 4 bytes
+a row is an odd number of banks long, and 32 rows begin in 32 banks. (Ruetsch and Micikevicius, Optimizing Matrix
 Transpose in CUDA, 2009.)
 
 Costs for elements of B bytes, and whole tiles:
@@ -12,15 +12,15 @@ Costs for elements of B bytes, and whole tiles:
     1                           barriers per block
     0                           bank conflicts per block
 
-Limited by what is under way at once: a thread asks for four elements, and a warp for 32 * B bytes an instruction.
-`s04_vectorised` asks for 16 bytes a thread and instruction.
+Limited by bytes in flight: a thread issues loads of four elements, and a warp loads 32 * B bytes per instruction.
+`s04_vectorised` loads 16 bytes per thread and instruction.
 """
 
 import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import for_elements
+from labkit.layouts.elements import specialise_itemsize
 
 TILE = 32  # elements along each side
 ROWS = 8  # that a block moves at a time
@@ -46,7 +46,7 @@ def padded(x, y):
 
 
 def geometry(x):
-    """Grid and block: along x of the grid tiles along a row of the source, along y along a column, along z matrices."""
+    """Return grid and block: x of the grid counts tiles along a row of the source, y along a column, z matrices."""
     batch, rows, cols = x.shape
     return (-(-cols // TILE), -(-rows // TILE), batch), (TILE, ROWS)
 
@@ -54,4 +54,4 @@ def geometry(x):
 def launches(x, y, problem):
     """y = x in another layout."""
     x, y = problem.as_matrices(x, y)
-    return [Launch(for_elements(padded, x.dtype.itemsize), *geometry(x), (x, y))]
+    return [Launch(specialise_itemsize(padded, x.dtype.itemsize), *geometry(x), (x, y))]

@@ -1,9 +1,9 @@
-"""Vectors of the tile change places by an exclusive or, so that those that are stored at once lie in different banks.
+"""Vectors of the tile are swizzled by an exclusive or: those that are stored at once are in different banks.
 
-Shared memory moves the vectors of eight threads in a pass, if these lie in eight groups of four banks. Threads that
-store at once have the same vector of different rows, and those that load have different vectors of a row. Vector v of
-row r lies in place v ^ (r / SIDE) of its row, with SIDE rows a thread's square: within a row the places are all those
-that there are, and along a column too. Nothing is left empty.
+Shared memory moves the vectors of eight threads per wavefront, if they are in eight groups of four banks. Threads that
+store at once have the same vector of different rows; threads that load at once have different vectors of a row. Vector
+v of row r is at index v ^ (r / SIDE) of its row, where a thread's square has SIDE rows. The indices of a row are a
+permutation, and so are those of a column. No vector is left empty.
 
 Costs for elements of B bytes, and whole tiles:
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.layouts.elements import as_words, for_elements
+from labkit.layouts.elements import as_words, specialise_itemsize
 from labkit.layouts.transpose import IN_VECTORS, LARGE
 from labkit.ptx import load4, store4
 
@@ -28,7 +28,7 @@ EXAMPLES, BENCHED = IN_VECTORS, LARGE
 TILE = 64  # elements along each side
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
-SIDE = 4 * PACK  # elements of a vector, and along each side of a thread's square
+SIDE = 4 * PACK  # elements of a vector, and of a side of a thread's square
 THREADS = TILE // SIDE  # along each side of a block
 PITCH = TILE // PACK  # words from a row of the tile to the next
 HALF = np.uint32(16)
@@ -36,8 +36,8 @@ LOW, HIGH = np.uint32(0x0000FFFF), np.uint32(0xFFFF0000)
 
 
 @cuda.jit(device=True)
-def turned(square, col, word):
-    """A word of a column of the square: one element, or those of two rows."""
+def column(square, col, word):
+    """Return a word of a column of the square: one element, or those of two rows."""
     if PACK == 1:
         return square[word, col]
     first, second = square[2 * word, col // 2], square[2 * word + 1, col // 2]
@@ -57,7 +57,7 @@ def swizzled(x, y):
         for i in range(SIDE):
             square[i, 0], square[i, 1], square[i, 2], square[i, 3] = load4(x, (n, row + i, word))
         for i in range(SIDE):
-            a, b, c, d = turned(square, i, 0), turned(square, i, 1), turned(square, i, 2), turned(square, i, 3)
+            a, b, c, d = (column(square, i, 0), column(square, i, 1), column(square, i, 2), column(square, i, 3))
             store4(tile, (SIDE * across + i, 4 * (down ^ across)), a, b, c, d)
     cuda.syncthreads()
     for i in range(SIDE):
@@ -69,16 +69,16 @@ def swizzled(x, y):
 
 
 def geometry(x, itemsize: int):
-    """Grid and block: along x of the grid tiles along a row of the source, along y along a column, along z matrices."""
+    """Return grid and block: x of the grid counts tiles along a row of the source, y along a column, z matrices."""
     batch, rows, cols = x.shape
     threads = TILE * itemsize // 16
     return (-(-cols // TILE), -(-rows // TILE), batch), (threads, threads)
 
 
 def transpose(x, y) -> Launch:
-    """y = the transpose of x, matrix by matrix."""
+    """Return the launch of y = the transpose of x, matrix by matrix."""
     itemsize = x.dtype.itemsize
-    return Launch(for_elements(swizzled, itemsize), *geometry(x, itemsize), (as_words(x), as_words(y)))
+    return Launch(specialise_itemsize(swizzled, itemsize), *geometry(x, itemsize), (as_words(x), as_words(y)))
 
 
 def launches(x, y, problem):

@@ -20,7 +20,7 @@ def test_tiles_of_each_size_are_right(side, flipped):
     problem = SpectralForward(1, 2, pixels, pixels - 3, 3, 4, 5, 1, 1, 2, 1, 3, 0, flipped=flipped)
     before = problem.operands(seed=3)
     after = tuple(X.copy() if isinstance(X, np.ndarray) else X for X in before)
-    for launch in s02_tiled.launches_with(*after, Workspace(), side):
+    for launch in s02_tiled.launches(*after, Workspace(), side):
         options = {"shared_bytes": launch.shared_bytes}
         assert simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, **options).errors == ()
     assert problem.is_right(before, after)
@@ -55,13 +55,13 @@ def test_what_is_too_large_is_told(slug, pixels, taps, told):
 
 
 def test_tiles_fit_the_layers_of_the_paper():
-    chosen = [s02_tiled.chosen_side(SpectralForward(*layer)) for layer in batched(128, TABLE_2)]
+    chosen = [s02_tiled.choose_side(SpectralForward(*layer)) for layer in batched(128, TABLE_2)]
     assert chosen[1:] == [64, 32, 16, 16]  # one tile an image, which fits exactly or nearly so
 
 
 def test_workspace_is_what_the_docstring_says():
     problem, workspace = SpectralForward(2, 4, 20, 20, 6, 5, 5), Workspace()
-    s02_tiled.launches_with(*problem.operands(), workspace, 16)
+    s02_tiled.launches(*problem.operands(), workspace, 16)
     stated = 8 * (16 * 16 / 2 + 2) * (4 * 2 * 4 + 6 * 4 + 6 * 2 * 4)
     assert 0 <= workspace.size_bytes - stated < 3 * 256
 

@@ -27,14 +27,14 @@ def without_spills(kernel, arguments, most_registers, folder):
 @pytest.mark.parametrize("side", s02_tiled.SIDES)
 @pytest.mark.sample(1)
 def test_transforms_of_tiles(side, tmp_path):
-    forth, _, _, back = s02_tiled.launches_with(*OPERANDS, Workspace(), side)
+    forth, _, _, back = s02_tiled.launches(*OPERANDS, Workspace(), side)
     for launch in (forth, back):
         without_spills(launch.kernel, launch.arguments, 65536 // (3 * s02_tiled.THREADS), tmp_path)
 
 
 @pytest.mark.parametrize("tile", sampled(TILES, 1), ids=str)
 def test_products(tile, tmp_path):
-    kernel, *_ = product._with(*tile)
+    kernel, *_ = product._specialise(*tile)
     without_spills(kernel, (*[np.zeros((1, 1, 1), np.float32)] * 3, 1, 1, 1), 128, tmp_path)
 
 
@@ -42,8 +42,8 @@ def test_products(tile, tmp_path):
 @pytest.mark.sample(1)
 def test_transforms_of_whole_images(side, tmp_path):
     forth, _, _, back = s01_whole.launches(*OPERANDS, Workspace())
-    for kernel, launch in ((s01_whole.whole, forth), (s01_whole.restored, back)):
-        without_spills(s01_whole._with(kernel, side), launch.arguments, 255, tmp_path)
+    for kernel, launch in ((s01_whole.whole, forth), (s01_whole.inverse, back)):
+        without_spills(s01_whole._specialise(kernel, side), launch.arguments, 255, tmp_path)
 
 
 @pytest.mark.parametrize("taps", [1, 3, 9, 11])
@@ -51,6 +51,6 @@ def test_transforms_of_whole_images(side, tmp_path):
 def test_spectra_of_few_taps_stay_in_registers(taps, tmp_path):
     launch, *_ = s06_few_taps.launches(*OPERANDS, Workspace())
     code, (*_, newest) = ptx_for_the_oldest(
-        s06_few_taps._with(64, taps, taps), [argument_type(argument) for argument in launch.arguments]
+        s06_few_taps._specialise(64, taps, taps), [argument_type(argument) for argument in launch.arguments]
     )
     assert "0 bytes stack frame" in assembled(code, newest, tmp_path)[0]

@@ -55,7 +55,7 @@ def test_the_bound_of_each_element_is_of_what_it_is_made_of():
         expected = problem.expected(tuple(operands))[position]
         assert expected.bound.shape == expected.value.shape
         for place in {0, 1, 2} - {position}:
-            axis = problem.kept["xwy"[place]]
+            axis = problem.shared_axes["xwy"[place]]
             operands[place][(slice(None),) * axis + (0,)] = 0
         changed = problem.expected(tuple(operands))[position].bound
         assert (changed[0] == 0).all() and (changed[:, 0] == 0).all()
@@ -64,7 +64,7 @@ def test_the_bound_of_each_element_is_of_what_it_is_made_of():
 
 def convolved(x, w, problem, conjugate=True, nyquist=1.0, imaginary_zero=False, side=16, first=(0, 0)):
     """The outputs through frequencies, with what a kernel may do wrong."""
-    X = np.fft.rfft2(problem._padded(x), (side, side))
+    X = np.fft.rfft2(problem._pad(x), (side, side))
     W = np.fft.rfft2(w, (side, side))
     Y = np.einsum("ncuv,kcuv->nkuv", X, W.conj() if conjugate else W)
     Y[..., side // 2] *= nyquist

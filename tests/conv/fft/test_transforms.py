@@ -23,7 +23,10 @@ def of_lines(X, Y):
     root_re, root_im = cuda.local.array(8, np.float32), cuda.local.array(8, np.float32)
     j, line = cuda.threadIdx.x % F, cuda.threadIdx.x // F
     for k in range(j, T, F):
-        planes[0, line * PITCH + lines.at(k)], planes[1, line * PITCH + lines.at(k)] = X[0, line, k], X[1, line, k]
+        planes[0, line * PITCH + lines.slot(k)], planes[1, line * PITCH + lines.slot(k)] = (
+            X[0, line, k],
+            X[1, line, k],
+        )
     cuda.syncwarp()
     load_roots(root_re, root_im, j)
     load_points(re, im, planes, 0, 1, line * PITCH, j)
@@ -31,7 +34,10 @@ def of_lines(X, Y):
     store_points(re, im, planes, 0, 1, line * PITCH, j)
     cuda.syncwarp()
     for k in range(j, T, F):
-        Y[0, line, k], Y[1, line, k] = planes[0, line * PITCH + lines.at(k)], planes[1, line * PITCH + lines.at(k)]
+        Y[0, line, k], Y[1, line, k] = (
+            planes[0, line * PITCH + lines.slot(k)],
+            planes[1, line * PITCH + lines.slot(k)],
+        )
 
 
 @pytest.mark.parametrize("points", SIDES)
@@ -82,9 +88,9 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
         ]
     )  # tile, image, channel
     rows, columns = (8, 3) if swapped else (3, 8)
-    to = s02_tiled.spectra(Workspace(), "x", side, rows, columns)
+    to = s02_tiled.allocate_spectra(Workspace(), "x", side, rows, columns)
     to = np.full(to.shape, np.nan, np.float32)
-    forth = s02_tiled.transformed(X, to, side, swapped, True, top, left, side, side, *step, *tiles)
+    forth = s02_tiled.make_transform(X, to, side, swapped, True, top, left, side, side, *step, *tiles)
     found = run(forth)[3]
     kept = found.view(np.complex64)[..., :columns]
     of_tiles = cut.transpose(1, 0, 2, 3, 4) if swapped else cut.transpose(2, 1, 0, 3, 4)
@@ -92,7 +98,9 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
     assert np.abs(spectrum_of(side, kept) - expected).max() <= 1e-6 * np.linalg.norm(expected, axis=(0, 1)).max()
 
     sides = tiles[0] * step[0] - 2, tiles[1] * step[1] - 1
-    back = s02_tiled.inverted(found, np.full((2, 3, *sides), np.nan, np.float32), side, swapped, 1, 2, *step, *tiles)
+    back = s02_tiled.make_inverse(
+        found, np.full((2, 3, *sides), np.nan, np.float32), side, swapped, 1, 2, *step, *tiles
+    )
     turned = np.roll(cut[..., ::-1, ::-1], 1, (-1, -2))  # a conjugate spectrum is that of the tile turned about (0, 0)
     picture = np.block([[turned[2 * h + w][..., 1 : 1 + step[0], 2 : 2 + step[1]] for w in range(2)] for h in range(2)])
     np.testing.assert_allclose(run(back)[1].reshape(2, 3, *sides), picture[..., : sides[0], : sides[1]], atol=2e-5)
@@ -102,7 +110,7 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
 def test_a_whole_image_has_the_spectrum_that_numpy_finds(side):
     X = np.random.default_rng(side).standard_normal((1, 2, side, side - 1)).astype(np.float32)
     spectra = np.full((side, side // 2 + 1, 2, 1, 2), np.nan, np.float32)
-    kernel = s01_whole._with(s01_whole.whole, side)
+    kernel = s01_whole._specialise(s01_whole.whole, side)
     shared_bytes = 2 * 4 * side * (side + 1)
     trace = labkit.simulate(kernel, (1, 2), 256, X, spectra, 0, 1, np.float32(1), shared_bytes=shared_bytes)
     assert trace.errors == ()

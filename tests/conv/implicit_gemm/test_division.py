@@ -25,7 +25,7 @@ def hard_dividends(by):
 
 
 def in_python(n, by):
-    """What the kernel computes, in whole numbers of any size: nothing may exceed the 32 bits that it has."""
+    """Divide as the kernel does, in integers of any size: nothing may exceed the kernel's 32 bits."""
     assert int(by.multiplier) < 2**32 and 0 <= int(by.shift) < 32 and 2 * n < 2**32
     return (2 * n * int(by.multiplier) >> 32) >> int(by.shift)
 

@@ -12,7 +12,7 @@ from sampling import sampled
 from labkit import conv, cuda
 from labkit.arrays.workspace import Workspace
 from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_parts, best_tiling
-from labkit.conv.sizes import sizes
+from labkit.conv.sizes import make_sizes
 from labkit.simulator.in_place import simulate_in_place
 
 STEPS = conv.ladder("implicit_gemm")
@@ -87,7 +87,7 @@ def test_a_step_is_right_by_every_tiling(step, tiling):
 def test_images_that_32_bits_do_not_count_take_several_launches(step, numbers, monkeypatch):
     problem = step.problem(*numbers)
     whole = len(simulated(step, problem.operands())[0])
-    monkeypatch.setattr(step.module, "MOST", 30)
+    monkeypatch.setattr(step.module, "MAX_ELEMENTS", 30)
     assert len(simulated(step, problem.operands())[0]) > whole
     assert is_right(step, problem)
 
@@ -95,7 +95,7 @@ def test_images_that_32_bits_do_not_count_take_several_launches(step, numbers, m
 def test_what_32_bits_cannot_count_is_told():
     problem = conv.Forward(1, 1, 2**16, 2**15, 1, 1, 1)
     with pytest.raises(ValueError, match="the pixels of an image are 2147483648, and this step counts them below"):
-        sizes(problem)
+        make_sizes(problem)
 
 
 @pytest.mark.parametrize("step", TILED, ids=lambda step: step.slug)
@@ -212,7 +212,7 @@ def test_a_tiling_assembles_without_spills(step, tiling, border, tmp_path):
         border = 1  # it leaves out none
     problem = step.examples[0]
     options = {"workspace": Workspace()} if "workspace" in step.module.launches.__code__.co_varnames else {}
-    kernel = step.with_tiling(tiling, border > 0 if step.slug == "backward_filter" else border)[0]
+    kernel = step.specialise_tiling(tiling, border > 0 if step.slug == "backward_filter" else border)[0]
     launches = step.module.launches(*problem.operands(), tiling=tiling, **options)
     arguments = next(one.arguments for one in launches if one.kernel.py_func.__name__ == step.slug)
     from labkit.cuda.compiling import ptx_text

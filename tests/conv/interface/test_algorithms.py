@@ -14,8 +14,8 @@ from labkit import conv, cuda
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
 from labkit.calls.plan import make_plan
 from labkit.calls.tuning import source_files
-from labkit.conv.interface.algorithms import Algorithm, algorithm_named, algorithms, refused
-from labkit.conv.interface.convolution import OfProblem
+from labkit.conv.interface.algorithms import Algorithm, algorithms, find_algorithm, launch_misfit
+from labkit.conv.interface.convolution import ConvByProblem
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32, format_named
 from labkit.ladder import ladders
@@ -56,14 +56,14 @@ def test_the_predicted_workspace_is_what_a_plan_allocates(algorithm):
     @given(problem=convolutions(kind, algorithm.step.TAKES), limit=st.none() | st.integers(0, 2**16))
     def check(problem, limit):
         format = algorithm.step.formats[0]
-        predicted = algorithm.planned(problem, format, limit)
+        predicted = algorithm.dry_run(problem, format, limit)
         if predicted.misfit:
             return
         arrays = {
             name: cuda.device_array(shape, (format.result if name == problem.result else format).dtype)
             for name, shape in problem.shapes.items()
         }
-        workspace, asked = Workspace(), OfProblem(problem, format, algorithm, limit)
+        workspace, asked = Workspace(), ConvByProblem(problem, format, algorithm, limit)
         asked.launches(arrays, workspace)
         assert workspace.size_bytes == predicted.workspace_bytes == make_plan(asked, arrays).workspace_bytes
 
@@ -111,19 +111,19 @@ def test_the_recorded_workspaces_are_predicted():
 )
 def test_why_winograd_does_not_apply(change, words):
     problem = replace(conv.Forward(2, 4, 40, 40, 4, 3, 3), **change)
-    assert words in algorithm_named("winograd/f4x4", "y").misfit(problem, FP32)
+    assert words in find_algorithm("winograd/f4x4", "y").misfit(problem, FP32)
 
 
 def test_why_sizes_and_formats_do_not_apply():
     large = conv.Forward(1, 1, 200, 200, 1, 99, 99)
-    assert "99 x 99 taps, and tiles have 64 x 64" in algorithm_named("fft/few_taps", "y").misfit(large, FP32)
+    assert "99 x 99 taps, and tiles have 64 x 64" in find_algorithm("fft/few_taps", "y").misfit(large, FP32)
     spread = conv.Forward(1, 1, 400, 400, 1, 3, 3, dilation_h=150, dilation_w=150)
-    assert "bytes of shared memory" in algorithm_named("direct/registers", "y").misfit(spread, FP32)
+    assert "bytes of shared memory" in find_algorithm("direct/registers", "y").misfit(spread, FP32)
     deep = conv.Forward(1, 2**17, 4, 4, 1, 3, 3)
-    assert "131072 blocks along y, and a GPU takes 65535" in algorithm_named("winograd/f4x4", "y").misfit(deep, FP32)
+    assert "131072 blocks along y, and a GPU takes 65535" in find_algorithm("winograd/f4x4", "y").misfit(deep, FP32)
     many = conv.Forward(1, 1, 2**16, 2**15, 1, 1, 1)
-    assert "counts them below" in algorithm_named("implicit_gemm/gathered", "y").misfit(many, FP32)
-    assert "takes float32, and the arrays hold bfloat16" in algorithm_named("fft/tiled", "y").misfit(LAYER_2, BF16)
+    assert "counts them below" in find_algorithm("implicit_gemm/gathered", "y").misfit(many, FP32)
+    assert "takes float32, and the arrays hold bfloat16" in find_algorithm("fft/tiled", "y").misfit(LAYER_2, BF16)
 
 
 @pytest.mark.parametrize("result", KINDS)
@@ -137,10 +137,10 @@ def test_no_size_raises_another_error_than_the_one_that_is_a_reason(result):
 
 
 def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
-    gathered = algorithm_named("implicit_gemm/gathered", "y")
-    (launch,) = gathered.planned(LAYER_2, FP32).launches
-    assert refused(launch, FP32) == ""
-    assert "shared memory" in refused(replace(launch, shared_bytes=2**18), FP32)
+    gathered = find_algorithm("implicit_gemm/gathered", "y")
+    (launch,) = gathered.dry_run(LAYER_2, FP32).launches
+    assert launch_misfit(launch, FP32) == ""
+    assert "shared memory" in launch_misfit(replace(launch, shared_bytes=2**18), FP32)
     gpu = cuda.get_current_device()
     older = SimpleNamespace(
         compute_capability=(7, 5),
@@ -149,24 +149,24 @@ def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
     )
     monkeypatch.setattr(cuda, "get_current_device", lambda: older)
     assert "compute capability 7.5 lacks" in gathered.misfit(LAYER_2, FP32)
-    assert algorithm_named("direct/registers", "y").misfit(LAYER_2, FP32) == ""
+    assert find_algorithm("direct/registers", "y").misfit(LAYER_2, FP32) == ""
 
 
 def test_an_unknown_algorithm_is_refused_with_the_list():
     with pytest.raises(ValueError, match="no algorithm 'winograd' for this: there is direct/registers, "):
-        algorithm_named("winograd", "y")
+        find_algorithm("winograd", "y")
 
 
 @pytest.mark.parametrize("name", ["implicit_gemm/split", "im2col/library"])
 def test_an_algorithm_does_with_less_memory_where_it_can(name):
-    algorithm, problem = algorithm_named(name, "y"), conv.Forward(16, *TABLE_2[4])
+    algorithm, problem = find_algorithm(name, "y"), conv.Forward(16, *TABLE_2[4])
     wanted = algorithm.workspace_bytes(problem, FP32)
     spared = algorithm.workspace_bytes(problem, FP32, wanted // 2)
     assert spared <= wanted // 2 < wanted and spared % ALIGNMENT_BYTES == 0
 
 
 def test_the_gradient_of_filters_needs_no_memory_if_there_is_none():
-    algorithm = algorithm_named("implicit_gemm/backward_filter", "w")
+    algorithm = find_algorithm("implicit_gemm/backward_filter", "w")
     problem = conv.BackwardFilter(128, *TABLE_2[2])
     assert algorithm.workspace_bytes(problem, FP32) > 0 == algorithm.workspace_bytes(problem, FP32, 0)
     assert np.prod(problem.shapes["w"]) * 4 * 2 > algorithm.workspace_bytes(problem, FP32, np.prod(problem.shapes["w"]))
@@ -174,7 +174,7 @@ def test_the_gradient_of_filters_needs_no_memory_if_there_is_none():
 
 def test_an_algorithm_is_made_of_all_kernels_that_it_launches():
     def files(name):
-        kernels = algorithm_named(name, "y").kernels
+        kernels = find_algorithm(name, "y").kernels
         return {path.relative_to(PACKAGE).as_posix() for kernel in kernels for path in source_files(kernel)}
 
     assert {"conv/fft/s06_few_taps.py", "conv/fft/s03_three_products.py", "conv/fft/lines.py"} < files("fft/few_taps")

@@ -1,4 +1,4 @@
-"""What is chosen: predicted like the records, found by timing, kept, and shown."""
+"""Choice of the algorithm: predictions agree with records; measured choices are stored and shown."""
 
 import json
 import warnings
@@ -12,9 +12,9 @@ from labkit import conv, cuda, results
 from labkit.calls import call as calls
 from labkit.calls import tuner, tuning
 from labkit.conv.interface import choices, convolution, costs, finder
-from labkit.conv.interface.algorithms import algorithm_named, algorithms
-from labkit.conv.interface.choices import Ranking, Row, chosen
-from labkit.conv.interface.costs import Products
+from labkit.conv.interface.algorithms import algorithms, find_algorithm
+from labkit.conv.interface.choices import Ranking, Row, choose
+from labkit.conv.interface.costs import Gemms
 from labkit.conv.layers import TABLE_2
 from labkit.formats import BF16, FP32
 from labkit.machine import device
@@ -34,7 +34,7 @@ def folder(monkeypatch, tmp_path):
 
 
 def forget():
-    """As a new process begins."""
+    """Forget cached choices, as in a new process."""
     tuning._stored_choices.cache_clear()
     calls.forget()
 
@@ -68,8 +68,8 @@ def test_what_is_multiplied_is_what_the_algorithm_leaves():
     layer = conv.Forward(64, 256, 56, 56, 256, 3, 3, 1, 1, 1, 1, 1, 1)
 
     def products(name):
-        algorithm = algorithm_named(name, "y")
-        return costs.products(algorithm.step, layer, algorithm.planned(layer, FP32).launches)
+        algorithm = find_algorithm(name, "y")
+        return costs.count_gemms(algorithm.step, layer, algorithm.dry_run(layer, FP32).launches)
 
     whole = products("implicit_gemm/gathered")
     assert 2 * np.prod(whole[:4]) == layer.flops
@@ -87,11 +87,11 @@ def test_what_is_multiplied_is_what_the_algorithm_leaves():
 
 def test_products_that_leave_sms_idle_count_as_more():
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    one = Products(sms, 128, 256, 64)
+    one = Gemms(sms, 128, 256, 64)
     assert one.multiply_adds == sms * 128 * 256 * 64
-    assert Products(1, 128, 256, 64).multiply_adds == one.multiply_adds
-    assert Products(sms + 1, 128, 256, 64).multiply_adds == pytest.approx(2 * one.multiply_adds)
-    assert Products(1, 128, 256, 64, is_cut=True).multiply_adds == one.multiply_adds / sms
+    assert Gemms(1, 128, 256, 64).multiply_adds == one.multiply_adds
+    assert Gemms(sms + 1, 128, 256, 64).multiply_adds == pytest.approx(2 * one.multiply_adds)
+    assert Gemms(1, 128, 256, 64, is_split=True).multiply_adds == one.multiply_adds / sms
 
 
 def test_a_step_that_was_never_recorded_is_predicted_too(monkeypatch):
@@ -106,7 +106,7 @@ def test_a_step_that_was_never_recorded_is_predicted_too(monkeypatch):
 
 def test_what_does_not_fit_into_the_gpu_is_not_taken(monkeypatch):
     whole = {str(row.algorithm): row.workspace_bytes for row in conv.heuristic(LAYER)}
-    monkeypatch.setattr(choices, "memory_bytes", lambda: whole["winograd/f4x4"] - 1)
+    monkeypatch.setattr(choices, "gpu_memory_bytes", lambda: whole["winograd/f4x4"] - 1)
     reasons = {str(row.algorithm): row.reason for row in conv.heuristic(LAYER)}
     assert "bytes of workspace, and this GPU has" in reasons["winograd/f4x4"] and not reasons["implicit_gemm/gathered"]
 
@@ -116,12 +116,12 @@ def test_what_does_not_fit_into_the_gpu_is_not_taken(monkeypatch):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """As if there were a GPU, on which winograd/f2x2 and then direct/registers are fastest."""
+    """Pretend a GPU on which winograd/f2x2 and then direct/registers are fastest."""
     fast = {"winograd/f2x2": 0.5, "direct/registers": 0.75}
     timed = []
 
     def times(launches):
-        timed.append({str(algorithm): of for algorithm, of in launches.items()})
+        timed.append({str(algorithm): sets for algorithm, sets in launches.items()})
         return {algorithm: fast.get(str(algorithm), 1.0 + n) for n, algorithm in enumerate(launches)}
 
     there = SimpleNamespace(current=lambda: SimpleNamespace(kind="gpu"))
@@ -129,7 +129,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(tuner, "device", there)
     monkeypatch.setattr(choices, "is_quick", lambda step: False)
     monkeypatch.setattr(tuning.timing, "gpu_times_ms", times)
-    monkeypatch.setattr(finder, "MOST_SETS", 2)
+    monkeypatch.setattr(finder, "MAX_SETS", 2)
     monkeypatch.setattr(tuner, "_launch", lambda plan: lambda stream: None)
     return timed
 
@@ -137,7 +137,7 @@ def gpu(monkeypatch):
 def test_on_a_gpu_the_prediction_is_taken_where_nothing_was_found(gpu):
     for kind in KINDS.values():
         problem = kind(**LAYER.fields)
-        assert chosen(problem, FP32) == conv.heuristic(problem).best
+        assert choose(problem, FP32) == conv.heuristic(problem).best
 
 
 @pytest.mark.parametrize(("result", "N"), [("y", 1), ("y", 3), ("x", 1), ("w", 1)])
@@ -160,13 +160,14 @@ def test_each_kind_of_problem_has_an_algorithm_that_is_quickly_simulated():
 
 def test_on_an_h100_no_recorded_problem_has_an_algorithm_that_is_faster_than_the_chosen_one(gpu):
     times, count = {}, 0
-    for (machine, problem), of in recorded().items():
+    for (machine, problem), times_ms in recorded().items():
         if machine == "nvidia-h100-80gb-hbm3":
-            times.setdefault(problem, {}).update(of)
-    for problem, of in times.items():
-        algorithm = chosen(problem, FP32)
-        if algorithm in of:  # else it was never timed there, and is predicted to be faster
-            assert of[algorithm] <= 1.02 * min(of[one] for one in conv.heuristic(problem).candidates if one in of)
+            times.setdefault(problem, {}).update(times_ms)
+    for problem, times_ms in times.items():
+        algorithm = choose(problem, FP32)
+        if algorithm in times_ms:  # else it was never timed there, and is predicted to be faster
+            candidates = conv.heuristic(problem).candidates
+            assert times_ms[algorithm] <= 1.02 * min(times_ms[one] for one in candidates if one in times_ms)
             count += 1
     assert count > 30
 
@@ -174,11 +175,11 @@ def test_on_an_h100_no_recorded_problem_has_an_algorithm_that_is_faster_than_the
 def test_recorded_times_are_of_all_the_workspace_that_an_algorithm_wants(gpu, monkeypatch):
     slow = conv.heuristic(LAYER).candidates[-1]
     monkeypatch.setattr(choices, "recorded_ms", lambda step, *_: 1e-9 if step == slow.step else None)
-    assert chosen(LAYER, FP32) == slow != chosen(LAYER, FP32, 10**9)
+    assert choose(LAYER, FP32) == slow != choose(LAYER, FP32, 10**9)
 
 
 def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu, capsys):
-    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best != algorithm_named("winograd/f2x2", "y")
+    assert choose(LAYER, FP32) == conv.heuristic(LAYER).best != find_algorithm("winograd/f2x2", "y")
     found = conv.find(LAYER)
     assert {*gpu[0]} == {str(one) for one in conv.heuristic(LAYER).candidates}
     assert all(len(launches) == 2 for launches in gpu[0].values())  # sets of operands
@@ -186,22 +187,24 @@ def test_find_times_all_that_apply_and_keeps_the_fastest_in_later_processes(gpu,
     assert found[0].time_ms == 0.5 and found[0].workspace_bytes == found[0].algorithm.workspace_bytes(LAYER, FP32)
     assert "forward 2x4x9x8 6x3x3, float32" in (shown := capsys.readouterr().err) and ": 100%" in shown
     forget()
-    assert chosen(LAYER, FP32) == found.best
+    assert choose(LAYER, FP32) == found.best
 
 
 def test_what_is_found_holds_for_its_problem_format_and_limit_alone(gpu):
-    predicted = chosen(LAYER, FP32, 10**9)
+    predicted = choose(LAYER, FP32, 10**9)
     conv.find(LAYER)
-    assert chosen(LAYER, FP32, 10**9) == predicted == chosen(conv.Forward(3, 4, 9, 8, 6, 3, 3), FP32)
+    assert choose(LAYER, FP32, 10**9) == predicted == choose(conv.Forward(3, 4, 9, 8, 6, 3, 3), FP32)
     within = conv.find(LAYER, workspace_limit_bytes=0)
     assert {row.workspace_bytes for row in within if not row.reason} == {0}
-    assert {*gpu[1]} < {*gpu[0]} and str(chosen(LAYER, FP32, 0)) == "direct/registers"
-    assert str(chosen(LAYER, FP32)) == "winograd/f2x2"
+    assert {*gpu[1]} < {*gpu[0]} and str(choose(LAYER, FP32, 0)) == "direct/registers"
+    assert str(choose(LAYER, FP32)) == "winograd/f2x2"
 
 
 def test_forward_takes_what_was_found_also_if_it_had_planned_before(gpu, monkeypatch):
-    launched, launches_of = [], convolution.launches_of
-    monkeypatch.setattr(convolution, "launches_of", lambda *of: launched.append(str(of[0])) or launches_of(*of))
+    launched, make_launches = [], convolution.make_launches
+    monkeypatch.setattr(
+        convolution, "make_launches", lambda *arguments: launched.append(str(arguments[0])) or make_launches(*arguments)
+    )
     x, w, y = map(cuda.to_device, LAYER.operands()[:3])
     conv.forward(x, w, y=y)
     assert {*launched} == {str(conv.heuristic(LAYER).best)}
@@ -214,7 +217,7 @@ def test_forward_takes_what_was_found_also_if_it_had_planned_before(gpu, monkeyp
 def test_what_was_found_with_another_compiler_is_not_taken(gpu, monkeypatch):
     conv.find(LAYER)
     monkeypatch.setattr(choices, "compiler", lambda: "numba-cuda 99.0")
-    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
+    assert choose(LAYER, FP32) == conv.heuristic(LAYER).best
 
 
 @pytest.mark.parametrize("spoilt", ["", "{", '{"choices": []}', "[]"])
@@ -224,13 +227,13 @@ def test_a_corrupt_cache_is_rebuilt_with_a_warning(gpu, spoilt):
     path.write_text(spoilt, encoding="utf-8")
     forget()
     with pytest.warns(UserWarning, match="holds no choices"):
-        assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
+        assert choose(LAYER, FP32) == conv.heuristic(LAYER).best
     with pytest.warns(UserWarning, match="holds no choices"):
         conv.find(LAYER)
     forget()
     assert list(json.loads(path.read_text(encoding="utf-8"))["choices"]) == [choices.question(LAYER, FP32, None)]
     with warnings.catch_warnings(action="error"):
-        assert str(chosen(LAYER, FP32)) == "winograd/f2x2"
+        assert str(choose(LAYER, FP32)) == "winograd/f2x2"
 
 
 def test_a_choice_that_no_longer_applies_is_not_taken(gpu):
@@ -238,7 +241,7 @@ def test_a_choice_that_no_longer_applies_is_not_taken(gpu):
     path = tuning.cache_file("conv", tuning.gpu_name())
     path.write_text(path.read_text(encoding="utf-8").replace("winograd/f2x2", "winograd/f3x3"), encoding="utf-8")
     forget()
-    assert chosen(LAYER, FP32) == conv.heuristic(LAYER).best
+    assert choose(LAYER, FP32) == conv.heuristic(LAYER).best
 
 
 def test_find_without_a_gpu_is_refused_in_a_sentence(monkeypatch):
@@ -256,9 +259,9 @@ def test_a_ranking_is_a_table_with_reasons():
         FP32,
         None,
         (
-            Row(algorithm_named("direct/registers", "y"), 1.23456, 0),
-            Row(algorithm_named("fft/tiled", "y"), 2.0, 1_500_000),
-            Row(algorithm_named("winograd/f4x4", "y"), None, None, "it takes R < 4"),
+            Row(find_algorithm("direct/registers", "y"), 1.23456, 0),
+            Row(find_algorithm("fft/tiled", "y"), 2.0, 1_500_000),
+            Row(find_algorithm("winograd/f4x4", "y"), None, None, "it takes R < 4"),
         ),
         is_measured=True,
     )
@@ -297,7 +300,7 @@ def test_what_the_copy_engine_does_not_take_is_left_to_a_step_without_it(sizes):
     ranking = conv.heuristic(problem, "bfloat16")
     assert "tensor/mma" in map(str, ranking.candidates)
     reasons = {str(row.algorithm): row.reason for row in ranking}
-    assert "TMA" in reasons["tensor/im2col"] and "TMA" in reasons["tensor/persistent"]
+    assert "the copy engine" in reasons["tensor/im2col"] and "the copy engine" in reasons["tensor/persistent"]
 
 
 @pytest.mark.parametrize("format", ["float32", "bfloat16"])

@@ -38,7 +38,7 @@ def as_a_new_process(monkeypatch, tmp_path):
 
 
 def call(problem, x, w, y, given=None, **options):
-    """What the function for a problem's direction gives, as a user calls it."""
+    """Call the public function for a problem's direction."""
     options = {
         "stride": (problem.stride_h, problem.stride_w),
         "padding": (problem.top, problem.bottom, problem.left, problem.right),
@@ -66,7 +66,7 @@ def test_results_are_right_on_random_problems(kind):
     def check(problem, limit):
         *arrays, _ = problem.operands()
         found = call(problem, *arrays, workspace_limit_bytes=limit)
-        algorithm = choices.chosen(problem, FP32, limit)
+        algorithm = choices.choose(problem, FP32, limit)
         bounded = algorithm.step.problem(**problem.fields)
         place = "xwy".index(problem.result)
         after = [found if n == place else X for n, X in enumerate(arrays)]
@@ -90,15 +90,15 @@ def test_what_is_chosen_applies_and_keeps_to_the_limit(kind, monkeypatch):
         ranking = conv.heuristic(problem, name, limit)
         assert {row.algorithm for row in ranking} == {*algorithms(problem.result)}
         for row in ranking:
-            planned = row.algorithm.planned(problem, ranking.format, limit)
+            planned = row.algorithm.dry_run(problem, ranking.format, limit)
             fits = not planned.misfit and (limit is None or planned.workspace_bytes <= limit)
             assert fits == (not row.reason) == (row.time_ms is not None)
         if ranking.candidates:
-            assert choices.chosen(problem, ranking.format, limit) in ranking.candidates
+            assert choices.choose(problem, ranking.format, limit) in ranking.candidates
             assert ranking.best == ranking[0].algorithm
         else:
             with pytest.raises(ValueError, match="nothing here computes"):
-                choices.chosen(problem, ranking.format, limit)
+                choices.choose(problem, ranking.format, limit)
 
     check()
 
@@ -115,8 +115,8 @@ def test_without_any_workspace_there_is_always_an_algorithm(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_arrays_of_the_device_are_written_in_place_and_the_plan_is_found_again(kind, monkeypatch):
-    made, check = [], convolution.Convolving.check
-    monkeypatch.setattr(convolution.Convolving, "check", lambda *of: made.append(of) or check(*of))
+    made, check = [], convolution.ConvOperation.check
+    monkeypatch.setattr(convolution.ConvOperation, "check", lambda *of: made.append(of) or check(*of))
     problem = kind(1, 2, 4, 5, 3, 2, 2, 1, 1, 1, 0, 1, 0)
     *arrays, _ = problem.operands()
     place = "xwy".index(problem.result)
@@ -220,7 +220,7 @@ def test_every_algorithm_can_be_planned_and_planned_once_it_allocates_nothing(ki
         plan(), plan()
         assert plan.workspace_bytes == held
         assert np.allclose(on_device[place].copy_to_host(), expected, atol=1e-4), row.algorithm
-    chosen = choices.chosen(problem, FP32)
+    chosen = choices.choose(problem, FP32)
     assert conv.plan(problem, *on_device).workspace_bytes == chosen.workspace_bytes(problem, FP32)
 
 

@@ -10,10 +10,10 @@ from sampling import sampled
 
 from labkit import conv
 from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
-from labkit.conv.tensor.operands import prepared
-from labkit.conv.tensor.problem import ForwardNHWC
+from labkit.conv.problem import ForwardNHWC
+from labkit.conv.sizes import make_windows
+from labkit.conv.tensor.operands import pad_channels
 from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
-from labkit.conv.tensor.windows import windows
 from labkit.forecast import sass
 from labkit.formats import BF16, FP16
 from labkit.simulator.in_place import simulate_in_place
@@ -79,7 +79,7 @@ def test_outputs_of_many_images_fill_tiles(step):
 
 @pytest.mark.parametrize("C", [8, 3])
 def test_values_that_are_not_finite_stay_where_they_are_met(step, C):
-    """What fills tiles up is zeros on both sides, or reaches no result."""
+    """Padding of tiles is zero on both sides, or reaches no result."""
     problem = ForwardNHWC(1, C, 6, 6, 16, 2, 2)
     for place in range(2):
         operands = problem.operands(BF16)
@@ -157,18 +157,18 @@ def test_taps_of_a_row_become_channels_where_these_are_few():
 def test_boxes_waste_least(N, side, box, waste):
     step, problem = STEPS.step("boxes"), ForwardNHWC(N, 8, side, side, 8, 1, 1)
     assert step.waste(problem) == pytest.approx(waste)
-    found = step.box_of(problem)
+    found = step.choose_box(problem)
     assert prod(found) == step.BM
-    assert prod(step.counts(problem, found)) == prod(step.counts(problem, step.Box(*box)))
+    assert prod(step.count_boxes(problem, found)) == prod(step.count_boxes(problem, step.Box(*box)))
 
 
 def test_a_tiling_fits_shared_memory_and_registers():
     for tiling in TILINGS:
-        few, many = tiling.registers
+        producer, consumer = tiling.registers
         assert tiling.stages >= 3 and tiling.shared_bytes + 1024 <= SHARED_BYTES
-        threads = 128 * (1 + tiling.groups)
-        assert 128 * (few + tiling.groups * many) <= threads * (65536 // threads // 8 * 8)
-        assert tiling.times * tiling.filters // 2 + 40 <= many
+        threads = 128 * (1 + tiling.warpgroups)
+        assert 128 * (producer + tiling.warpgroups * consumer) <= threads * (65536 // threads // 8 * 8)
+        assert tiling.m_blocks * tiling.filters // 2 + 40 <= consumer
 
 
 def test_the_tiling_fits_filters_and_the_last_round():
@@ -231,9 +231,9 @@ def test_what_a_step_does_not_take_is_refused_in_a_sentence(step):
 
 def test_images_that_32_bits_do_not_count_are_refused_in_a_sentence():
     with pytest.raises(ValueError, match="the images are 8589934592 pieces of 16 bytes, and this step counts to 42949"):
-        prepared(None, None, ForwardNHWC(2**15, 8, 2**9, 2**9, 8, 1, 1), BF16, None)
+        pad_channels(None, None, ForwardNHWC(2**15, 8, 2**9, 2**9, 8, 1, 1), BF16, None)
     with pytest.raises(ValueError, match="the outputs of a filter are 2147483648, and this step counts them below"):
-        windows(ForwardNHWC(2**13, 8, 2**9, 2**9, 8, 1, 1), BF16)
+        make_windows(ForwardNHWC(2**13, 8, 2**9, 2**9, 8, 1, 1), BF16)
 
 
 def test_boxes_take_no_strides():

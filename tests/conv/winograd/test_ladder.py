@@ -8,7 +8,7 @@ import pytest
 from labkit import ladder
 from labkit.arrays.workspace import Workspace
 from labkit.conv.problem import Forward
-from labkit.conv.winograd.products import WAYS, products
+from labkit.conv.winograd.products import BLOCKINGS, make_products
 from labkit.forecast import sass
 from labkit.gemm.interface.planes import in_planes
 from labkit.simulator.in_place import simulate_in_place
@@ -90,7 +90,7 @@ class Numpy:
     device_array = staticmethod(np.empty)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.rows}x{way.cols}")
+@pytest.mark.parametrize("way", BLOCKINGS, ids=lambda way: f"{way.rows}x{way.cols}")
 @pytest.mark.parametrize(("rows", "cols"), [(70, 300), (129, 4), (33, 35)])
 def test_products_are_right_by_blocks_of_each_size(way, rows, cols):
     rng = np.random.default_rng(3)
@@ -103,14 +103,14 @@ def test_products_are_right_by_blocks_of_each_size(way, rows, cols):
 
 
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.rows}x{way.cols}")
+@pytest.mark.parametrize("way", BLOCKINGS, ids=lambda way: f"{way.rows}x{way.cols}")
 @pytest.mark.sample(1)
 def test_as_many_blocks_fit_on_an_sm_as_are_counted_on(way):
     matrix = np.zeros((1, 4, 4), np.float32)
     code = sass.compiled(in_planes(way.kernel), matrix, matrix, matrix)
     assert code.spill_bytes == 0
-    assert way.at_once * way.warps * 32 * -(-code.registers // 8) * 8 <= 65536
-    assert way.at_once * (way.shared_bytes + 1024) <= 228 * 1024
+    assert way.resident * way.warps * 32 * -(-code.registers // 8) * 8 <= 65536
+    assert way.resident * (way.shared_bytes + 1024) <= 228 * 1024
 
 
 def test_blocks_are_those_that_leave_the_fewest_sms_idle():
@@ -121,5 +121,5 @@ def test_blocks_are_those_that_leave_the_fewest_sms_idle():
 def blocks_of(rows, cols):
     """Rows and columns of the blocks for 36 products; the matrices need no memory."""
     shapes = (36, rows, 64), (36, 64, cols), (36, rows, cols)
-    launch = products(*(np.broadcast_to(np.float32(0), shape) for shape in shapes))
-    return next((way.rows, way.cols) for way in WAYS if in_planes(way.kernel) is launch.kernel)
+    launch = make_products(*(np.broadcast_to(np.float32(0), shape) for shape in shapes))
+    return next((way.rows, way.cols) for way in BLOCKINGS if in_planes(way.kernel) is launch.kernel)

@@ -5,7 +5,7 @@ import pytest
 
 from labkit import ladder
 from labkit.conv.problem import BackwardData, Forward
-from labkit.conv.winograd.problem import BackwardData4x4, Forward2x2, Forward4x4, Forward6x6, convolved
+from labkit.conv.winograd.problem import BackwardData4x4, Forward2x2, Forward4x4, Forward6x6, convolve_by_transforms
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 SIZES = (2, 24, 9, 7, 5, 3, 3, 1, 1, 1, 0, 2, 1)
@@ -21,7 +21,7 @@ def test_by_transforms_it_is_the_same_result(kind, out, flipped):
     operands = problem.operands()
     ((_, expected),) = problem.expected(operands).items()
     inputs = problem._as_forward(*(X.astype(np.float64) for X in operands[:3]))
-    np.testing.assert_allclose(convolved(*inputs, transforms(out, 3)), expected.value, atol=1e-9)
+    np.testing.assert_allclose(convolve_by_transforms(*inputs, transforms(out, 3)), expected.value, atol=1e-9)
 
 
 def random(rng, shape):
@@ -87,7 +87,7 @@ def test_a_wrong_coefficient_breaks_it(kind, matrix):
     for place in np.ndindex(getattr(right, matrix).shape):
         wrong = getattr(right, matrix).copy()
         wrong[place] += 1 if wrong[place] == 0 else wrong[place] / 2
-        y = convolved(*inputs, right._replace(**{matrix: wrong}))
+        y = convolve_by_transforms(*inputs, right._replace(**{matrix: wrong}))
         assert not problem.is_right(operands, (None, None, y.astype(np.float32)))
 
 

@@ -46,7 +46,7 @@ F4_A = "1 1 1 1 1 0, 0 1 -1 2 -2 0, 0 1 1 4 4 0, 0 1 -1 8 -8 1"
 
 @pytest.mark.parametrize(("m", "A_T", "G", "B_T"), [(2, F2_A, F2_G, F2_B), (4, F4_A, F4_G, F4_B)])
 def test_published_matrices_are_these_up_to_factors_of_a_product(m, A_T, G, B_T):
-    """Where one matrix is multiplied by a factor, another is divided by it."""
+    """If one matrix is multiplied by a factor, another is divided by it."""
     ours = transforms(m, 3)
     published = read(A_T).T, read(G), read(B_T).T
     for product in range(m + 2):

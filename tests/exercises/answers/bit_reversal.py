@@ -162,7 +162,7 @@ WRONG = (
 )
 
 SHORTCUTS = (
-    shortcut("another's kernel", cell="from labkit.conv.fft.s01_whole import restored as transform_lines\n"),
+    shortcut("another's kernel", cell="from labkit.conv.fft.s01_whole import inverse as transform_lines\n"),
     shortcut("by definition, straight from x", cell=DEFINITION.format(re="x[line, n, 0]", im="x[line, n, 1]")),
     shortcut(
         "by definition, by atomics",

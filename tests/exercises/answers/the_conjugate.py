@@ -72,7 +72,7 @@ WRONG = (
 )
 
 SHORTCUTS = (
-    shortcut("another's kernel", cell="from labkit.conv.fft.s01_whole import multiplied as whole_spectrum\n"),
+    shortcut("another's kernel", cell="from labkit.conv.fft.s01_whole import multiply as whole_spectrum\n"),
     shortcut(
         "each bin for itself, by atomics",
         ("if 0 < k < T - k:", "if 0 < k < T - k and cuda.atomic.add(X, (line, k, 0), 0) != 7:"),

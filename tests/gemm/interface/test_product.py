@@ -513,7 +513,7 @@ def test_elements_of_c_that_share_memory_are_refused():
 def test_copies_read_and_write_whole_sectors(order, itemsize):
     source = np.asarray(np.random.default_rng(0).integers(0, 255, (64, 128)), BITS[itemsize], order=order)
     target = np.zeros((1, 1, 64, 128), source.dtype)
-    kernel = strided.for_elements(strided.turn if order == "F" else strided.copy, itemsize)
+    kernel = strided.specialise_itemsize(strided.transpose_tiles if order == "F" else strided.copy_tiles, itemsize)
     trace = simulate(kernel, 2, (32, 8), source[None, None], target)
     assert trace.errors == () and (trace.outputs[1] == source).all()
     assert trace.counters.global_load_sectors == trace.counters.global_store_sectors == source.nbytes // 32
