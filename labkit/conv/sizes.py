@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.conv.problem import Convolution
 from labkit.ladder import TooLarge
-from labkit.parts.division import MOST, Divisor, divisor
+from labkit.parts.division import LIMIT, Divisor, make_divisor
 
 
 class Sizes(NamedTuple):
@@ -60,12 +60,17 @@ def sizes(problem: Convolution) -> Sizes:
     names = "N H W R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"C": C, "K": K, "turn": problem.flipped, "CRS": C * RS, "NPQ": problem.N * PQ}
-    divisors = {"RS": divisor(RS), "S": divisor(problem.S), "PQ": divisor(PQ), "Q": divisor(problem.Q)}
+    divisors = {
+        "RS": make_divisor(RS),
+        "S": make_divisor(problem.S),
+        "PQ": make_divisor(PQ),
+        "Q": make_divisor(problem.Q),
+    }
     return Sizes(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)
 
 
 def check_counts(counts: Mapping[str, int]) -> None:
     """Raises `TooLarge` where something, by what it is called, is more than kernels count in 32 bits."""
     for what, count in counts.items():
-        if count >= MOST:
-            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
+        if count >= LIMIT:
+            raise TooLarge(f"{what} are {count}, and this step counts them below {LIMIT}", "take fewer at a time")

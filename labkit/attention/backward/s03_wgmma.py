@@ -36,7 +36,7 @@ from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import matrices
 from labkit.attention.words import in_format
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.ring import claim, next_stage, place_in_ring, prepare
+from labkit.parts.ring import acquire_stage, init_ring, next_stage, ring_state
 
 FORMAT = ptx.BF16
 TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a tile that streams, by D: what registers hold
@@ -140,7 +140,7 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_k, 0, 1)
-        prepare(full, empty, STAGES, 4 * WARPGROUPS)
+        init_ring(full, empty, STAGES, 4 * WARPGROUPS)
     cuda.syncthreads()
     rows, own_heads = np.int32(-(-keys // BM)), np.int32(heads // group)  # rows of tiles
     plane, top = np.int32(cuda.blockIdx.x // rows), np.int32(cuda.blockIdx.x % rows * BM)
@@ -158,7 +158,7 @@ def wgmma(Q_map, K_map, V_map, dO_map, stats_map, dK_map, dV_map, heads, queries
             stage = parity = np.uint32(0)
             for head in range(own * group, own * group + group):
                 for tile in range(first, behind):
-                    claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
+                    acquire_stage(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
                     bring(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
                     of_tile = np.int32(((batch * heads + head) * (-(-queries // BN)) + tile) * STATS_ROWS)
                     ptx.tma_load(stats, (stage, 0, 0), stats_map, (of_tile, 0), full, stage)
@@ -235,8 +235,8 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     rows = np.int32(-(-queries // BM))  # of tiles
     plane = np.int32(cuda.blockIdx.x // rows)
@@ -252,10 +252,10 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
             bring(Q_tile, 0, Q_map, batch, head, top, full_q, 0)
             bring(dO_tile, 0, dO_map, batch, head, top, full_q, 0)
             for tile in range(first, behind):
-                stage, parity = place_in_ring(tile - first, STAGES)
-                claim(full_k, empty_k, stage, parity, STAGE_BYTES)
+                stage, parity = ring_state(tile - first, STAGES)
+                acquire_stage(full_k, empty_k, stage, parity, STAGE_BYTES)
                 bring(K_tiles, stage, K_map, batch, own, tile * BN, full_k, stage)
-                claim(full_v, empty_v, stage, parity, STAGE_BYTES)
+                acquire_stage(full_v, empty_v, stage, parity, STAGE_BYTES)
                 bring(V_tiles, stage, V_map, batch, own, tile * BN, full_v, stage)
     else:
         ptx.setmaxnreg_inc(232)
@@ -278,12 +278,12 @@ def of_queries(Q_map, K_map, V_map, dO_map, stats, dQ_map, heads, queries, keys,
             dQ[n] = 0
         ptx.mbarrier_wait(full_q, 0, 0)
         for tile in range(first, behind):
-            stage, parity = place_in_ring(tile - first, STAGES)
+            stage, parity = ring_state(tile - first, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             begin_scores(S, Q_tile, y, K_tiles, stage)
             ptx.wgmma_wait(1)  # dQ of the tile before is done
             if leads and tile > first:
-                before, _ = place_in_ring(tile - first - 1, STAGES)
+                before, _ = ring_state(tile - first - 1, STAGES)
                 ptx.mbarrier_arrive(empty_k, before)
             ptx.mbarrier_wait(full_v, stage, parity)
             begin_scores(T, dO_tile, y, V_tiles, stage)

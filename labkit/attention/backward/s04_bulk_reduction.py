@@ -35,7 +35,7 @@ from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import matrices
 from labkit.attention.words import in_format
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.ring import claim, next_stage, prepare
+from labkit.parts.ring import acquire_stage, init_ring, next_stage
 
 DETERMINISTIC = False  # blocks add to dQ in any order
 FORMAT = ptx.BF16
@@ -203,7 +203,7 @@ def bulk_reduction(
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_k, 0, 1)
-        prepare(full, empty, STAGES, 4 * WARPGROUPS)
+        init_ring(full, empty, STAGES, 4 * WARPGROUPS)
     cuda.syncthreads()
     rows, own_heads = np.int32(-(-keys // BM)), np.int32(heads // group)  # rows of tiles
     plane, top = np.int32(cuda.blockIdx.x // rows), np.int32(cuda.blockIdx.x % rows * BM)
@@ -221,7 +221,7 @@ def bulk_reduction(
             stage = parity = np.uint32(0)
             for head in range(own * group, own * group + group):
                 for tile in range(first, behind):
-                    claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
+                    acquire_stage(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
                     bring(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
                     of_tile = np.int32(((batch * heads + head) * (-(-queries // BN)) + tile) * STATS_ROWS)
                     ptx.tma_load(stats, (stage, 0, 0), stats_map, (of_tile, 0), full, stage)

@@ -23,7 +23,7 @@ from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
@@ -77,8 +77,8 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
     rows = np.int32(-(-queries // BM))  # of tiles
@@ -91,7 +91,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         if warp == 0 and lane == 0:
             fetch(Q_tile, 0, Q_map, batch, head, top, full_q)
             for tile in range(first, behind):
-                stage, parity = place_in_ring(tile - first, STAGES)
+                stage, parity = ring_state(tile - first, STAGES)
                 ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                 fetch(K_tiles, stage, K_map, batch, head // group, tile * BN, full_k)
                 ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -112,7 +112,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
             O[n] = 0
         ptx.mbarrier_wait(full_q, 0, 0)
         for tile in range(first, behind):
-            stage, parity = place_in_ring(tile - first, STAGES)
+            stage, parity = ring_state(tile - first, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             begin_scores(S, Q_tile, y, K_tiles, stage)
             ptx.wgmma_wait(0)

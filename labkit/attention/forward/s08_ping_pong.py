@@ -21,7 +21,7 @@ from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
@@ -76,8 +76,8 @@ def ping_pong(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
     rows = np.int32(-(-queries // BM))  # of tiles
@@ -90,7 +90,7 @@ def ping_pong(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
         if warp == 0 and lane == 0:
             fetch(Q_tile, 0, Q_map, batch, head, top, full_q)
             for tile in range(first, behind):
-                stage, parity = place_in_ring(tile - first, STAGES)
+                stage, parity = ring_state(tile - first, STAGES)
                 ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                 fetch(K_tiles, stage, K_map, batch, head // group, tile * BN, full_k)
                 ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -125,8 +125,8 @@ def ping_pong(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
             pack(P, S)
             ptx.mbarrier_wait(full_v, 0, 0)
         for tile in range(first + 1, behind):
-            stage, parity = place_in_ring(tile - first, STAGES)
-            before, _ = place_in_ring(tile - first - 1, STAGES)
+            stage, parity = ring_state(tile - first, STAGES)
+            before, _ = ring_state(tile - first - 1, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             ptx.barrier_sync(1 + side, MULTIPLYING)
             begin_scores(S, Q_tile, y, K_tiles, stage)

@@ -23,7 +23,7 @@ from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import arguments, check, fetch, in_sizes, place
 from labkit.attention.forward.scores import NONE, finish, hide, pack, put, seen, shrink, weigh
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
@@ -82,8 +82,8 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
         ptx.mbarrier_init(empty_q, 0, WARPGROUPS)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     heads, queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
     rows = np.int32(-(-queries // BM))  # of tiles
@@ -103,7 +103,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
                     turn = np.uint32(turn + 1)
                     first, behind = seen(row * BM, BM, queries, keys, band, BN)
                     for tile in range(first, behind):
-                        stage, parity = place_in_ring(used, STAGES)
+                        stage, parity = ring_state(used, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                         fetch(K_tiles, stage, K_map, batch, head // group, tile * BN, full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -136,7 +136,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
                 ptx.mbarrier_wait(full_q, 0, turn % 2)
                 turn = np.uint32(turn + 1)
                 if first < behind:
-                    stage, parity = place_in_ring(used, STAGES)
+                    stage, parity = ring_state(used, STAGES)
                     used = np.uint32(used + 1)
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_scores(S, Q_tile, y, K_tiles, stage)
@@ -150,7 +150,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, keys, group, band, scale):
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(first + 1, behind):
                     before = stage
-                    stage, parity = place_in_ring(used, STAGES)
+                    stage, parity = ring_state(used, STAGES)
                     used = np.uint32(used + 1)
                     ptx.mbarrier_wait(full_k, stage, parity)
                     ptx.barrier_sync(1 + side, MULTIPLYING)

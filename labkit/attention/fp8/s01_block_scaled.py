@@ -30,7 +30,7 @@ from labkit.attention.forward.scores import finish, hide, put, seen, shrink
 from labkit.attention.fp8.operands import arguments, check, fetch, in_sizes
 from labkit.attention.fp8.weights import NONE, SPAN, add, pack, weigh
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
@@ -89,8 +89,8 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
         ptx.mbarrier_init(empty_q, 0, WARPGROUPS)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     queries = np.int32(lse.shape[1])
     rows = np.int32((queries + BM - 1) // BM)  # of tiles
@@ -110,7 +110,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     turn = np.uint32(turn + 1)
                     first, behind = seen(row * BM, BM, queries, keys, band, BN)
                     for tile in range(first, behind):
-                        stage, parity = place_in_ring(used, STAGES)
+                        stage, parity = ring_state(used, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                         fetch(K_tiles, stage, K_map, (of_keys, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -147,7 +147,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                 ptx.mbarrier_wait(full_q, 0, turn % 2)
                 turn = np.uint32(turn + 1)
                 if first < behind:
-                    stage, parity = place_in_ring(used, STAGES)
+                    stage, parity = ring_state(used, STAGES)
                     used = np.uint32(used + 1)
                     factor = max(of_q * k_scale[of_keys, np.uint32(first)], TINY)
                     unit = v_scale[of_keys, np.uint32(first)]
@@ -164,7 +164,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, key
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), behind):
                     before = stage
-                    stage, parity = place_in_ring(used, STAGES)
+                    stage, parity = ring_state(used, STAGES)
                     used = np.uint32(used + 1)
                     factor = max(of_q * k_scale[of_keys, np.uint32(tile)], TINY)
                     ptx.mbarrier_wait(full_k, stage, parity)

@@ -14,7 +14,7 @@ from labkit import cuda
 from labkit.blas.problem import Copy, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four, store_four
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Copy
 THREADS = 256
@@ -35,4 +35,4 @@ def copy(x, y):
 def launches(x, y):
     """y = x."""
     n = check_vectors(x=x, y=y)
-    return [Launch(specialise_alignment(copy, in_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]
+    return [Launch(specialise_alignment(copy, can_load_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]

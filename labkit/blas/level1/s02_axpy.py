@@ -14,7 +14,7 @@ from labkit import cuda
 from labkit.blas.problem import Axpy, check_factor, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four, store_four
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Axpy
 THREADS = 256
@@ -36,5 +36,5 @@ def axpy(alpha, x, y):
 def launches(alpha, x, y):
     """y = alpha * x + y."""
     n = check_vectors(x=x, y=y)
-    kernel = specialise_alignment(axpy, in_vectors(x, y))
+    kernel = specialise_alignment(axpy, can_load_vectors(x, y))
     return [Launch(kernel, -(-n // CHUNK), THREADS, (check_factor("alpha", alpha), x, y))]

@@ -12,7 +12,7 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ from labkit import cuda
 from labkit.blas.problem import Dot, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
-from labkit.parts.sums import block_sum, is_last
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.sums import block_sum, is_last_block
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Dot
 THREADS = 256
@@ -54,7 +54,7 @@ def dot(x, y, partials, arrived, out):
     total = block_sum(total, of_warps)
     if t == 0:
         partials[cuda.blockIdx.x] = total
-    if is_last(arrived, 0, cuda.gridDim.x):
+    if is_last_block(arrived, 0, cuda.gridDim.x):
         total = np.float32(0)
         for block in range(t, cuda.gridDim.x, THREADS):
             total += partials[block]
@@ -68,5 +68,5 @@ def launches(x, y, out, workspace):
     n = check_vectors(x=x, y=y)
     check_vectors(out=out)
     beside = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
-    kernel = specialise_alignment(dot, in_vectors(x, y))
+    kernel = specialise_alignment(dot, can_load_vectors(x, y))
     return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *beside, out))]

@@ -15,7 +15,7 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth. An infinity gives infinity, a NaN gives NaN.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -26,8 +26,8 @@ from labkit import cuda
 from labkit.blas.problem import Nrm2, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
-from labkit.parts.sums import block_sum, is_last
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.sums import block_sum, is_last_block
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Nrm2
 THREADS = 256
@@ -79,7 +79,7 @@ def nrm2(x, partials, arrived, out):
         partials[0, cuda.blockIdx.x] = large
         partials[1, cuda.blockIdx.x] = middle
         partials[2, cuda.blockIdx.x] = small
-    if is_last(arrived, 0, cuda.gridDim.x):
+    if is_last_block(arrived, 0, cuda.gridDim.x):
         total = 0.0
         for block in range(t, cuda.gridDim.x, THREADS):
             total += partials[0, block] * LARGE_UNIT + partials[1, block] + partials[2, block] * SMALL_UNIT
@@ -93,4 +93,6 @@ def launches(x, out, workspace):
     n = check_vectors(x=x)
     check_vectors(out=out)
     beside = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
-    return [Launch(specialise_alignment(nrm2, in_vectors(x)), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *beside, out))]
+    return [
+        Launch(specialise_alignment(nrm2, can_load_vectors(x)), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *beside, out))
+    ]

@@ -21,7 +21,7 @@ from labkit.blas.problem import Gemv, check_factor, check_gemv
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
 from labkit.parts.sums import WARP, block_sum
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Gemv
 VECTORS = 2
@@ -67,4 +67,6 @@ def launches(alpha, A, x, beta, y):
     """y = alpha * A @ x + beta * y; where beta is 0, what y held does not matter."""
     M, N = check_gemv(A, x, y)
     factors = check_factor("alpha", alpha), check_factor("beta", beta)
-    return [Launch(specialise_alignment(gemv, in_vectors(A, x)), *geometry(M, N), (factors[0], A, x, factors[1], y))]
+    return [
+        Launch(specialise_alignment(gemv, can_load_vectors(A, x)), *geometry(M, N), (factors[0], A, x, factors[1], y))
+    ]

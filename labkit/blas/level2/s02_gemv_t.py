@@ -11,7 +11,7 @@ Costs, for an M x N matrix:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`; `is_last_block` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ from labkit import cuda
 from labkit.blas.problem import GemvTransposed, check_factor, check_gemv
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
-from labkit.parts.sums import is_last
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.sums import is_last_block
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 from labkit.ptx import store4
 
 PROBLEM = GemvTransposed
@@ -80,7 +80,7 @@ def gemv_t(alpha, A, x, beta, y, partials, arrived):
     of_part = sum_of_warps(total, of_warps)
     if t < STRIP:
         partials[cuda.blockIdx.y, first_col + t] = of_part
-    if is_last(arrived, cuda.blockIdx.x, cuda.gridDim.y):
+    if is_last_block(arrived, cuda.blockIdx.x, cuda.gridDim.y):
         for e in range(4):
             total[e] = np.float32(0)
         for part in range(warp, cuda.gridDim.y, WARPS):
@@ -110,7 +110,7 @@ def launches(alpha, A, x, beta, y, workspace):
     M, N = check_gemv(A, x, y, transposed=True)
     grid, block = geometry(M, N)
     strips, parts = grid
-    kernel = specialise_alignment(gemv_t, N % 4 == 0 and in_vectors(A))
+    kernel = specialise_alignment(gemv_t, N % 4 == 0 and can_load_vectors(A))
     factors = check_factor("alpha", alpha), check_factor("beta", beta)
     beside = workspace.array("partials", (parts, strips * STRIP), np.float32), workspace.counters(strips)
     return [Launch(kernel, grid, block, (factors[0], A, x, factors[1], y, *beside))]

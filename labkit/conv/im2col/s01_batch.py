@@ -23,7 +23,7 @@ from labkit.conv.sizes import sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
@@ -33,17 +33,17 @@ ROWS = 8  # of the matrix that a thread writes to
 @cuda.jit
 def batch(images, matrix, of):
     npq = np.uint32(cuda.grid(1))
-    n = divided(npq, of.PQ)
+    n = fast_divide(npq, of.PQ)
     pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < of.CRS and npq < of.NPQ:
-            c = divided(crs, of.RS)
+            c = fast_divide(crs, of.RS)
             rs = np.uint32(crs - c * of.RS.value)
             tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
+            r = fast_divide(tap, of.S)
             row = np.uint32(top + r * of.dilation_h)
             col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
             inside = row < of.H and col < of.W

@@ -20,7 +20,7 @@ from labkit.arrays.views import matrix_of, reshaped, rows_of
 from labkit.conv.sizes import sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
@@ -30,15 +30,15 @@ ROWS = 8  # of the matrix that a thread writes to
 @cuda.jit
 def image(pixels, matrix, of):
     pq = np.uint32(cuda.grid(1))
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < of.CRS and pq < of.PQ.value:
-            c = divided(crs, of.RS)
+            c = fast_divide(crs, of.RS)
             rs = np.uint32(crs - c * of.RS.value)
             tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
+            r = fast_divide(tap, of.S)
             row = np.uint32(top + r * of.dilation_h)
             col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
             inside = row < of.H and col < of.W

@@ -24,7 +24,7 @@ from labkit.gemm.interface.candidates import choice
 from labkit.gemm.interface.launches import launches as multiplied
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 QUICK = True  # to simulate: its loops are short
@@ -36,15 +36,15 @@ ROWS = 8  # of a matrix that a thread writes to
 @cuda.jit
 def library(images, matrices, of):
     pq, n = np.uint32(cuda.grid(1)), np.uint32(cuda.blockIdx.z)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < matrices.shape[1] and pq < matrices.shape[2]:
-            c = divided(crs, of.RS)
+            c = fast_divide(crs, of.RS)
             rs = np.uint32(crs - c * of.RS.value)
             tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-            r = divided(tap, of.S)
+            r = fast_divide(tap, of.S)
             row = np.uint32(top + r * of.dilation_h)
             col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
             inside = crs < of.CRS and pq < of.PQ.value and row < of.H and col < of.W

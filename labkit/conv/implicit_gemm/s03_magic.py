@@ -21,7 +21,7 @@ from labkit.arrays.views import reshaped
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TILE = 16
 BENCHED = batched(16, TABLE_2)
@@ -36,9 +36,9 @@ def magic(x, w, y, of):
     k = np.uint32(cuda.blockIdx.y) * np.uint32(TILE) + np.uint32(cuda.threadIdx.y)
     group = np.uint32(cuda.blockIdx.z)
     across, down = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    n = divided(npq, of.PQ)
+    n = fast_divide(npq, of.PQ)
     pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
 
     zero = np.float32(0)
@@ -47,10 +47,10 @@ def magic(x, w, y, of):
         crs = np.uint32(start + across)
         w_tile[down, across] = w[group * of.K + k, crs] if k < of.K and crs < of.CRS else zero
         crs = np.uint32(start + down)
-        c = divided(crs, of.RS)
+        c = fast_divide(crs, of.RS)
         rs = np.uint32(crs - c * of.RS.value)
         tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-        r = divided(tap, of.S)
+        r = fast_divide(tap, of.S)
         row = np.uint32(top + r * of.dilation_h)
         col = np.uint32(left + (tap - r * of.S.value) * of.dilation_w)
         inside = n < of.N and crs < of.CRS and row < of.H and col < of.W

@@ -36,7 +36,7 @@ from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
@@ -63,10 +63,10 @@ def place(row, k):
 @cuda.jit(device=True)
 def find_row(rows, buffer, crs, of):
     """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
-    c = divided(crs, of.RS)
+    c = fast_divide(crs, of.RS)
     rs = np.uint32(crs - c * of.RS.value)
     tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-    r = divided(tap, of.S)
+    r = fast_divide(tap, of.S)
     below, beside = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
     row, exists = crs % BK, crs < of.CRS
     rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
@@ -84,7 +84,7 @@ def taps_inside(top, left, of):
         return np.uint32(0xFFFFFFFF)
     bits = np.uint32(0)
     for tap in range(of.RS.value):
-        r = divided(np.uint32(tap), of.S)
+        r = fast_divide(np.uint32(tap), of.S)
         row = np.uint32(top + r * of.dilation_h)
         col = np.uint32(left + (np.uint32(tap) - r * of.S.value) * of.dilation_w)
         bits = np.uint32(bits | np.uint32(row < of.H and col < of.W) << np.uint32(tap))
@@ -166,9 +166,9 @@ def gathered(x, w, y, of):
     end = np.uint32(group * of.K + of.K)
     t = np.uint32(warp * 32 + lane)
     npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + t), np.uint32(of.NPQ - np.uint32(1)))
-    n = divided(npq, of.PQ)
+    n = fast_divide(npq, of.PQ)
     pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
     corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * of.C * of.H + top) * of.W + left)
     inside = taps_inside(top, left, of)
@@ -208,7 +208,7 @@ def gathered(x, w, y, of):
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if of.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
-            n = divided(npq, of.PQ)
+            n = fast_divide(npq, of.PQ)
             pq = np.uint32(npq - n * of.PQ.value)
             for i in range(TM):
                 k = np.uint32(first + y_lane + i * LANES_Y)
@@ -216,7 +216,7 @@ def gathered(x, w, y, of):
                     ptx.store4(y, (n, k, pq), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), of.PQ)
+                n = fast_divide(np.uint32(npq + m), of.PQ)
                 pq = np.uint32(npq + m - n * of.PQ.value)
                 for i in range(TM):
                     k = np.uint32(first + y_lane + i * LANES_Y)

@@ -27,7 +27,7 @@ from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided, divisor
+from labkit.parts.division import fast_divide, make_divisor
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 NONE, BITS, COMPARING = range(3)  # how a copy knows that its pixel is inside of the image
@@ -55,10 +55,10 @@ def place(row, k):
 @cuda.jit(device=True)
 def find_row(rows, buffer, crs, stop, of):
     """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
-    c = divided(crs, of.RS)
+    c = fast_divide(crs, of.RS)
     rs = np.uint32(crs - c * of.RS.value)
     tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-    r = divided(tap, of.S)
+    r = fast_divide(tap, of.S)
     below, beside = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
     row, exists = crs % BK, crs < stop
     rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
@@ -76,7 +76,7 @@ def taps_inside(top, left, of):
         return np.uint32(0xFFFFFFFF)
     bits = np.uint32(0)
     for tap in range(of.RS.value):
-        r = divided(np.uint32(tap), of.S)
+        r = fast_divide(np.uint32(tap), of.S)
         row = np.uint32(top + r * of.dilation_h)
         col = np.uint32(left + (np.uint32(tap) - r * of.S.value) * of.dilation_w)
         bits = np.uint32(bits | np.uint32(row < of.H and col < of.W) << np.uint32(tap))
@@ -153,7 +153,7 @@ def split(x, w, y, length, groups, of):
     b_next = cuda.local.array((4, TN), np.float32)
     # unsigned, so that the compiler knows: no index below counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    part = divided(np.uint32(cuda.blockIdx.z), groups)
+    part = fast_divide(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
     begin = np.uint32(part * length)
     stop = min(np.uint32(begin + length), of.CRS)
@@ -161,9 +161,9 @@ def split(x, w, y, length, groups, of):
     end = np.uint32(group * of.K + of.K)
     t = np.uint32(warp * 32 + lane)
     npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + t), np.uint32(of.NPQ - np.uint32(1)))
-    n = divided(npq, of.PQ)
+    n = fast_divide(npq, of.PQ)
     pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
     corner = np.uint32(((n * groups.value + group) * of.C * of.H + top) * of.W + left)
     inside = taps_inside(top, left, of)
@@ -203,7 +203,7 @@ def split(x, w, y, length, groups, of):
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if of.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
-            n = divided(npq, of.PQ)
+            n = fast_divide(npq, of.PQ)
             pq = np.uint32(npq - n * of.PQ.value)
             for i in range(TM):
                 k = np.uint32(first + y_lane + i * LANES_Y)
@@ -211,7 +211,7 @@ def split(x, w, y, length, groups, of):
                     ptx.store4(y, (part, n, k, pq), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), of.PQ)
+                n = fast_divide(np.uint32(npq + m), of.PQ)
                 pq = np.uint32(npq + m - n * of.PQ.value)
                 for i in range(TM):
                     k = np.uint32(first + y_lane + i * LANES_Y)
@@ -249,7 +249,14 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         some = replace(problem, N=min(most, N - first))
         grid = -(-some.N * PQ // cols), -(-filters // rows), parts * groups
         to = sums if parts > 1 else reshaped(rows_of(outputs, first, most), 1, some.N, K, PQ)
-        arguments = flat(rows_of(images, first, most)), flat(w), to, np.uint32(length), divisor(groups), sizes(some)
+        arguments = (
+            flat(rows_of(images, first, most)),
+            flat(w),
+            to,
+            np.uint32(length),
+            make_divisor(groups),
+            sizes(some),
+        )
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
         size = N * K * PQ

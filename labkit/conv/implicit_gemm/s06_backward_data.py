@@ -35,7 +35,7 @@ from labkit.conv.problem import BackwardData
 from labkit.conv.sizes import Sizes
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.division import Divisor, divided, divisor
+from labkit.parts.division import Divisor, fast_divide, make_divisor
 
 PROBLEM = BackwardData
 STANDING = 2, 16, 10, 10, 32, 3, 3
@@ -65,9 +65,9 @@ def place(row, k):
 @cuda.jit(device=True)
 def find_row(rows, buffer, crs, of):
     """Writes down how far the pixels of a row lie from the corners of their windows, and when they are inside."""
-    c = divided(crs, of.RS)
+    c = fast_divide(crs, of.RS)
     rs = np.uint32(crs - c * of.RS.value)
-    r = divided(rs, of.S)
+    r = fast_divide(rs, of.S)
     below, beside = np.uint32(r * of.dilation_h), np.uint32((rs - r * of.S.value) * of.dilation_w)
     row, exists = crs % BK, crs < of.CRS
     rows[buffer, 0, row] = np.uint32((c * of.H + below) * of.W + beside)
@@ -83,7 +83,7 @@ def taps_inside(top, left, of):
     """A bit for each tap of a window that lies in the image."""
     bits = np.uint32(0)
     for tap in range(of.RS.value if BORDER == BITS else np.uint32(0)):
-        r = divided(np.uint32(tap), of.S)
+        r = fast_divide(np.uint32(tap), of.S)
         row = np.uint32(top + r * of.dilation_h)
         col = np.uint32(left + (np.uint32(tap) - r * of.S.value) * of.dilation_w)
         bits = np.uint32(bits | np.uint32(row < of.H and col < of.W) << np.uint32(tap))
@@ -157,9 +157,9 @@ def backward_data(y, w, x, of, to):
     end = np.uint32(group * of.K + of.K)
     t = np.uint32(warp * 32 + lane)
     npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + t), np.uint32(of.NPQ - np.uint32(1)))
-    n = divided(npq, of.PQ)
+    n = fast_divide(npq, of.PQ)
     pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p - of.top), np.uint32(pq - p * of.Q.value - of.left)
     corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * of.C * of.H + top) * of.W + left)
     inside = taps_inside(top, left, of)
@@ -199,7 +199,7 @@ def backward_data(y, w, x, of, to):
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if to.whole:  # four neighbours are of one image, and are neighbours there
-            n = divided(npq, of.PQ)
+            n = fast_divide(npq, of.PQ)
             pq = np.uint32(npq - n * of.PQ.value)
             for i in range(TM):
                 c = np.uint32(first + y_lane + i * LANES_Y)
@@ -207,9 +207,9 @@ def backward_data(y, w, x, of, to):
                     ptx.store4(x, (n, c, pq), sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), of.PQ)
+                n = fast_divide(np.uint32(npq + m), of.PQ)
                 pq = np.uint32(npq + m - n * of.PQ.value)
-                p = divided(pq, of.Q)
+                p = fast_divide(pq, of.Q)
                 at = np.uint32(to.first + p * to.down + (pq - p * of.Q.value) * to.across)
                 for i in range(TM):
                     c = np.uint32(first + y_lane + i * LANES_Y)
@@ -251,9 +251,9 @@ def bring_together(w, brought, of):
     """`brought[c, krs]` is the tap of the filter k of this group that channel c meets; zero where there is none."""
     krs = np.uint32(cuda.grid(1))
     row = np.uint32(cuda.blockIdx.y)
-    k = divided(krs, of.RS)
+    k = fast_divide(krs, of.RS)
     rs = np.uint32(krs - k * of.RS.value)
-    i = divided(rs, of.S)
+    i = fast_divide(rs, of.S)
     r, s = np.uint32(of.r + i * of.r_step), np.uint32(of.s + (rs - i * of.S.value) * of.s_step)
     if krs < brought.shape[1]:
         group, c = row // of.rows, row % of.rows
@@ -305,7 +305,7 @@ def remainders(size: int, taps: int, stride: int, before: int, dilation: int) ->
 def of_remainders(problem, rows: Remainder, cols: Remainder, outputs, w, images, workspace, tiling) -> list[Launch]:
     """The launches for pixels of certain remainders."""
     C, K, taps = problem.C // problem.groups, problem.K // problem.groups, rows.taps * cols.taps
-    PQ, Q, RS, S = (divisor(max(1, n)) for n in (rows.pixels * cols.pixels, cols.pixels, taps, cols.taps))
+    PQ, Q, RS, S = (make_divisor(max(1, n)) for n in (rows.pixels * cols.pixels, cols.pixels, taps, cols.taps))
     brought = workspace.array(
         f"filters {rows.first} {cols.first}", (problem.C, in_pieces(K * taps, FP32.dtype)), np.float32
     )

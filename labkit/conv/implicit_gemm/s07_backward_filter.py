@@ -33,7 +33,7 @@ from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided, divisor
+from labkit.parts.division import fast_divide, make_divisor
 
 PROBLEM = BackwardFilter
 EXAMPLES = (
@@ -68,10 +68,10 @@ def place(row, k):
 @cuda.jit(device=True)
 def find_tap(taps, column, crs, of):
     """Writes down how far the pixels of a tap lie from the corners of their windows."""
-    c = divided(crs, of.RS)
+    c = fast_divide(crs, of.RS)
     rs = np.uint32(crs - c * of.RS.value)
     tap = np.uint32(of.turn * (of.RS.value - np.uint32(1 + rs + rs)) + rs)  # counted from the end, if turned
-    r = divided(tap, of.S)
+    r = fast_divide(tap, of.S)
     below, beside = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
     exists = crs < of.CRS  # else it is the first of all, which no one asks for
     taps[0, column] = np.uint32((c * of.H + below) * of.W + beside) if exists else np.uint32(0)
@@ -86,9 +86,9 @@ def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, first, last, group,
     offset = cuda.local.array(4, np.uint32)
     below = cuda.local.array(4, np.uint32)
     beside = cuda.local.array(4, np.uint32)
-    n = divided(npq, of.PQ)
+    n = fast_divide(npq, of.PQ)
     pq = np.uint32(npq - n * of.PQ.value)
-    p = divided(pq, of.Q)
+    p = fast_divide(pq, of.Q)
     top, left = np.uint32(p * of.stride_h - of.top), np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
     image = np.uint32(n * groups + group)
     corner = np.uint32((image * of.C * of.H + top) * of.W + left)
@@ -143,7 +143,7 @@ def backward_filter(x, y, w, length, groups, of):
     b_next = cuda.local.array((4, TN), np.float32)
     # unsigned, so that the compiler knows: no index below counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    part = divided(np.uint32(cuda.blockIdx.z), groups)
+    part = fast_divide(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
     first, left = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
     t = np.uint32(warp * 32 + lane)
@@ -227,7 +227,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         some = replace(problem, N=min(most, N - first))
         arrays = flat(rows_of(images, first, most)), flat(rows_of(outputs, first, most))
         of_some = rows_of(sums, sum(counts[:number]), count)
-        arguments = *arrays, of_some, np.uint32(length), divisor(groups), sizes(some)
+        arguments = *arrays, of_some, np.uint32(length), make_divisor(groups), sizes(some)
         grid = tiles[1], tiles[0], count * groups
         made.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if sums is not filters:

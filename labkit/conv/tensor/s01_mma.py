@@ -29,7 +29,7 @@ from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, as_pieces, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
 from labkit.ladder import Launch
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
@@ -55,9 +55,9 @@ def find_windows(rows, cols, corners, first, of):
     """Where the windows of a thread's rows begin: their corners' rows, columns and pieces, large where negative."""
     for i in range(WINDOWS):
         npq = np.uint32(first + i * ROWS)
-        n = divided(npq, of.PQ)
+        n = fast_divide(npq, of.PQ)
         pq = np.uint32(npq - n * of.PQ.value)
-        p = divided(pq, of.Q)
+        p = fast_divide(pq, of.Q)
         row = np.uint32(p * of.stride_h - of.top)
         cols[i] = np.uint32((pq - p * of.Q.value) * of.stride_w - of.left)
         corners[i] = np.uint32(((n * of.H + row) * of.W + cols[i]) * of.pieces.value)
@@ -69,9 +69,9 @@ def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, first_filter,
     """Begins this thread's copies to a stage: a column of pieces, of windows and of filters."""
     y, column = np.uint32(thread // PIECES), np.uint32(thread % PIECES)
     piece = np.uint32(tile * PIECES + column)
-    tap = divided(piece, of.pieces)
+    tap = fast_divide(piece, of.pieces)
     c = np.uint32(piece - tap * of.pieces.value)
-    r = divided(tap, of.S)
+    r = fast_divide(tap, of.S)
     down, across = np.uint32(r * of.dilation_h), np.uint32((tap - r * of.S.value) * of.dilation_w)
     shift = np.uint32((down * of.W + across) * of.pieces.value + c)
     exists, none = tap < of.RS, np.uint32(0)

@@ -34,7 +34,7 @@ from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 TAKES = operands.TAKES | {"stride_h": (1,), "stride_w": (1,)}
 EXAMPLES = (
@@ -88,7 +88,9 @@ def boxes(x_map, w_map, y, of, tiled):
     cuda.syncthreads()
     side, count = tiled.sides, tiled.counts
     tiles = count.images * count.rows * count.cols
-    tile, col_of_tiles = place(np.uint32(cuda.blockIdx.x), tiles, (of.K + np.uint32(BN - 1)) // np.uint32(BN))
+    tile, col_of_tiles = tile_coordinates(
+        np.uint32(cuda.blockIdx.x), tiles, (of.K + np.uint32(BN - 1)) // np.uint32(BN)
+    )
     first_filter = col_of_tiles * BN
     n, pq = tile // (count.rows * count.cols) * side.images, tile % (count.rows * count.cols)
     p, q = pq // count.cols * side.rows, pq % count.cols * side.cols

@@ -28,8 +28,8 @@ from labkit.conv.tensor.maps import pixel_map
 from labkit.conv.tensor.operands import TAKES, as_outputs, prepared, with_outputs
 from labkit.conv.tensor.windows import windows
 from labkit.ladder import Launch
-from labkit.parts.division import divided
-from labkit.parts.tile_order import place
+from labkit.parts.division import fast_divide
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # a block's part of the outputs: pixels and filters
@@ -58,7 +58,7 @@ def im2col(x_map, w_map, y, of, rows, cols):
             ptx.mbarrier_init(empty, stage, WARPGROUPS)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
-    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), rows, cols)
+    row_of_tiles, col_of_tiles = tile_coordinates(np.uint32(cuda.blockIdx.x), rows, cols)
     top, first_filter = np.uint32(row_of_tiles * BM), col_of_tiles * BN
     words = of.pieces.value * 4
     stage, parity = 0, 0
@@ -66,9 +66,9 @@ def im2col(x_map, w_map, y, of, rows, cols):
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
-            n = divided(top, of.PQ)
+            n = fast_divide(top, of.PQ)
             pq = np.uint32(top - n * of.PQ.value)
-            p = divided(pq, of.Q)
+            p = fast_divide(pq, of.Q)
             corner_row = np.int32(p * of.stride_h - of.top)
             corner_col = np.int32((pq - p * of.Q.value) * of.stride_w - of.left)
             for r in range(of.R):

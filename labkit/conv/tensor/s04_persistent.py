@@ -38,8 +38,8 @@ from labkit.conv.tensor.operands import TAKES, as_outputs, prepared
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.conv.tensor.windows import windows
 from labkit.ladder import Launch
-from labkit.parts.division import divided
-from labkit.parts.tile_order import place
+from labkit.parts.division import fast_divide
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of the outputs: pixels and filters
@@ -112,11 +112,11 @@ def persistent(x_map, w_map, y_map, y, of, rows, cols):
         ptx.setmaxnreg_dec(FEW)
         if warp == 0 and lane == 0:
             for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-                row, col = place(part, rows, cols)
+                row, col = tile_coordinates(part, rows, cols)
                 top = np.uint32(row * BM)
-                n = divided(top, of.PQ)
+                n = fast_divide(top, of.PQ)
                 pq = np.uint32(top - n * of.PQ.value)
-                p = divided(pq, of.Q)
+                p = fast_divide(pq, of.Q)
                 corner_row = np.int32(p * of.stride_h - of.top)
                 corner_col = np.int32((pq - p * of.Q.value) * of.stride_w - of.left)
                 for r in range(of.R):
@@ -141,7 +141,7 @@ def persistent(x_map, w_map, y_map, y, of, rows, cols):
         steps = of.RS * (np.uint32(words + BK - 1) // np.uint32(BK))
         box = 0  # of two, which take turns
         for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-            row, col = place(part, rows, cols)
+            row, col = tile_coordinates(part, rows, cols)
             for time in range(TIMES):
                 for n in range(SUMS):
                     sums[time, n] = 0

@@ -8,7 +8,7 @@ from labkit.arrays.addresses import PIECE_BYTES
 from labkit.conv.problem import Convolution
 from labkit.conv.sizes import check_counts
 from labkit.formats import Format
-from labkit.parts.division import Divisor, divisor
+from labkit.parts.division import Divisor, make_divisor
 
 
 class Windows(NamedTuple):
@@ -53,5 +53,10 @@ def windows(problem: Convolution, format: Format) -> Windows:
     names = "H W K R P stride_h stride_w top left dilation_h dilation_w".split()
     numbers = {name: getattr(problem, name) for name in names}
     numbers |= {"turn": problem.flipped, "RS": RS, "NPQ": problem.N * PQ}
-    divisors = {"PQ": divisor(PQ), "Q": divisor(problem.Q), "S": divisor(problem.S), "pieces": divisor(pieces)}
+    divisors = {
+        "PQ": make_divisor(PQ),
+        "Q": make_divisor(problem.Q),
+        "S": make_divisor(problem.S),
+        "pieces": make_divisor(pieces),
+    }
     return Windows(**{name: np.uint32(number) for name, number in numbers.items()}, **divisors)

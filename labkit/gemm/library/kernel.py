@@ -46,7 +46,7 @@ from labkit.gemm.library.epilogue import epilogue
 from labkit.gemm.library.main_loop import accumulate, fetch
 from labkit.gemm.library.scheduler import steps_of, work
 from labkit.gemm.library.split import add_parts
-from labkit.parts.ring import prepare
+from labkit.parts.ring import init_ring
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1), early=True)
@@ -57,7 +57,7 @@ def general(left, right, tiles, output, parts):
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
-        prepare(full, empty, STAGES, WARPGROUPS)
+        init_ring(full, empty, STAGES, WARPGROUPS)
     elif warp == 1 and lane == 0:
         ptx.tma_prefetch(left.map)
         ptx.tma_prefetch(right.map)

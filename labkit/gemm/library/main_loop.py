@@ -3,14 +3,14 @@
 from labkit import cuda, ptx
 from labkit.gemm.library.constants import BK, BN, FORMAT, LEFT_MAJOR, RIGHT_MAJOR, STAGE_BYTES, STAGES, STEP, SUMS
 from labkit.gemm.library.load import load_left, load_right, part_of
-from labkit.parts.ring import claim, next_stage
+from labkit.parts.ring import acquire_stage, next_stage
 
 
 @cuda.jit(device=True)
 def fetch(left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, top, first, begin, end):
     """Fetches the steps from `begin` to `end` of the tile at row `top` and column `first`; gives the ring's state."""
     for step in range(begin, end):
-        claim(full, empty, stage, parity, STAGE_BYTES)
+        acquire_stage(full, empty, stage, parity, STAGE_BYTES)
         load_left(left_tiles, stage, left, batch, top, step, full)
         load_right(right_tiles, stage, right, batch, first, step, full)
         stage, parity = next_stage(stage, parity, STAGES)

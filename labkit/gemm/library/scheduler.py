@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.library.constants import SPLITS
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 
 class Tiles(NamedTuple):
@@ -24,7 +24,7 @@ def work(item, tiles):
     part, item = np.uint32(item) % np.uint32(SPLITS), np.uint32(item) // np.uint32(SPLITS)
     of_product = np.uint32(tiles.rows * tiles.cols)
     batch = np.uint32(item) // of_product
-    row, col = place(item - batch * of_product, tiles.rows, tiles.cols)
+    row, col = tile_coordinates(item - batch * of_product, tiles.rows, tiles.cols)
     return part, batch, row, col
 
 

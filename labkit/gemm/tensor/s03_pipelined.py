@@ -22,7 +22,7 @@ from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import copy_rows, store_word
 from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C
@@ -48,7 +48,9 @@ def pipelined(A, B, C):
     a = cuda.local.array((MI, 4), np.uint32)
     b = cuda.local.array((NI, 2), np.uint32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), -(-A.shape[0] // BM), -(-B.shape[0] // BN))
+    row_of_tiles, col_of_tiles = tile_coordinates(
+        np.uint32(cuda.blockIdx.x), -(-A.shape[0] // BM), -(-B.shape[0] // BN)
+    )
     top, left = row_of_tiles * BM, col_of_tiles * BN
     y, x = warp // WARPS_X * WM, warp % WARPS_X * WN
     g, t = lane // 4, lane % 4

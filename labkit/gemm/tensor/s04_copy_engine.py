@@ -24,7 +24,7 @@ from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import store_word
 from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C
@@ -54,7 +54,9 @@ def copy_engine(A_map, B_map, C, K):
             ptx.mbarrier_init(empty, stage, WARPS)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
-    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), -(-C.shape[0] // BM), -(-C.shape[1] * 2 // BN))
+    row_of_tiles, col_of_tiles = tile_coordinates(
+        np.uint32(cuda.blockIdx.x), -(-C.shape[0] // BM), -(-C.shape[1] * 2 // BN)
+    )
     top, left = row_of_tiles * BM, col_of_tiles * BN
     tiles = -(-K // BK)
 

@@ -21,7 +21,7 @@ from labkit import cuda, formats, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.operands import check_operands, in_format
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 FORMATS = formats.BF16, formats.FP16, formats.E4M3, formats.TF32
 FORMAT = RESULT = ptx.BF16
@@ -65,7 +65,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
         if warp == 0 and lane == 0:
             used = 0  # stages so far
             for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-                row, col = place(part, rows, cols)
+                row, col = tile_coordinates(part, rows, cols)
                 for tile in range(tiles):
                     stage, turn = used % STAGES, used // STAGES
                     ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)
@@ -82,7 +82,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
         words = 2 if RESULT == FP32 else 1  # of C, for two columns
         used = 0
         for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-            row, col = place(part, rows, cols)
+            row, col = tile_coordinates(part, rows, cols)
             for n in range(SUMS):
                 sums[n] = 0
             for tile in range(tiles):

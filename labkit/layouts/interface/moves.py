@@ -15,7 +15,7 @@ from labkit.arrays.views import as_bits, reshaped, viewed
 from labkit.ladder import Launch, Step, TooLarge, ladder
 from labkit.layouts.interface.runs import copy_runs
 from labkit.layouts.interface.strided import rearrange
-from labkit.parts.vector_widths import in_vectors
+from labkit.parts.vector_widths import can_load_vectors
 
 WORDS = 2, 4  # bytes of elements that kernels of the ladder take
 NARROW = 32  # elements, below which a row is short
@@ -105,7 +105,7 @@ def suited(x, y) -> Step | None:
         (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (all_there or short is y)
     ]
     for short, long in as_runs:
-        if lies_in_order(short) and in_vectors(long) and in_vectors(reshaped(short, batch, rows * cols)):
+        if lies_in_order(short) and can_load_vectors(long) and can_load_vectors(reshaped(short, batch, rows * cols)):
             return pieces
-    whole = in_vectors(x) + in_vectors(y) if all_there else 0
+    whole = can_load_vectors(x) + can_load_vectors(y) if all_there else 0
     return {2: swizzled, 1: one_sided}.get(whole)

@@ -15,7 +15,7 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by the division for each value, which waits for the one before. The variance is off by up to a hundredth where
 neighbours in float32 are so far apart about the mean that small steps towards it are lost. `s05_shifted` needs neither.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -27,7 +27,7 @@ from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import ORDINARY, TAKES
 from labkit.norm.problem import planes_of
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 EXAMPLES = ORDINARY  # the variance of hard ones is off by thousandths
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
@@ -46,7 +46,7 @@ def welford(x, mean, variance, running_mean, running_variance, images, factor):
             away = value - average
             average += away / count
             squares += away * (value - average)
-    values, average, rest, squares = of_block(count, average, np.float32(0), squares, of_warps)
+    values, average, rest, squares = block_moments(count, average, np.float32(0), squares, of_warps)
     if t == 0:
         average += rest
         mean[c] = average

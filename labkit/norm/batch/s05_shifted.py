@@ -16,7 +16,7 @@ Limited by memory. (Less exact where the first of a thread's values is far from 
 one value is 1e4 and all others are about 0 is off by some ten thousandths.) `s06_fused` rectifies what it has in a
 register.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -28,7 +28,7 @@ from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
@@ -47,7 +47,7 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             total += value - first
             squares += (value - first) * (value - first)
     share = total / max(count, np.float32(1))
-    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
+    values, average, rest, squares = block_moments(count, first, share, squares - total * share, of_warps)
     if t == 0:
         average += rest
         mean[c] = average

@@ -9,7 +9,7 @@ Costs, in passes over memory, each of them all values read or written once:
 No fewer are needed if y is written as x is read the second time, unless a channel stays on the chip in between.
 Limited by memory, of which `s07_split` asks for more at a time.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -21,7 +21,7 @@ from labkit.arrays.views import reshaped
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
 THREADS = 256  # of a block that computes a line
@@ -40,7 +40,7 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             total += value - first
             squares += (value - first) * (value - first)
     share = total / max(count, np.float32(1))
-    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
+    values, average, rest, squares = block_moments(count, first, share, squares - total * share, of_warps)
     if t == 0:
         average += rest
         mean[c] = average

@@ -12,8 +12,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory: L2 holds a part only. `s09_in_registers` keeps a channel on the chip, if it is small.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged`, `of_block` of `labkit.parts.moments`;
-`is_last` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of
+`labkit.parts.moments`; `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -27,8 +27,8 @@ from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, merged, of_block
-from labkit.parts.sums import is_last
+from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
@@ -68,18 +68,20 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
                 values += np.float32(there)
             share = total / values
             own_squares -= total * share
-            count, average, rest, squares = merged(count, average, rest, squares, values, first, share, own_squares)
-    count, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+            count, average, rest, squares = merge_moments(
+                count, average, rest, squares, values, first, share, own_squares
+            )
+    count, average, rest, squares = block_moments(count, average, rest, squares, of_warps)
     if t == 0:
         partials[0, c, part], partials[1, c, part] = count, average
         partials[2, c, part], partials[3, c, part] = rest, squares
 
-    if is_last(arrived, c, parts):
+    if is_last_block(arrived, c, parts):
         count = average = rest = squares = np.float32(0)
         if t < parts:
             count, average = partials[0, c, t], partials[1, c, t]
             rest, squares = partials[2, c, t], partials[3, c, t]
-        values, average, rest, squares = of_block(count, average, rest, squares, of_warps)
+        values, average, rest, squares = block_moments(count, average, rest, squares, of_warps)
         if t == 0:
             average += rest
             mean[c] = average

@@ -16,7 +16,8 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by the time in which a block waits: for its first values, for its cluster, and for eight places where the next
 cluster can begin. `s11_overlapped` reads the next channel while it writes this one.
 
-Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
+Parts: `merge_moments`, `block_moments` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -29,8 +30,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
 from labkit.norm.problem import planes_of
-from labkit.parts.moments import ROWS, merged, of_block
-from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
@@ -73,7 +74,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
             total += own[e] - first
             squares += (own[e] - first) * (own[e] - first)
     rest = total / max(values, np.float32(1))
-    values, average, rest, squares = of_block(values, first, rest, squares - total * rest, of_warps)
+    values, average, rest, squares = block_moments(values, first, rest, squares - total * rest, of_warps)
     if t == 0:
         for block in range(CLUSTER):
             ptx.cluster_store(parts, (0, rank), block, values)
@@ -85,7 +86,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     values, average, rest, squares = parts[0, 0], parts[1, 0], parts[2, 0], parts[3, 0]
     for block in range(1, CLUSTER):
         n, m, r, s = parts[0, block], parts[1, block], parts[2, block], parts[3, block]
-        values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
+        values, average, rest, squares = merge_moments(values, average, rest, squares, n, m, r, s)
     centre, scale, shift = average + rest, weight[c] / sqrt(squares / values + eps), bias[c]
     if rank == 0 and t == 0:
         mean[c] = centre
@@ -126,7 +127,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = reshaped(x, *planes_of(x.shape)), reshaped(y, *planes_of(y.shape))
-    at_once = width_of_four(x, y)
+    at_once = width_up_to_four(x, y)
     blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers

@@ -17,7 +17,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory.
 
-Parts: `merged`, `of_warp` of `labkit.parts.moments`.
+Parts: `merge_moments`, `warp_moments` of `labkit.parts.moments`.
 """
 
 from functools import lru_cache
@@ -32,7 +32,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
 from labkit.norm.pieces import rescale, sums
-from labkit.parts.moments import ROWS, merged, of_warp
+from labkit.parts.moments import ROWS, merge_moments, warp_moments
 
 FORMATS = FP32, BF16
 EXAMPLES = (
@@ -99,7 +99,7 @@ def overlapped(
         if has_piece:
             ptx.mbarrier_wait(landed, warp, turn % 2)
             values, average, rest, squares = sums(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
-        values, average, rest, squares = of_warp(values, average, rest, squares)
+        values, average, rest, squares = warp_moments(values, average, rest, squares)
         values, average = cuda.shfl_sync(ALL, values, 0), cuda.shfl_sync(ALL, average, 0)
         rest, squares = cuda.shfl_sync(ALL, rest, 0), cuda.shfl_sync(ALL, squares, 0)
         if lane < CLUSTER:
@@ -116,8 +116,8 @@ def overlapped(
         for other in range(lane, PARTS, LANES):
             n, m = parts[turn % 2, 0, other], parts[turn % 2, 1, other]
             r, s = parts[turn % 2, 2, other], parts[turn % 2, 3, other]
-            values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
-        values, average, rest, squares = of_warp(values, average, rest, squares)
+            values, average, rest, squares = merge_moments(values, average, rest, squares, n, m, r, s)
+        values, average, rest, squares = warp_moments(values, average, rest, squares)
         centre, scale = average + rest, weight[c] / sqrt(squares / values + eps)
         if piece == 0 and lane == 0:
             mean[c] = centre

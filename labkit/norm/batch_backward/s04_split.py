@@ -13,7 +13,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory. `s05_last_first` finds some of what the first pass read in L2.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -27,7 +27,7 @@ from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.problem import planes_of
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.sums import block_sum, is_last
+from labkit.parts.sums import block_sum, is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
@@ -69,7 +69,7 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
     if t == 0:
         partials[0, c, part], partials[1, c, part] = total, products
 
-    if is_last(arrived, c, parts):
+    if is_last_block(arrived, c, parts):
         total = products = np.float32(0)
         if t < parts:
             total, products = partials[0, c, t], partials[1, c, t]

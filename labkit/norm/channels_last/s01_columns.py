@@ -13,8 +13,8 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged` of `labkit.parts.moments`; `is_last` of
-`labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments` of `labkit.parts.moments`;
+`is_last_block` of `labkit.parts.sums`.
 """
 
 from math import prod, sqrt
@@ -27,8 +27,8 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last import TAKES
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, merged
-from labkit.parts.sums import is_last
+from labkit.parts.moments import ROWS, merge_moments
+from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 THREADS = 512
@@ -53,7 +53,7 @@ def merge_rows(moments, across):
                 a, b, c, d = moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t]
                 p, q = moments[0, e, t + away], moments[1, e, t + away]
                 r, s = moments[2, e, t + away], moments[3, e, t + away]
-                a, b, c, d = merged(a, b, c, d, p, q, r, s)
+                a, b, c, d = merge_moments(a, b, c, d, p, q, r, s)
                 moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = a, b, c, d
         away = np.uint32(away // 2)
 
@@ -88,7 +88,7 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                         total += value
                         own_squares += value * value
                 share = total / values
-                _, average[e], rest[e], squares[e] = merged(
+                _, average[e], rest[e], squares[e] = merge_moments(
                     count, average[e], rest[e], squares[e], values, own[0, e], share, own_squares - total * share
                 )
             count += values
@@ -101,14 +101,14 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                 for field in range(ROWS):
                     partials[field, part, c + e] = moments[field, e, t]
 
-    if is_last(arrived, np.uint32(cuda.blockIdx.x), parts):
+    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), parts):
         for e in range(WIDTH):
             values = centre = lost = total = zero
             if c + e < channels:
                 for other in range(t // across, parts, down):
                     p, q = partials[0, other, c + e], partials[1, other, c + e]
                     r, s = partials[2, other, c + e], partials[3, other, c + e]
-                    values, centre, lost, total = merged(values, centre, lost, total, p, q, r, s)
+                    values, centre, lost, total = merge_moments(values, centre, lost, total, p, q, r, s)
             moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = values, centre, lost, total
         merge_rows(moments, across)
         if t < across:

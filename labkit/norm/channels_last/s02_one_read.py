@@ -15,8 +15,8 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by the time in which blocks meet: each word from one to another waits in the same queues as all that they read
 and write, and five of these waits follow one another.
 
-Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
-`labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`,
+`store_at` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -31,8 +31,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
 from labkit.norm.pieces import scaled
-from labkit.parts.meeting import meet
-from labkit.parts.moments import merged, of_warp
+from labkit.parts.meeting import sync_blocks
+from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
@@ -137,7 +137,7 @@ def one_read(
                 rest = all_total / np.float32(max(np.uint32(1), block_count))
                 partials[0, c + channel, block], partials[1, c + channel, block] = nears[channel], rest
                 partials[2, c + channel, block] = all_squares - all_total * rest
-        meet(arrived, part, blocks)
+        sync_blocks(arrived, part, blocks)
 
         for mine in range(PER_WARP):
             channel = c + min(np.uint32(warp + mine * PIECES), min(np.uint32(CHANNELS), channels - c) - np.uint32(1))
@@ -153,8 +153,8 @@ def one_read(
                 n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, there) - there))
                 s = theirs[mine, 2, step] if n > np.float32(0) else np.float32(0)
                 m, r = theirs[mine, 0, step], theirs[mine, 1, step]
-                values, average, rest, deviations = merged(values, average, rest, deviations, n, m, r, s)
-            values, average, rest, deviations = of_warp(values, average, rest, deviations)
+                values, average, rest, deviations = merge_moments(values, average, rest, deviations, n, m, r, s)
+            values, average, rest, deviations = warp_moments(values, average, rest, deviations)
             if lane == 0 and channel < CHANNELS and c + channel < channels:
                 centre = average + rest
                 centres[channel], scales[channel] = centre, weight[c + channel] / sqrt(deviations / values + eps)

@@ -15,8 +15,8 @@ Costs, in passes over memory, each of them all values read or written once, wher
 
 Limited by memory: L2 and the SMs together hold a part only.
 
-Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
-`labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`,
+`store_at` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -31,8 +31,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
 from labkit.norm.pieces import scaled
-from labkit.parts.meeting import meet
-from labkit.parts.moments import merged, of_warp
+from labkit.parts.meeting import sync_blocks
+from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
@@ -176,7 +176,7 @@ def first_kept(
         rest = all_total / np.float32(count)
         partials[0, c, block], partials[1, c, block] = nears[e, column], rest
         partials[2, c, block] = all_squares - all_total * rest
-    meet(arrived, 0, blocks)
+    sync_blocks(arrived, 0, blocks)
 
     for c in range(warp * blocks + block, channels, (WARPS + 1) * blocks):
         for step in range(SHARE):
@@ -189,8 +189,8 @@ def first_kept(
             n = np.float32(pixels_of(other, blocks, pixels)) if other < blocks else np.float32(0)
             s = theirs[2, step] if other < blocks else np.float32(0)
             m, r = theirs[0, step], theirs[1, step]
-            values, average, rest, deviations = merged(values, average, rest, deviations, n, m, r, s)
-        values, average, rest, deviations = of_warp(values, average, rest, deviations)
+            values, average, rest, deviations = merge_moments(values, average, rest, deviations, n, m, r, s)
+        values, average, rest, deviations = warp_moments(values, average, rest, deviations)
         if lane == 0:
             centre = average + rest
             mean[c], variance[c] = centre, deviations / values
@@ -198,7 +198,7 @@ def first_kept(
             unbiased, keep = deviations / (values - np.float32(1)), np.float32(1) - factor
             running_mean[c] = keep * running_mean[c] + factor * centre
             running_variance[c] = keep * running_variance[c] + factor * unbiased
-    meet(arrived, 1, blocks)
+    sync_blocks(arrived, 1, blocks)
 
     if warp == WARPS:
         if lane == 0:

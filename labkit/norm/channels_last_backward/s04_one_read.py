@@ -16,8 +16,8 @@ Costs, in passes over memory, each of them all values read or written once:
 Limited by the time in which blocks sum and meet, and memory rests: a copy of as many bytes takes three fifths of the
 time (H100, 64 x 256 x 56 x 56 in float32).
 
-Parts: `meet` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`
-of `labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`,
+`store` of `labkit.parts.vectors`.
 """
 
 from functools import cache
@@ -30,9 +30,9 @@ from labkit.arrays.views import reshaped
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
-from labkit.parts.meeting import meet
+from labkit.parts.meeting import sync_blocks
 from labkit.parts.sums import warp_sum
-from labkit.parts.vector_widths import width_of_four
+from labkit.parts.vector_widths import width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
 THREADS, WARP, WARPS = 512, 32, 16  # of a block, of a warp, and warps of a block
@@ -127,7 +127,7 @@ def one_read(
             channel = np.uint32(part * CHANNELS + item % CHANNELS)
             if lane == 0 and channel < channels:
                 partials[item // CHANNELS, channel, block] = found
-        meet(arrived, part, blocks)
+        sync_blocks(arrived, part, blocks)
 
         for item in range(warp, 2 * CHANNELS, WARPS):
             channel = np.uint32(part * CHANNELS + item % CHANNELS)
@@ -197,7 +197,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = (reshaped(X, prod(X.shape[:3]), X.shape[3]) for X in (dy, x, dx))
-    at_once = width_of_four(dy, x, dx)
+    at_once = width_up_to_four(dy, x, dx)
     across, teams, blocks, room = geometry(problem, format.itemsize, at_once)
     partials = workspace.array("partials", (2, problem.C, blocks), np.float32)
     arrived = workspace.counters(-(-problem.C // (across * at_once)))

@@ -10,7 +10,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory. `s02_fused` does all that follows the statistics in one pass.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -23,7 +23,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.problem import planes_of
 from labkit.norm.residual import TAKES
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 32  # threads of a warp, and warps of a block that sums
@@ -43,7 +43,7 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             total += value - first
             squares += (value - first) * (value - first)
     share = total / max(count, np.float32(1))
-    values, average, rest, squares = of_block(count, first, share, squares - total * share, of_warps)
+    values, average, rest, squares = block_moments(count, first, share, squares - total * share, of_warps)
     if t == 0:
         average += rest
         mean[c] = average

@@ -13,7 +13,7 @@ Costs, in passes over memory, each of them all values read or written once:
 
 Limited by memory.
 
-Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load`, `load_shared`, `store` of
+Parts: `merge_moments`, `block_moments` of `labkit.parts.moments`; `copy_async`, `load`, `load_shared`, `store` of
 `labkit.parts.vectors`.
 """
 
@@ -27,8 +27,8 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.problem import planes_of
 from labkit.norm.residual import TAKES
-from labkit.parts.moments import ROWS, merged, of_block
-from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
 CLUSTER = 8  # blocks that share a channel
@@ -88,7 +88,7 @@ def one_read(
                 total += own[e] - first
                 squares += (own[e] - first) * (own[e] - first)
         rest = total / max(values, np.float32(1))
-        values, average, rest, squares = of_block(values, first, rest, squares - total * rest, of_warps)
+        values, average, rest, squares = block_moments(values, first, rest, squares - total * rest, of_warps)
         if t == 0:
             for block in range(CLUSTER):
                 ptx.cluster_store(parts, (turn, 0, rank), block, values)
@@ -103,7 +103,7 @@ def one_read(
         for block in range(1, CLUSTER):
             n, m = parts[turn, 0, block], parts[turn, 1, block]
             r, s = parts[turn, 2, block], parts[turn, 3, block]
-            values, average, rest, squares = merged(values, average, rest, squares, n, m, r, s)
+            values, average, rest, squares = merge_moments(values, average, rest, squares, n, m, r, s)
         centre, scale, shift = average + rest, weight[c] / sqrt(squares / values + eps), bias[c]
         turn = np.uint32(1 - turn)
         after = following[turn]
@@ -155,7 +155,7 @@ def launches(
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, residual, y = (reshaped(X, *planes_of(X.shape)) for X in (x, residual, y))
-    at_once = width_of_four(x, residual, y)
+    at_once = width_up_to_four(x, residual, y)
     clusters, blocks, threads, kept_bytes = geometry(problem, format.itemsize, at_once)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance

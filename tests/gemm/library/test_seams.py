@@ -13,7 +13,7 @@ from labkit.gemm.library.constants import BK, SUMS
 from labkit.gemm.library.epilogue import first_of_thread
 from labkit.gemm.library.launches import launches
 from labkit.gemm.library.tilings import Tiling
-from labkit.parts.ring import claim, next_stage, prepare
+from labkit.parts.ring import acquire_stage, init_ring, next_stage
 
 TAPS = 3
 
@@ -97,13 +97,13 @@ def column_sums(X_map, out, steps):
     full, empty = cuda.shared.array(STAGES, np.uint64), cuda.shared.array(STAGES, np.uint64)
     lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
     if warp == 0 and lane == 0:
-        prepare(full, empty, STAGES, 1)
+        init_ring(full, empty, STAGES, 1)
     cuda.syncthreads()
     stage, parity = 0, 0
     if warp == 0:
         if lane == 0:
             for step in range(steps):
-                claim(full, empty, stage, parity, 8 * 32 * 4)
+                acquire_stage(full, empty, stage, parity, 8 * 32 * 4)
                 ptx.tma_load(tiles, (stage, 0, 0), X_map, (step * 8, 0), full, stage)
                 stage, parity = next_stage(stage, parity, STAGES)
     else:
