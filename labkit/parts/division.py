@@ -1,8 +1,8 @@
 """Integer division by a divisor fixed before the launch, as one multiply-high: GPUs have no divide instruction.
 
-An ordinary integer division takes about twenty instructions. A divisor d has a multiplier m, about 2**32 * 2**shift / d.
-The upper half of 2 n * m, shifted right, is n // d for every n below 2**31. (Granlund and Montgomery, Division by
-Invariant Integers using Multiplication, 1994, theorem 4.2; Warren, Hacker's Delight, chapter 10.)
+An ordinary division takes about twenty instructions. A divisor d has a multiplier m, about 2**32 * 2**shift / d: the
+upper half of 2 n * m, shifted right, is n // d for every n below 2**31. (Granlund and Montgomery, Division by Invariant
+Integers using Multiplication, 1994, theorem 4.2; Warren, Hacker's Delight, chapter 10.)
 """
 
 from typing import NamedTuple

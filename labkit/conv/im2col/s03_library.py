@@ -19,8 +19,8 @@ from labkit.arrays.addresses import in_pieces
 from labkit.arrays.views import matrix_of, reshaped, rows_of, turned
 from labkit.conv.sizes import sizes
 from labkit.formats import FP32
-from labkit.gemm.interface.arrange import arranged
-from labkit.gemm.interface.candidates import choice
+from labkit.gemm.interface.arrange import arrange_operand
+from labkit.gemm.interface.candidates import choose_candidate
 from labkit.gemm.interface.launches import launches as multiplied
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
@@ -62,7 +62,7 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     matrices = workspace.array("matrices", (chunk, rows, cols), np.float32)
     images, outputs = reshaped(x, N, problem.C * problem.H * problem.W), reshaped(y, N, K, PQ)
     made = []
-    filters = arranged(reshaped(w, K, CRS), (K, rows), "filters", workspace, made, gaps=False)
+    filters = arrange_operand(reshaped(w, K, CRS), (K, rows), "filters", workspace, made, allow_gaps=False)
     for first in range(0, N, chunk):
         result = rows_of(outputs, first, chunk)
         of_chunk = rows_of(matrices, 0, result.shape[0])
@@ -72,7 +72,9 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
         right, goal = turned(of_chunk), product
         if result.shape[0] == 1:  # a matrix is no batch of one, and may be multiplied in parts
             right, goal = matrix_of(right, 0), matrix_of(product, 0)
-        made += multiplied(choice(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace)
+        made += multiplied(
+            choose_candidate(FP32, filters, right, goal), FP32, filters, right, goal, 1.0, 0.0, workspace
+        )
         if product is not result:
             made.append(rearrange(product, result))
     return made

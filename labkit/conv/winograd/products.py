@@ -8,7 +8,7 @@ leave SMs idle at the end.
 from typing import Any, NamedTuple
 
 from labkit import cuda, gemm, specialise
-from labkit.gemm.interface.planes import in_planes
+from labkit.gemm.interface.planes import batched_kernel
 from labkit.ladder import Launch
 
 tuned = gemm.step("fp32", "tuned")
@@ -67,4 +67,4 @@ def products(U, V, M) -> Launch:
     """The launch of M[i] = U[i] @ V[i] for all i."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     way = min(WAYS, key=lambda way: way.time(*M.shape, sms))
-    return Launch(in_planes(way.kernel), way.grid(*M.shape), (32, way.warps), (U, V, M), way.shared_bytes)
+    return Launch(batched_kernel(way.kernel), way.grid(*M.shape), (32, way.warps), (U, V, M), way.shared_bytes)

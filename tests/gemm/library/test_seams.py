@@ -9,8 +9,8 @@ from labkit import cuda, ptx, simulate, specialise
 from labkit.arrays.views import as_words
 from labkit.forecast import sass
 from labkit.formats import BF16
-from labkit.gemm.library.constants import BK, SUMS
-from labkit.gemm.library.epilogue import first_of_thread
+from labkit.gemm.library.constants import BK, NUM_ACC
+from labkit.gemm.library.epilogue import thread_origin
 from labkit.gemm.library.launches import launches
 from labkit.gemm.library.tilings import Tiling
 from labkit.parts.ring import acquire_stage, init_ring, next_stage
@@ -46,8 +46,8 @@ class Normalised(NamedTuple):
 @cuda.jit(device=True)
 def normalise(sums, place, output):
     """max(scale * sum + shift, 0)"""
-    _, left = first_of_thread(place)
-    for n in range(SUMS):
+    _, left = thread_origin(place)
+    for n in range(NUM_ACC):
         col = left + n // 4 * 8 + n % 2
         if col < output.cols:
             sums[n] = max(sums[n] * output.scale[col] + output.shift[col], np.float32(0))
