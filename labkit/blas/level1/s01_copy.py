@@ -1,4 +1,4 @@
-"""copy: y = x, four neighbouring elements a thread: what else is done with as many bytes can hardly be faster.
+"""copy: y = x, four neighbouring elements per thread; a speed limit for any kernel that moves as many bytes.
 
 Costs, for n elements:
 
@@ -18,7 +18,7 @@ from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Copy
 THREADS = 256
-CHUNK = 4 * THREADS  # elements of a block
+CHUNK = 4 * THREADS  # elements per block
 
 
 @cuda.jit
@@ -28,8 +28,8 @@ def copy(x, y):
         a, b, c, d = load_four(x, i)
         store_four(y, i, a, b, c, d)
     else:
-        for rest in range(i, x.size):
-            y[rest] = x[rest]
+        for j in range(i, x.size):
+            y[j] = x[j]
 
 
 def launches(x, y):
