@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.driver import binding
 from numba.cuda.np.numpy_support import from_dtype
 
 from labkit.layout import is_in_c_order
-from labkit.ptx.tensor_copies.map_types import TensorMapType, encoded
+from labkit.ptx.tensor_copies.map_types import TensorMapType, encode_map
 
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
 SUCCESS = binding.CUresult.CUDA_SUCCESS
@@ -128,7 +128,7 @@ class Packed:
     def _place_of_map(self, tensor_map):
         room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
         begin = -(-ctypes.addressof(room) // MAP_ALIGNMENT) * MAP_ALIGNMENT
-        made = encoded(tensor_map)  # named, or its memory would be free before it is copied
+        made = encode_map(tensor_map)  # named, or its memory would be free before it is copied
         ctypes.memmove(begin, int(made.getPtr()), MAP_BYTES)
         self._kept.append(room)
         self.maps.append((tensor_map.array, binding.CUtensorMap(begin)))

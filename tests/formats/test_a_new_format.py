@@ -81,7 +81,7 @@ print(json.dumps({
     "order": list(FORMATS),
     "round trip": [int(n) for n in codes if not np.isnan(numbers[n]) and E3M4.encode(numbers[n]) != n],
     "numbers": [E3M4.largest, *numbers[[0x01, 0x10, 0x30, 0x7E, 0xB0]].tolist()],
-    "symbols": [formats.SYMBOLS["E3M4"] is E3M4, ptx.E3M4, NAMES[77], ON_LANES[77].each],
+    "symbols": [formats.SYMBOLS["E3M4"] is E3M4, ptx.E3M4, NAMES[77], ON_LANES[77].per_register],
     "types": [str(dtype_of(Tensor())), str(numpy_type("float8_e3m4fn")), operands.DECLARING[E3M4]],
     "holds": [operands.holds(Tensor(), E3M4), operands.holds(Tensor(), formats.E4M3), operands.holds(bits, E3M4)],
     "declared": str(operands.format_of(Tensor(), Tensor())),

@@ -13,7 +13,7 @@ from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
 from labkit.ladder import Step, ladder, ladders
-from labkit.ptx.capabilities import CAPABILITIES, lacks, runs
+from labkit.ptx.capabilities import CAPABILITIES, can_run, is_missing
 
 
 class Candidate(NamedTuple):
@@ -133,11 +133,11 @@ def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None 
 def _candidates(format, shape, capability, sms, gpu):
     if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:
         return [Candidate("gemv")]
-    if format != FP32 and not lacks(capability, LIBRARY_CAPABILITY):
+    if format != FP32 and not is_missing(capability, LIBRARY_CAPABILITY):
         row_bytes = in_pieces(shape.K, format.dtype) * format.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", tiling) for tiling in tilings(work, sms)]
-    steps = [step for step in _steps(format) if runs(step.kernel, format.number, capability)]
+    steps = [step for step in _steps(format) if can_run(step.kernel, format.number, capability)]
     if not steps:
         raise RuntimeError(
             f"no kernel multiplies {format} on a GPU of compute capability {'.'.join(map(str, capability))}: "

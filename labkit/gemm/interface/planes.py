@@ -18,7 +18,7 @@ def multiply_batches(A, B, C):
 
 
 @cuda.jit
-def multiply_batches_by_A(A, B, C):
+def multiply_A_by_batches(A, B, C):
     z = cuda.blockIdx.z
     multiply(A, B[z], C[z])
 
@@ -27,5 +27,5 @@ def multiply_batches_by_A(A, B, C):
 def batched_kernel(kernel, is_A_shared: bool = False):
     """Return a step's kernel for batches in C order: C[z] = A[z] @ B[z], or A @ B[z] where all share one matrix A."""
     return specialise(
-        multiply_batches_by_A if is_A_shared else multiply_batches, multiply=cuda.jit(device=True)(kernel.py_func)
+        multiply_A_by_batches if is_A_shared else multiply_batches, multiply=cuda.jit(device=True)(kernel.py_func)
     )
