@@ -476,7 +476,7 @@ def wrong(x, n, out):
         ("ptx.cp_async(tile, (0, 0), x, 0, 16)", "`ptx.cp_async` takes 6 arguments by position, not 5"),
         ("ptx.cp_async(tile, (0, 0), x, 0, 16, 0.5)", "how many bytes of a copy are read is a whole number"),
         ("ptx.cp_async_wait(n)", "`n` is how many groups may be in flight, which is fixed when a kernel is compiled"),
-        ("ptx.cp_async_wait(BEHIND)", "at least no group is under way: -1 is less than that"),
+        ("ptx.cp_async_wait(BEHIND)", "at least no group is in flight: -1 is less than that"),
         ("ptx.cp_async_wait(BEHIND + 2)", r"`BEHIND \+ 2` is how many .* compiled: write `N = BEHIND \+ 2` above"),
         ("ptx.cp_async_wait(x.size + 2)", r"`x.size \+ 2` is how many .* compiled: make it a whole number"),
         ("ptx.cp_async_wait(np.int64(1))", r"`np.int64\(1\)` is how many groups may be in flight, which is fixed"),
