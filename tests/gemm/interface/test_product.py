@@ -313,7 +313,7 @@ def test_a_result_without_elements_is_given_back(shape, on):
 
 def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
     asked = []
-    choose = product.choice
+    choose = product.choose_candidate
     monkeypatch.setattr(
         product, "choose_candidate", lambda _, *of: asked.append(candidates.Shape.of(*of)) or choose(FP32, *of)
     )
@@ -335,7 +335,7 @@ WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
 def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copied, monkeypatch):
     monkeypatch.setattr(product, "choose_candidate", lambda *_: candidates.Candidate("general", tiling))
     if instead:
-        monkeypatch.setattr(launches, "in_boxes", lambda tiling, *_: instead.get(tiling, tiling))
+        monkeypatch.setattr(launches, "choose_whole_boxes", lambda tiling, *_: instead.get(tiling, tiling))
     A, B = (np.random.default_rng(n).standard_normal((80, 80)).astype(np.float16) for n in range(2))
     on_A, on_B = cuda.to_device(A), cuda.to_device(B)
     found = gemm.multiply(on_A, on_B, transpose_a=True)
@@ -386,7 +386,7 @@ def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
 
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
-    shapes, choose = [], product.choice
+    shapes, choose = [], product.choose_candidate
     monkeypatch.setattr(
         product, "choose_candidate", lambda _, *of: shapes.append(candidates.Shape.of(*of)) or choose(FP32, *of)
     )
