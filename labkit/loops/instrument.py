@@ -16,7 +16,7 @@ import linecache
 import numbers
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -54,12 +54,13 @@ class Instrumented:
     """An instrumented loop; its arguments are the loop's, then `Notes`, then the values of `constants`.
 
     dividing: lines that can fail at run time: divisions, and ranges with a step. loops: line of each loop, and whether
-    it is a `while`; the first entry is the function's own body.
+    it is a `while`; the first entry is the function's own body. Instances with the same source at the same place are
+    equal: they have the same code, and may differ in the values of constants.
     """
 
-    function: FunctionType
+    function: FunctionType = field(compare=False)
     sites: tuple[Site, ...]
-    constants: dict[str, numbers.Number]
+    constants: dict[str, numbers.Number] = field(compare=False)
     dividing: tuple[int, ...]
     loops: tuple[tuple[int, bool], ...]
     source: str

@@ -133,8 +133,7 @@ class _Memory:
 
 def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int | None) -> bool:
     """Run the loop, and return whether it ran to its end."""
-    key = (instrumented.source, instrumented.filename, instrumented.first_line, tuple(instrumented.constants))
-    loop = _compiled(key, _IgnoredByCache(instrumented.function))
+    loop = _compile(instrumented)
     budget = most_accesses or MAX_ACCESSES
     try:
         for _ in loop(*copies, memory.notes, *instrumented.constants.values()):
@@ -170,22 +169,9 @@ def _make_timeout(loops, notes):
     return KernelError(message, line)
 
 
-class _IgnoredByCache:
-    """A function that the cache of `_compiled` does not compare: an equal key means the same code."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def __eq__(self, other):
-        return True
-
-    def __hash__(self):
-        return 0
-
-
 @lru_cache(maxsize=64)
-def _compiled(key, ignored: _IgnoredByCache) -> Callable:
-    return njit(ignored.function)
+def _compile(instrumented: Instrumented) -> Callable:
+    return njit(instrumented.function)
 
 
 def _explain_error(error, instrumented):

@@ -9,18 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.gemm.library.constants import (
-    BOX,
-    BOX_ACC,
-    C_BYTE,
-    COLUMNS_PER_WORD,
-    FP32,
-    NUM_ACC,
-    RESULT,
-    SWAPPED,
-    WARPGROUPS,
-    WM,
-)
+from labkit.gemm.library.constants import BOX, BOX_ACC, C_BYTE, FP32, NUM_ACC, PACK, RESULT, SWAPPED, WARPGROUPS, WM
 
 
 class Output(NamedTuple):
@@ -138,7 +127,7 @@ def store(acc, place, output, box):
         ptx.fence_async()
         ptx.barrier_sync(group + 1, 128)
         if leads:
-            ptx.tma_store(output.map, (batch, top, (left + n * 2) // COLUMNS_PER_WORD), C_boxes, (group, box, 0, 0))
+            ptx.tma_store(output.map, (batch, top, (left + n * 2) // PACK), C_boxes, (group, box, 0, 0))
             ptx.tma_store_commit()
         box = 1 - box
     return box

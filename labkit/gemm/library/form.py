@@ -48,7 +48,7 @@ class Form(NamedTuple):
     @property
     def constants(self) -> dict:
         """Values for `labkit.gemm.library.constants`."""
-        tiling, groups, columns_per_word = self.tiling, self.tiling.rows // WM, 4 // self.format.result.itemsize
+        tiling, groups, pack = self.tiling, self.tiling.rows // WM, 4 // self.format.result.itemsize
         left_bytes, right_bytes = self.tile_bytes
         return {
             "FORMAT": self.format.number,
@@ -65,8 +65,8 @@ class Form(NamedTuple):
             "NUM_ACC": WM * tiling.cols // 128,
             "WARPGROUPS": groups,
             "MMA_THREADS": 128 * groups,
-            "COLUMNS_PER_WORD": columns_per_word,
-            "BOX_ACC": BOX * columns_per_word // 2,
+            "PACK": pack,
+            "BOX_ACC": BOX * pack // 2,
             "RIGHT_BYTE": left_bytes,
             "C_BYTE": left_bytes + right_bytes,
             "STAGE_BYTES": (left_bytes + right_bytes) // tiling.stages,

@@ -17,7 +17,7 @@ from labkit.ptx.intrinsics import (
     literal,
     shared_address,
     unpack,
-)  # fmt: skip
+)
 
 K_BITS = 256  # of a row of an operand, per product
 DEPTH = {number: K_BITS // format.bits for number, format in formats.ON_LANES.items()}

@@ -6,17 +6,15 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import tensor_copies
 from labkit.ptx.intrinsics import (
     I64,
-    VOID,
     assembly_code,
     element_pointer,
-    emit_assembly,
     index_types,
     intrinsic,
     literal,
     numbered,
     plain,
     shared_address,
-)  # fmt: skip
+)
 from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 
 
@@ -54,28 +52,25 @@ def _load(of_pixels=False, multicast=False):
             _check_place(pair, 2, "pixel in its window")
         index_types(tile, index)
         index_types(barriers, i)
-        axes = tensor_map.axes
+        axes, count = tensor_map.axes, 3 + tensor_map.axes  # operands before the offset
 
-        def code(context, builder, signature, arguments):
+        def operands(context, builder, signature, arguments):
             target = shared_address(context, builder, tile, index, *arguments[:2])
-            coordinates = _coordinates(context, builder, place, arguments[3])
             barrier = shared_address(context, builder, barriers, i, *arguments[4 + of_pixels : 6 + of_pixels])
-            operands = [target, arguments[2], barrier, *coordinates]
-            more, mode, delivery = "", "tile", ""
+            values = [target, arguments[2], barrier, *_coordinates(context, builder, place, arguments[3])]
             if of_pixels:
-                mode, more = "im2col", f", {_operands(len(operands), 2)}"
-                operands += _coordinates(context, builder, offset[0], arguments[4], types.uint16)
+                values += _coordinates(context, builder, offset[0], arguments[4], types.uint16)
             if multicast:
-                delivery, more = ".multicast::cluster", f"{more}, ${len(operands)}"
-                operands.append(context.cast(builder, arguments[-1], ctas[0], types.uint16))
-            text = (
-                f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes{delivery} "
-                f"[$0], [$1, {_operands(3, axes)}], [$2]{more};"
-            )
-            emit_assembly(builder, text, VOID, operands)
-            return context.get_dummy_value()
+                values.append(context.cast(builder, arguments[-1], ctas[0], types.uint16))
+            return values
 
-        return types.void(*kinds), code
+        mode, more = ("im2col", f", {_operands(count, 2)}") if of_pixels else ("tile", "")
+        delivery, more = (".multicast::cluster", f"{more}, ${count + 2 * of_pixels}") if multicast else ("", more)
+        text = (
+            f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes{delivery} "
+            f"[$0], [$1, {_operands(3, axes)}], [$2]{more};"
+        )
+        return types.void(*kinds), assembly_code(text, operands)
 
     return definition
 

@@ -20,7 +20,7 @@ from labkit.ptx.intrinsics import (
     plain,
     shared_address,
     unpack,
-)  # fmt: skip
+)
 from labkit.ptx.matrices.on_gpu import DEPTH, accumulators, check_accumulators
 from labkit.ptx.warpgroups import K_MAJOR, MN_MAJOR
 

@@ -34,7 +34,7 @@ from labkit.simulator.operands import (
     fixed_number,
     local_elements,
     waiting_line,
-)  # fmt: skip
+)
 from labkit.simulator.values import describe
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.simulator.warps import WARPGROUP_WARPS as WARPS
