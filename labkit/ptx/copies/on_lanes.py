@@ -101,7 +101,7 @@ def begin(w, mask, width_bytes, valid, target, source):
         )
     for to_place, lanes in _split_by_array(w, mask, target):
         for from_place, both_lanes in _split_by_array(w, lanes, source):
-            _begin(w, both_lanes, width_bytes, valid, *to_place, *from_place)
+            _begin(w, both_lanes, width_bytes, valid, to_place, from_place)
 
 
 def _split_by_array(w, mask, place):
@@ -113,7 +113,8 @@ def _split_by_array(w, mask, place):
             yield (site[one.name] if isinstance(site, dict) else site, one, index), own
 
 
-def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, source_index):
+def _begin(w, mask, width_bytes, valid, target, source):
+    site, tile, index = target
     elements = width_bytes // tile.itemsize
     mask = from_the_start(w, site, tile, mask, index)
     if mask is False:
@@ -121,7 +122,7 @@ def _begin(w, mask, width_bytes, valid, site, tile, index, source_site, source, 
     flat, mask = first_elements(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return
-    values, read = _read_source(w, source_site, source, mask, width_bytes, source_index, valid)
+    values, read = _read_source(w, mask, width_bytes, valid, *source)
     memory.count_accesses(w, site, tile, flat, mask, False, elements)
     w.chunk.sample(w, site, tile, mask, flat)
     lanes = w.active(mask)
@@ -140,7 +141,7 @@ def _last_writer(array, flat, lanes):
     return np.where(lanes, last.take(flat), 0)
 
 
-def _read_source(w, site, source, mask, width_bytes, index, valid):
+def _read_source(w, mask, width_bytes, valid, site, source, index):
     """Return an array of the lanes' values per element, zero beyond the `valid` bytes, and the pending read.
 
     The read is None where the kernel does not write to the source.

@@ -103,8 +103,12 @@ def _locate_tiles(w, site, array, mask, index, tile_bytes):
     return flat, lanes if lanes.any() else False
 
 
-def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, barriers, i, line=0, ctas=None):
-    """Begin a box's copy to a tile per lane of `mask`, in each block of its cluster that the mask `ctas` names."""
+def load(w, mask, source, target, barrier, line=0, ctas=None):
+    """Begin a box's copy to a tile per lane of `mask`, in each block of its cluster that the mask `ctas` names.
+
+    source: site, map and coordinates. target, barrier: site, array and indices.
+    """
+    (map_site, boxed, place), (tile_site, tile, index), (barrier_site, barriers, i) = source, target, barrier
     flat, mask = _locate_tiles(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * boxed.row_bytes)
     if mask is False:
         return
@@ -119,15 +123,15 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
         by_block = clusters.multicast_targets(w, w.active(mask), ctas, line)
         targets = [(senders, clusters.block_offset(w, senders, np.int64(cta), line)) for cta, senders in by_block]
     for senders, offset in targets:
-        barrier, senders = mbarriers.find_barriers(w, barrier_site, barriers, senders, i, offset)
+        numbers, senders = mbarriers.find_barriers(w, barrier_site, barriers, senders, i, offset)
         if senders is not False:
-            mbarriers.check_fence(w, barrier_site, barriers, barrier, senders)
-            source = _begin_source_reads(w, map_site, boxes, lanes, senders[lanes])
-            target = flat + offset * tile.elements
-            copy = _begin_load(w, tile_site, tile, np.flatnonzero(senders), target, rows[senders[lanes]], source)
+            mbarriers.check_fence(w, barrier_site, barriers, numbers, senders)
+            reads = _begin_source_reads(w, map_site, boxes, lanes, senders[lanes])
+            first = flat + offset * tile.elements
+            copy = _begin_load(w, tile_site, tile, np.flatnonzero(senders), first, rows[senders[lanes]], reads)
             if ctas is not None:
                 w.chunk.launch.clocks.publish(w, senders)
-            mbarriers.begin_copy(w, barrier_site, barriers, barrier, senders, copy)
+            mbarriers.begin_copy(w, barrier_site, barriers, numbers, senders, copy)
 
 
 def _begin_source_reads(w, site, boxes, lanes, mine) -> Reading | None:
@@ -177,8 +181,12 @@ class PendingStore:
     covered: np.ndarray
 
 
-def store(w, mask, map_site, boxed, place, tile_site, tile, index):
-    """Begin a box's copy from a tile per lane of `mask`."""
+def store(w, mask, target, source):
+    """Begin a box's copy from a tile per lane of `mask`.
+
+    target: site, map and coordinates. source: site, array and indices.
+    """
+    (map_site, boxed, place), (tile_site, tile, index) = target, source
     box_bytes = prod(boxed.box[:-1]) * boxed.row_bytes
     flat, mask = _locate_tiles(w, tile_site, tile, mask, index, box_bytes)
     if mask is False:
@@ -199,8 +207,12 @@ def store(w, mask, map_site, boxed, place, tile_site, tile, index):
     w.chunk.launch.version += 1
 
 
-def add(w, mask, site, array, index, tile_site, tile, tile_index, count):
-    """Begin to add `count` elements of a tile to those of an array, per lane of `mask`."""
+def add(w, mask, target, source, count):
+    """Begin to add `count` elements of a tile to those of an array, per lane of `mask`.
+
+    target, source: site, array and indices.
+    """
+    (site, array, index), (tile_site, tile, tile_index) = target, source
     size_bytes = count * array.itemsize
     flat, mask = first_elements(w, site, array, mask, size_bytes, index, alignment=UNIT_BYTES)
     if mask is False:
@@ -276,7 +288,7 @@ def _boxed(translator, node, tensor_map, place, kind, offset=None):
     if offset is not None:
         begin = f"(*{begin}, *{_numbers(translator, offset, 'the place of a pixel in its window', 2)})"
     site = translator.site(tensor_map, Value("", value.type.array), kind)
-    return f"{site}, {value.code}, {begin}"
+    return f"({site}, {value.code}, {begin})"
 
 
 def _numbers(translator, node, what, count):
@@ -293,7 +305,7 @@ def _in_shared(translator, node, array, index, kind):
     subscript, found, indices = element(translator, node, array, index, ("shared",))
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
-    return f"{translator.site(subscript, found, kind)}, {found.code}, ({indices},)"
+    return f"({translator.site(subscript, found, kind)}, {found.code}, ({indices},))"
 
 
 @dataclass(frozen=True)
@@ -314,7 +326,7 @@ class LoadCall:
         target = _in_shared(translator, node, tile, index, "store")
         site, array, mask, barrier = mbarriers.barrier_operands(translator, node, barriers, i, "atomic")
         more = [f"{node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks]
-        return emit_call(translator, load, mask, box, target, site, array, barrier, *more)
+        return emit_call(translator, load, mask, box, target, f"({site}, {array}, {barrier})", *more)
 
 
 class Prefetch:
@@ -353,7 +365,7 @@ class AddCall:
             translator.fail(node, f"`{translator.written(sums[0])}` may be one of several arrays here: name one")
         if count <= 0 or count % 4:
             translator.fail(node, f"a multiple of 4 numbers is added, not {count}")
-        target = f"{translator.site(subscript, array, 'atomic')}, {array.code}, ({indices},)"
+        target = f"({translator.site(subscript, array, 'atomic')}, {array.code}, ({indices},))"
         source = _in_shared(translator, node, *tile, "load")
         return emit_call(translator, add, translator.mask, target, source, count)
 

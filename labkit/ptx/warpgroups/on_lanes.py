@@ -196,7 +196,7 @@ def _offsets(major, address: int, rows: int, itemsize: int, tile_stride: int) ->
     return ((tiles.swizzled(addresses) - address) // itemsize).reshape(-1)
 
 
-def _locate_operand(w, site, array, mask, index, rows, major):
+def _locate_operand(w, mask, rows, site, array, index, major):
     """Return where the lanes' operand begins, and the lanes whose operand is valid."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
@@ -218,7 +218,7 @@ def _locate_operand(w, site, array, mask, index, rows, major):
     return first, both(mask, ~outside & ~wrong)
 
 
-def _read_operand(w, caller, site, array, flat, rows, major) -> tuple[Operand, np.ndarray]:
+def _read_operand(w, caller, flat, rows, site, array, index, major) -> tuple[Operand, np.ndarray]:
     """Return the operand of each warpgroup, and the contents of its rows, 8 registers each."""
     first = flat[w.warps[caller.first, START]]
     byte = array.address + first % array.elements * array.itemsize
@@ -271,48 +271,49 @@ class Scale:
     sign: int = 1
 
 
-def from_shared(
-    w, mask, call, acc_site, acc, index, n, format, scale, b_site, b, b_index, b_major, a_site, a, a_index, a_major
-):
-    """Begin acc += A @ B.T, with both operands in shared memory."""
+def from_shared(w, mask, call, acc, n, format, scale, b, a):
+    """Begin acc += A @ B.T, with both operands in shared memory.
+
+    acc: site, array and index. a, b: site, array, indices and layout.
+    """
     mask = select_whole_warpgroups(w, mask, call)
     if mask is not False:
-        a_flat, mask = _locate_operand(w, a_site, a, mask, a_index, M, a_major)
+        a_flat, mask = _locate_operand(w, mask, M, *a)
     if mask is not False:
-        b_flat, mask = _locate_operand(w, b_site, b, mask, b_index, n, b_major)
+        b_flat, mask = _locate_operand(w, mask, n, *b)
     if mask is False:
         return
     caller = find_callers(w, mask)
-    w.chunk.sample(w, a_site, a, mask, a_flat)
-    w.chunk.sample(w, b_site, b, mask, b_flat)
-    left, registers = _read_operand(w, caller, a_site, a, a_flat, M, a_major)
-    right, others = _read_operand(w, caller, b_site, b, b_flat, n, b_major)
-    _begin(w, mask, caller, call, acc_site, acc, index, format, scale, registers, others, (left, right))
+    w.chunk.sample(w, *a[:2], mask, a_flat)
+    w.chunk.sample(w, *b[:2], mask, b_flat)
+    left, registers = _read_operand(w, caller, a_flat, M, *a)
+    right, others = _read_operand(w, caller, b_flat, n, *b)
+    _begin(w, mask, caller, call, acc, (format, scale), registers, others, (left, right))
 
 
-def from_registers(
-    w, mask, call, acc_site, acc, index, n, format, scale, b_site, b, b_index, b_major, fragment, written
-):
+def from_registers(w, mask, call, acc, n, format, scale, b, a):
     """Begin acc += A @ B.T, with 16 rows of A in the registers of each warp, as the fragment of `mma`.
 
-    `written` is the line that wrote these registers, if no fence followed; else 0.
+    acc: site, array and index. b: site, array, indices and layout. a: registers, and the line that wrote them without
+    a fence since, else 0.
     """
+    fragment, written = a
     mask = select_whole_warpgroups(w, mask, call)
     if mask is not False:
         if written:
             findings.note_fragment_not_fenced(w, call, mask, written)
-        b_flat, mask = _locate_operand(w, b_site, b, mask, b_index, n, b_major)
+        b_flat, mask = _locate_operand(w, mask, n, *b)
     if mask is False:
         return
     caller = find_callers(w, mask)
-    right, others = _read_operand(w, caller, b_site, b, b_flat, n, b_major)
+    right, others = _read_operand(w, caller, b_flat, n, *b)
     values = np.stack([w.fill(register) for register in fragment], axis=-1)
     lanes = w.warps[caller.rows, START][:, None] + np.arange(WARP_LANES)
     # of lane 4 g + t, register 2 h + l is the (4 h + t)-th of row g + 8 l
     rows = values[lanes].reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
     registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
     registers[caller.group, _quarter(w, caller.rows)] = rows
-    _begin(w, mask, caller, call, acc_site, acc, index, format, scale, registers.reshape(-1, M, 8), others, (right,))
+    _begin(w, mask, caller, call, acc, (format, scale), registers.reshape(-1, M, 8), others, (right,))
 
 
 def _quarter(w, rows):
@@ -325,8 +326,9 @@ def _clocks(w, rows):
     return w.launch.clocks.of(w.warps[rows, BLOCK], w.warps[rows, THREAD] // WARP_LANES)
 
 
-def _begin(w, mask, caller, call, acc_site, acc, index, format, scale, left, right, operands):
-    """Add the product of the rows in these registers, and keep it in flight."""
+def _begin(w, mask, caller, call, accumulators, form, left, right, operands):
+    """Add the product of the rows in these registers, and keep it in flight; `form` is its format and `Scale`."""
+    (acc_site, acc, index), (format, scale) = accumulators, form
     n = right.shape[1]
     keeps = _check_keeps(w, mask, caller, call, scale.keeps)
     flat, mask = local_elements(w, acc_site, acc, mask, n // 2, index, is_read=keeps)
@@ -517,7 +519,7 @@ def _in_shared(translator, node, array, index, major, rows):
         translator.fail(node, f"an MN-major B of {rows} columns needs an axis for its tiles of {MN_ROWS}")
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
-    return f"{translator.site(subscript, found, 'load')}, {found.code}, ({indices},), {translator.constant(major)}"
+    return f"({translator.site(subscript, found, 'load')}, {found.code}, ({indices},), {translator.constant(major)})"
 
 
 @dataclass(frozen=True)
@@ -549,13 +551,13 @@ class Multiply:
         right = _in_shared(translator, node, b, b_index, self._major(translator, node, b_major, format), n)
         if self.has_fragment:
             written = written_since_fence(translator.source.tree, node, operands[0], translator.names)
-            run, left = from_registers, f"{fragment_code(translator, operands[0], 4)}, {written}"
+            run, left = from_registers, f"({fragment_code(translator, operands[0], 4)}, {written})"
         else:
             a, a_index, *a_major = operands[:width]
             run = from_shared
             left = _in_shared(translator, node, a, a_index, self._major(translator, node, a_major, format), M)
         site = translator.site(subscript, sums, "store", n // 2)
-        place = f"{site}, {sums.code}, ({indices},)"
+        place = f"({site}, {sums.code}, ({indices},))"
         factors = n, translator.constant(format), scale
         return emit_call(translator, run, translator.mask, call_site(translator, node), place, *factors, right, left)
 
