@@ -1,7 +1,7 @@
 """A block loads a tile of A and a tile of B into shared memory, and each thread uses TILE values of both.
 
-The block walks along K in steps of TILE. In each step every thread loads one element of each tile, waits until the
-tiles are complete, multiplies its row of one by its column of the other, and waits again before the tiles are
+The block walks along K in steps of TILE. In each step every thread loads one element of each tile and waits until the
+tiles are complete. It multiplies its row of one by its column of the other, and waits again before the tiles are
 overwritten. Parts of tiles outside of A or B are zeros.
 
 Costs, for sides that are multiples of TILE:

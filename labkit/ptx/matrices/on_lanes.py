@@ -1,9 +1,9 @@
 """Tensor cores of one warp on lanes: matrices from shared memory into fragments and back, and their product.
 
-With g = lane // 4 and t = lane % 4, register r of A holds row g + 8 (r % 2) and, where a register has p numbers, the
-columns p t to p t + p - 1, 4 p (r // 2) columns on; a register of B the same of column g, with rows in place of
-columns; the accumulators are rows g and g + 8, columns 2 t and 2 t + 1. (PTX ISA, "Matrix Fragments for mma.m16n8k16"
-and its neighbours, `ldmatrix`, `stmatrix`.)
+With g = lane // 4, t = lane % 4 and p numbers per register, register r of A holds row g + 8 (r % 2). Its columns are
+p t to p t + p - 1, plus 4 p (r // 2). A register of B holds the same of column g, with rows in place of columns. The
+accumulators are rows g and g + 8, columns 2 t and 2 t + 1. (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its
+neighbours, `ldmatrix`, `stmatrix`.)
 """
 
 from dataclasses import dataclass
