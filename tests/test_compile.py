@@ -13,7 +13,7 @@ from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP16, FP32
 from labkit.gemm.interface import combine
-from labkit.gemm.interface.planes import in_planes
+from labkit.gemm.interface.planes import batched_kernel
 from labkit.layouts.elements import BITS
 from labkit.layouts.interface import runs, strided
 from labkit.machine.occupancy import occupancy
@@ -157,7 +157,7 @@ def of_the_interface():
         yield f"copy_vectors {width}", runs.copy_vectors, (*arrays, types.uint32, *tuples)
     for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
         arrays = types.Array(numba_type(dtype), 4, "C"), *(types.Array(numba_type(dtype), 3, "A"),) * 2
-        yield f"combine {format}", combine.for_results(format), (*arrays, types.float32, types.float32)
+        yield f"combine {format}", combine.combine_kernel(format), (*arrays, types.float32, types.float32)
 
 
 @pytest.mark.parametrize("step", gemm.ladder("fp32"), ids=lambda s: s.slug)
@@ -166,7 +166,7 @@ def test_a_step_for_a_batch_assembles_without_spills_and_fits_an_sm(step, tmp_pa
     from numba import types
 
     (launch,) = step.launches(*step.examples[-1].operands())
-    code, targets = ptx_for_the_oldest(in_planes(step.kernel), (types.Array(types.float32, 3, "C"),) * 3)
+    code, targets = ptx_for_the_oldest(batched_kernel(step.kernel), (types.Array(types.float32, 3, "C"),) * 3)
     for target in targets:
         report, _ = assembled(code, target, tmp_path)
         assert NO_SPILLS in report and fits_an_sm(launch, report)

@@ -14,7 +14,7 @@ from rich.progress import track
 from labkit import gemm, ladder
 from labkit.bench import _harness, _record, _torch
 from labkit.formats import BF16, FP32, TF32, Format
-from labkit.gemm.problem import some
+from labkit.gemm.problem import sample_indices
 from labkit.ladder.inputs import normal
 
 DTYPES = ("bfloat16", "tf32", "float32")
@@ -71,7 +71,7 @@ class Call(ladder.Problem):
 
     def part(self, operands: tuple) -> tuple:
         A, B, C = self.parts(*operands)
-        rows = some(self.M)
+        rows = sample_indices(self.M)
         return A[..., rows] if self.transpose_a else A[..., rows, :], B, C[..., rows, :]
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:

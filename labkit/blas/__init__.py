@@ -1,4 +1,4 @@
-"""BLAS level 1 and 2 in float32: a step each, in the ladders "level1" and "level2".
+"""BLAS levels 1 and 2 in float32: one step per operation, in the ladders "level1" and "level2".
 
 >>> from labkit.blas import dot
 >>> dot.launch(x, y, out)

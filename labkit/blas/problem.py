@@ -1,8 +1,8 @@
-"""What the operations compute, in float64; how far a result may be off; and what their arguments must be.
+"""Problems of the BLAS ladders: float64 oracles, error bounds and checks of arguments.
 
-A bound is n * eps * (the same sum over absolute values), with n the additions of the longest chain, however they are
-grouped (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). Many short chains err less
-than one long one, so that a sum in parallel stays far below.
+A bound is n * eps * (the same sum over absolute values), with n the additions of the longest chain, in any grouping
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). Many short chains have smaller
+errors than one long chain: a parallel sum stays far below the bound.
 """
 
 from dataclasses import dataclass
@@ -19,43 +19,43 @@ EPS = np.finfo(np.float32).eps
 
 
 @dataclass(frozen=True)
-class OfVectors(ladder.Problem):
-    """Vectors of n elements."""
+class VectorProblem(ladder.Problem):
+    """Operation on vectors of n elements, with `passes` reads and writes of a vector and `flops_each` per element."""
 
     n: int
+    passes = flops_each = 0
 
-    def _drawn(self, count, seed):
+    @property
+    def flops(self) -> int:
+        return self.flops_each * self.n
+
+    def min_bytes(self, format: Format = FP32) -> int:
+        return self.passes * self.n * format.itemsize
+
+    def _random_vectors(self, count, seed):
         rng = np.random.default_rng([seed, self.n])
         return [rng.standard_normal(self.n, np.float32) for _ in range(count)]
 
 
-class Copy(OfVectors):
+class Copy(VectorProblem):
     """y = x."""
 
-    flops = 0
-
-    def min_bytes(self, format: Format = FP32) -> int:
-        return 2 * self.n * format.itemsize
+    passes = 2
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        return *self._drawn(1, seed), _unwritten(self.n)
+        return *self._random_vectors(1, seed), _unwritten(self.n)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         return {1: ladder.Expected(operands[0].astype(np.float64), np.zeros(self.n))}
 
 
-class Axpy(OfVectors):
+class Axpy(VectorProblem):
     """y = alpha * x + y."""
 
-    @property
-    def flops(self) -> int:
-        return 2 * self.n
-
-    def min_bytes(self, format: Format = FP32) -> int:
-        return 3 * self.n * format.itemsize
+    passes, flops_each = 3, 2
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        return 1e-3, *self._drawn(2, seed)  # a small alpha, as a bench adds to the same y again and again
+        return 1e-3, *self._random_vectors(2, seed)  # a small alpha: a bench adds to the same y repeatedly
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         alpha, x, y = operands
@@ -63,36 +63,26 @@ class Axpy(OfVectors):
         return {2: ladder.Expected(product + y, 2 * EPS * (np.abs(product) + np.abs(y)))}
 
 
-class Dot(OfVectors):
-    """out[0] = the sum of x[i] * y[i]."""
+class Dot(VectorProblem):
+    """out[0] = sum of x[i] * y[i]."""
 
-    @property
-    def flops(self) -> int:
-        return 2 * self.n
-
-    def min_bytes(self, format: Format = FP32) -> int:
-        return 2 * self.n * format.itemsize
+    passes, flops_each = 2, 2
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        return *self._drawn(2, seed), _unwritten(1)
+        return *self._random_vectors(2, seed), _unwritten(1)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         x, y, _ = operands
         return {2: ladder.Expected(np.array([dot_oracle(x, y)]), np.array([dot_bound(x, y)]))}
 
 
-class Nrm2(OfVectors):
-    """out[0] = the Euclidean norm of x."""
+class Nrm2(VectorProblem):
+    """out[0] = Euclidean norm of x."""
 
-    @property
-    def flops(self) -> int:
-        return 2 * self.n
-
-    def min_bytes(self, format: Format = FP32) -> int:
-        return self.n * format.itemsize
+    passes, flops_each = 1, 2
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
-        return *self._drawn(1, seed), _unwritten(1)
+        return *self._random_vectors(1, seed), _unwritten(1)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         norm = np.linalg.norm(operands[0].astype(np.float64), keepdims=True)
@@ -116,22 +106,22 @@ class Gemv(ladder.Problem):
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         rng = np.random.default_rng([seed, self.M, self.N])
         A = rng.standard_normal((self.M, self.N), np.float32)
-        rows, columns = self._used(A).shape
+        rows, columns = self._op(A).shape
         return 1.0, A, rng.standard_normal(columns, np.float32), 0.0, _unwritten(rows)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         alpha, A, x, beta, y = operands
-        used = alpha, self._used(A), x, beta, y
-        return {4: ladder.Expected(gemv_oracle(*used), gemv_bound(*used))}
+        arguments = alpha, self._op(A), x, beta, y
+        return {4: ladder.Expected(gemv_oracle(*arguments), gemv_bound(*arguments))}
 
-    def _used(self, A):
+    def _op(self, A):
         return A
 
 
 class GemvTransposed(Gemv):
     """y = alpha * A.T @ x + beta * y, for A of M x N."""
 
-    def _used(self, A):
+    def _op(self, A):
         return A.T
 
 
@@ -140,60 +130,60 @@ def _unwritten(n):
 
 
 def dot_oracle(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
-    """The sum of x[i] * y[i] in float64."""
+    """Return the sum of x[i] * y[i] in float64."""
     return float(x.astype(np.float64) @ y.astype(np.float64))
 
 
 def dot_bound(x: Float32[np.ndarray, " n"], y: Float32[np.ndarray, " n"]) -> float:
-    """How far a dot product in float32 may be off the oracle."""
+    """Return the error bound of a dot product in float32."""
     return float(x.size * EPS * dot_oracle(np.abs(x), np.abs(y)))
 
 
 def gemv_oracle(alpha, A, x, beta, y) -> Float64[np.ndarray, " M"]:
-    """alpha * A @ x + beta * y in float64; where beta is 0, y does not matter."""
+    """Return alpha * A @ x + beta * y in float64; where beta is 0, y is ignored."""
     product = alpha * (A.astype(np.float64) @ x.astype(np.float64))
     return product + beta * y.astype(np.float64) if beta else product
 
 
 def gemv_bound(alpha, A, x, beta, y) -> Float64[np.ndarray, " M"]:
-    """How far each element may be off the oracle."""
+    """Return the error bound per element of a gemv in float32."""
     return (x.size + 2) * EPS * gemv_oracle(abs(alpha), np.abs(A), np.abs(x), abs(beta), np.abs(y))
 
 
 def check_vectors(**vectors) -> int:
-    """The length of vectors that must be equally long.
+    """Return the length of vectors, which must be equal.
 
     Raises
     ------
     TypeError
-        One of them is no array, or does not hold float32.
+        An argument is not an array, or does not hold float32.
     ValueError
-        One of them is no vector, or is empty, or longer than another.
+        An argument is not a vector, or is empty, or the lengths differ.
     """
     for name, x in vectors.items():
         _check(name, x, 1)
     lengths = {name: x.shape[0] for name, x in vectors.items()}
     if len({*lengths.values()}) > 1:
-        told = " and ".join(f"{name} has {n}" for name, n in lengths.items())
-        raise ValueError(f"{told} elements: make them equally long")
+        listed = " and ".join(f"{name} has {n}" for name, n in lengths.items())
+        raise ValueError(f"{listed} elements: make them equally long")
     return next(iter(lengths.values()))
 
 
 def check_gemv(A, x, y, transposed: bool = False) -> tuple[int, int]:
-    """The sizes M, N of A in y = A @ x or A.T @ x; raises as `check_vectors` does where the three do not fit."""
+    """Return the sizes M, N of A in y = A @ x or A.T @ x; raise TypeError or ValueError for arrays that do not fit."""
     _check("A", A, 2)
     _check("x", x, 1)
     _check("y", y, 1)
     M, N = A.shape
-    of_y, of_x = (N, M) if transposed else (M, N)
-    if (y.shape[0], x.shape[0]) != (of_y, of_x):
-        had = f"A is {M} x {N}, x has {x.shape[0]} elements and y {y.shape[0]}"
-        raise ValueError(f"{had}: x needs {of_x}, y needs {of_y}")
+    y_size, x_size = (N, M) if transposed else (M, N)
+    if (y.shape[0], x.shape[0]) != (y_size, x_size):
+        sizes = f"A is {M} x {N}, x has {x.shape[0]} elements and y {y.shape[0]}"
+        raise ValueError(f"{sizes}: x needs {x_size}, y needs {y_size}")
     return M, N
 
 
 def check_factor(name: str, value) -> np.float32:
-    """A factor such as alpha; a TypeError where it is no real number."""
+    """Convert a factor such as alpha to float32; raise TypeError if it is not a real number."""
     if not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}, and a factor is a real number")
     try:

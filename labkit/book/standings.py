@@ -8,7 +8,7 @@ from labkit.checking.source import python_function
 from labkit.formats import BF16, FP32, Format, format_named
 from labkit.ladder import Ladder, Step, every_ladder, ladder, ladders
 from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
-from labkit.ptx.capabilities import CAPABILITIES, lacks
+from labkit.ptx.capabilities import CAPABILITIES, is_missing
 from labkit.views import Standing
 
 
@@ -96,7 +96,7 @@ def _capable_gpus(step, format):
         name
         for name, gpu in GPUS.items()
         if step.shared_bytes <= gpu.shared_bytes_per_block
-        and not any(lacks(gpu.compute_capability, capability) for capability in needed)
+        and not any(is_missing(gpu.compute_capability, capability) for capability in needed)
     )
 
 

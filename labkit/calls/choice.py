@@ -26,7 +26,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.calls import tuning
 from labkit.formats import FORMATS, Format
 from labkit.ladder import Ladder, Launch, Problem, Step, TooLarge, ladders
-from labkit.ptx.capabilities import runs
+from labkit.ptx.capabilities import can_run
 from labkit.ptx.tensor_copies import TensorMap
 
 MIN_DISTANCE = 1e-3  # octaves to another problem with the same compared sizes
@@ -234,7 +234,7 @@ def _ranked(chooser: Chooser, problem, format, gpu: CurrentGpu) -> tuple[Step, .
         for ladder in ladders(chooser.operation)
         for step in reversed(ladder)
         if _computes(step, problem, format)
-        and runs(step.kernel, format.number, gpu.capability)
+        and can_run(step.kernel, format.number, gpu.capability)
         and chooser.suits(step, problem)
     ]
     costs = _costs(problem, format, chooser.sizes, _times(steps, format, chooser.suits, gpu))

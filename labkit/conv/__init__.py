@@ -23,7 +23,7 @@ _LAZY = {
     },
     "Circular": "labkit.conv.fft.circular:Circular",
     "circular": "labkit.conv.fft.circular:circular",
-    "divisor": "labkit.parts.division:divisor",
+    "divisor": "labkit.parts.division:make_divisor",
     "transforms": "labkit.conv.winograd.transforms:transforms",
     "backward_data": "labkit.conv.interface.convolution:backward_data",
     "backward_filter": "labkit.conv.interface.convolution:backward_filter",

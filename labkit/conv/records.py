@@ -54,7 +54,9 @@ class Measured:
     @property
     def ratio(self) -> float | None:
         """Time of the fastest other library over our fastest time; None without one."""
-        return self.baselines[self.fastest_baseline].time_ms / self.ours[self.fastest].time_ms if self.baselines else None
+        return (
+            self.baselines[self.fastest_baseline].time_ms / self.ours[self.fastest].time_ms if self.baselines else None
+        )
 
     def tflops(self, time_ms: float) -> float:
         """Return the effective TFLOP/s of a time, with the FLOPs of the definition."""

@@ -9,7 +9,7 @@ from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import TooLarge
-from labkit.parts.division import MOST, Divisor, divisor
+from labkit.parts.division import LIMIT, Divisor, make_divisor
 
 
 class Sizes(NamedTuple):
@@ -109,11 +109,11 @@ def _arguments(problem, divisors, **numbers) -> dict:
     names = "H W R P stride_h stride_w top left dilation_h dilation_w flipped".split()
     numbers |= {name: getattr(problem, name) for name in names}
     kernel_numbers = {name: np.uint32(number) for name, number in numbers.items()}
-    return kernel_numbers | {name: divisor(value) for name, value in divisors.items()}
+    return kernel_numbers | {name: make_divisor(value) for name, value in divisors.items()}
 
 
 def check_counts(counts: Mapping[str, int]) -> None:
     """Raise `TooLarge` if a count, by its description, does not fit into 32 bits."""
     for what, count in counts.items():
-        if count >= MOST:
-            raise TooLarge(f"{what} are {count}, and this step counts them below {MOST}", "take fewer at a time")
+        if count >= LIMIT:
+            raise TooLarge(f"{what} are {count}, and this step counts them below {LIMIT}", "take fewer at a time")

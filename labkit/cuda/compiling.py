@@ -20,11 +20,11 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from labkit import ptx
 from labkit.cuda import packed
-from labkit.ptx.intrinsics import load
-from labkit.ptx.tensor_copies.map_types import device_function
+from labkit.ptx.intrinsics import load_machine_code
+from labkit.ptx.tensor_copies.map_types import compiling_device_function
 from labkit.rebinding import names_used_by, rebuild
 
-load(ptx)
+load_machine_code(ptx)
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a book uses small launches and host arrays on purpose
 config.CUDA_WARN_ON_IMPLICIT_COPY = 0
@@ -45,7 +45,7 @@ def bind_cuda(function):
     ours = sys.modules["labkit.cuda"]
     changes = {}
     for name, value in names_used_by(function).items():
-        load(value)
+        load_machine_code(value)
         if value is ours:
             changes[name] = cuda
         elif isinstance(value, ours.Kernel) and value.device:
@@ -104,7 +104,7 @@ class Dispatcher(CUDADispatcher):
 
     def compile_device(self, args, return_type=None):
         self.py_func = bind_cuda(self.py_func)
-        with device_function():
+        with compiling_device_function():
             return super().compile_device(args, return_type)
 
     def add_overload(self, kernel, argtypes):

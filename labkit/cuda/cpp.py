@@ -118,9 +118,9 @@ class CppKernel:
 def _as_argument(argument, copies):
     """Return the value of one argument and its C type; append arrays that were copied to `copies`."""
     if isinstance(argument, TensorMap | PixelMap):
-        from labkit.ptx.tensor_copies.map_types import encoded
+        from labkit.ptx.tensor_copies.map_types import encode_map
 
-        return encoded(argument), None  # a struct of the driver's
+        return encode_map(argument), None  # a struct of the driver's
     if isinstance(argument, np.ndarray):
         from numba import cuda
 

@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.driver import binding
 from numba.cuda.np.numpy_support import from_dtype
 
 from labkit.layout import is_in_c_order
-from labkit.ptx.tensor_copies.map_types import TensorMapType, encoded
+from labkit.ptx.tensor_copies.map_types import TensorMapType, encode_map
 
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
 SUCCESS = binding.CUresult.CUDA_SUCCESS
@@ -128,7 +128,7 @@ class PackedLaunch:
         """Copy the driver's form of a tensor map to aligned memory, and return its address."""
         buffer = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
         begin = -(-ctypes.addressof(buffer) // MAP_ALIGNMENT) * MAP_ALIGNMENT
-        driver_map = encoded(tensor_map)  # a name keeps its memory alive during the copy
+        driver_map = encode_map(tensor_map)  # a name keeps its memory alive during the copy
         ctypes.memmove(begin, int(driver_map.getPtr()), MAP_BYTES)
         self._buffers.append(buffer)
         self.maps.append((tensor_map.array, binding.CUtensorMap(begin)))

@@ -1,4 +1,4 @@
-"""Matrix multiplication, C = A @ B: the problem, ladders of kernels, one idea a step, and a function that uses them.
+"""Matrix multiplication, C = A @ B: the problem, ladders of kernels with one idea per step, and `multiply`.
 
 >>> from labkit import gemm
 >>> [step.slug for step in gemm.ladder("fp32")][:3]
@@ -20,7 +20,7 @@ ladder = partial(_ladder.ladder, "gemm")
 
 
 def step(name: str, slug: str) -> Step:
-    """One step by its ladder and its slug: `step("fp32", "tiled")`."""
+    """Return a step by its ladder and slug: `step("fp32", "tiled")`."""
     return ladder(name).step(slug)
 
 

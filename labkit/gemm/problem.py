@@ -1,4 +1,4 @@
-"""What every step of a GEMM ladder computes: C = A @ B, or A @ B.T."""
+"""Problem of the GEMM ladders: C = A @ B, or A @ B.T."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
-LARGE = 1024  # rows or columns, of which SOME tell the error
-SOME = 64
+MAX_CHECKED = 1024  # rows or columns that are all compared; of more, only SAMPLED
+SAMPLED = 64
 
 
 @dataclass(frozen=True)
@@ -25,61 +25,61 @@ class Problem(ladder.Problem):
 
     @property
     def flops(self) -> int:
-        """A multiplication and an addition for each of the M N K products."""
+        """Floating-point operations: a multiplication and an addition for each of the M N K products."""
         return 2 * self.M * self.N * self.K
 
     def min_bytes(self, format: Format = FP32) -> int:
-        """What must cross device memory at least: A and B read once, C written once."""
+        """Return the least traffic with device memory: A and B read once, C written once."""
         read = format.itemsize * (self.M * self.K + self.K * self.N)
         return read + format.result.itemsize * self.M * self.N
 
     def operands(
         self, format: Format = FP32, seed: int = 0
     ) -> tuple[Shaped[np.ndarray, "M K"], Shaped[np.ndarray, "K N"], Shaped[np.ndarray, "M N"]]:
-        """Random normal A and B, and a C of NaN, in which every element that stays unwritten shows."""
+        """Return random normal A and B, and a C of NaN, which shows elements that are never written."""
         rng = np.random.default_rng([seed, self.M, self.N, self.K])
         A, B = (normal(rng, shape, format) for shape in self._shapes())
         return A, B, np.full((self.M, self.N), format.result.encode(np.nan), format.result.dtype)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        """The product in float64, and how far each element may be off it.
+        """Return the product in float64 and an error bound per element.
 
-        That is K eps (|A| @ |B|) for sums in float32, and what rounding C costs; tensor cores also round float32, or
-        cut it off, to TF32, and cut off sums of e4m3 products (`labkit.ptx.warpgroups.sums_of_e4m3`).
+        The bound is K eps (|A| @ |B|) for sums in float32, plus the rounding of C. Tensor cores also round or truncate
+        float32 to TF32, and truncate sums of e4m3 products (`labkit.ptx.warpgroups.sums_of_e4m3`).
         """
         left, right = self._factors(*(format.decode(X) for X in operands[:2]))
         value, size = left @ right, np.abs(left) @ np.abs(right)
-        of_each = self.K * (np.finfo(np.float32).eps + format.sum_loss) + 2 * format.operand_loss
-        return {2: ladder.Expected(value, of_each * size + format.result.rounding * np.abs(value))}
+        relative = self.K * (np.finfo(np.float32).eps + format.sum_loss) + 2 * format.operand_loss
+        return {2: ladder.Expected(value, relative * size + format.result.rounding * np.abs(value))}
 
     def part(self, operands: tuple) -> tuple:
-        """Some rows and columns of a large product, which do not take long to check."""
+        """Return some rows and columns of a large product, which are quick to check."""
         A, B, C = operands
-        rows, cols = some(self.M), some(self.N)
+        rows, cols = sample_indices(self.M), sample_indices(self.N)
         return A[rows], self._columns(B, cols), C[rows][:, cols]
 
     def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
-        """What a CUDA C++ twin takes behind its arrays."""
+        """Return the sizes that a CUDA C++ twin takes after its arrays."""
         return self.M, self.N, self.K
 
     def _shapes(self):
         return (self.M, self.K), (self.K, self.N)
 
     def _factors(self, A, B):
-        """The matrices whose product C is."""
+        """Return the matrices whose product is C."""
         return A, B
 
     def _columns(self, B, cols):
-        """What of B makes these columns of C."""
+        """Return the part of B that makes these columns of C."""
         return B[:, cols]
 
 
 @dataclass(frozen=True)
 class LayerProblem(Problem):
-    """C (M x N) = A (M x K) @ B.T (K x N): B holds a row for each column of C, as a layer's weights do."""
+    """C (M x N) = A (M x K) @ B.T (K x N): B has one row per column of C, like a layer's weights."""
 
     def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
-        return self.M, self.N, self.K * format.itemsize // 4  # of 32 bits
+        return self.M, self.N, self.K * format.itemsize // 4  # 32-bit words
 
     def _shapes(self):
         return (self.M, self.K), (self.N, self.K)
@@ -91,34 +91,34 @@ class LayerProblem(Problem):
         return B[cols]
 
 
-def some(count: int):
-    """Which rows or columns of so many tell the error: an index, of some that are spread evenly, or of all."""
-    return slice(None) if count <= LARGE else np.unique(np.linspace(0, count - 1, SOME).astype(int))
+def sample_indices(count: int):
+    """Return an index of the rows or columns to compare: all of a small `count`, else some spread evenly."""
+    return slice(None) if count <= MAX_CHECKED else np.unique(np.linspace(0, count - 1, SAMPLED).astype(int))
 
 
 def oracle(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"]) -> Float64[np.ndarray, "M N"]:
-    """A @ B in float64."""
+    """Return A @ B in float64."""
     return A.astype(np.float64) @ B.astype(np.float64)
 
 
 def error_bound(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"]) -> Float64[np.ndarray, "M N"]:
-    """How far each element may be off the oracle: K eps (|A| @ |B|), with the eps of A's type.
+    """Return the error bound per element: K eps (|A| @ |B|), with the eps of A's type.
 
-    That is twice what summing K rounded products one after the other can cost, in any order.
+    That is twice the worst error of a sum of K rounded products, in any order.
     """
     K = A.shape[1]
     return K * np.finfo(A.dtype).eps * oracle(np.abs(A), np.abs(B))
 
 
 def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
-    """The sizes M, N, K of C = A @ B; raises where the three arrays do not fit together.
+    """Return the sizes M, N, K of C = A @ B.
 
     Raises
     ------
     TypeError
-        One of them is no array, or holds another type.
+        An argument is not an array, or holds another type.
     ValueError
-        One of them is no matrix, or is empty, or their shapes do not fit.
+        An argument is not a matrix, or is empty, or the shapes do not fit.
     """
     check_matrices(A, B, C)
     for name, X in (("A", A), ("B", B), ("C", C)):
@@ -138,7 +138,7 @@ def check_operands(A, B, C, dtype=np.float32) -> tuple[int, int, int]:
 
 
 def check_matrices(A, B, C):
-    """Raises TypeError or ValueError where one of them is no matrix, or an empty one."""
+    """Raise TypeError or ValueError where an argument is not a matrix, or is empty."""
     for name, X in (("A", A), ("B", B), ("C", C)):
         check_array(name, X)
         if len(X.shape) != 2:
@@ -148,13 +148,7 @@ def check_matrices(A, B, C):
 
 
 def check_c_order(A, B, C):
-    """Raises where a row of a matrix has gaps, or is a column in memory: vector instructions take neighbours.
-
-    Raises
-    ------
-    ValueError
-        One of them is transposed, or a part of another array.
-    """
+    """Raise ValueError where a matrix is transposed or a part of another array: vector loads need contiguous rows."""
     for name, X in (("A", A), ("B", B), ("C", C)):
         if not has_c_order(X):
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit import specialise
 from labkit.arrays import views
-from labkit.parts.vector_widths import in_vectors
+from labkit.parts.vector_widths import can_load_vectors
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -28,7 +28,7 @@ def as_words(X):
     ValueError
         Its rows are not whole 16-byte vectors.
     """
-    if not in_vectors(X):
+    if not can_load_vectors(X):
         raise ValueError(
             f"rows of {X.shape[-1]} elements of {X.dtype.itemsize} bytes are not whole pieces of 16 bytes, which this "
             "step moves at once: choose another step, or use layouts.convert"

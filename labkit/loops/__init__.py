@@ -1,4 +1,4 @@
-"""Matrix multiplication as loops on a CPU: a ladder of four steps, and traces through a CPU's caches.
+"""Matrix multiplication as loops on a CPU: a ladder of four steps, and traces through a model of the caches.
 
 >>> from labkit import loops
 >>> [step.slug for step in loops.ladder()]
@@ -26,7 +26,7 @@ ladder = partial(_ladder.ladder, "loops")
 
 
 def step(slug: str) -> Step:
-    """One step by its slug: `step("blocked")`."""
+    """Return a step by its slug: `step("blocked")`."""
     return ladder().step(slug)
 
 

@@ -1,10 +1,10 @@
-"""Rewrites a loop so that it notes every access and counts every floating-point operation.
+"""Instrumentation of a loop: it logs every access and counts every floating-point operation.
 
 `total += A[i, k] * B[k, j]` becomes
-`total = flop(notes, total + flop(notes, load(notes, A, 0, (whole(i), whole(k))) * load(...)))`,
-and each round of a loop begins with `if full(notes, loop): yield`, which makes the whole a generator.
-The language is closed: what is not listed here is refused with its line and what to write instead, so a
-stranger's loop can do nothing but compute.
+`total = count_flop(notes, total + count_flop(notes, load(notes, A, 0, (whole_index(i), whole_index(k))) * load(...)))`.
+Each iteration of a loop begins with `if should_pause(notes, loop): yield`, which makes the function a generator.
+The language is closed: anything not listed here is refused with its line and what to write instead, so that a
+stranger's loop can only compute.
 """
 
 import ast
@@ -16,7 +16,7 @@ import linecache
 import numbers
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -28,7 +28,7 @@ from labkit.trace import Site
 
 CALLS = {"range", "min", "max", "abs", "len", "int", "float"}
 CASTS = {"float32", "float64", "int32", "int64", "uint32", "uint64"}
-FACTS = {"shape", "size", "ndim"}
+ARRAY_ATTRIBUTES = {"shape", "size", "ndim"}
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.USub, ast.UAdd, ast.Not)
 REFUSED = {
     ast.ListComp: "a list comprehension makes a new list; write a `for` loop that stores into an array",
@@ -51,15 +51,16 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Instrumented:
-    """A rewritten loop: its arguments are the loop's own, then `Notes`, then the values of `constants`.
+    """An instrumented loop; its arguments are the loop's, then `Notes`, then the values of `constants`.
 
-    `dividing` holds the lines that can fail while they run: divisions, and ranges with a step. `loops` has
-    each loop's line and whether it is a `while`; the first entry stands for the function's own body.
+    dividing: lines that can fail at run time: divisions, and ranges with a step. loops: line of each loop, and whether
+    it is a `while`; the first entry is the function's own body. Instances with the same source at the same place are
+    equal: they have the same code, and may differ in the values of constants.
     """
 
-    function: FunctionType
+    function: FunctionType = field(compare=False)
     sites: tuple[Site, ...]
-    constants: dict[str, numbers.Number]
+    constants: dict[str, numbers.Number] = field(compare=False)
     dividing: tuple[int, ...]
     loops: tuple[tuple[int, bool], ...]
     source: str
@@ -68,12 +69,14 @@ class Instrumented:
 
 
 def instrument(loop: Callable, args: tuple) -> Instrumented:
-    """The rewritten loop for arguments of these types.
+    """Instrument a loop for arguments of these types.
 
     Raises
     ------
+    TypeError
+        The loop is not a function whose source can be read, or takes another number of arguments.
     KernelError
-        The loop holds something that cannot be traced.
+        The loop has a construct that cannot be traced.
     """
     function = getattr(loop, "py_func", loop)
     if not inspect.isfunction(function):
@@ -91,14 +94,14 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     ast.increment_lineno(definition, first_line - 1)
 
     rewriter = _Rewriter(function, definition, args, source.splitlines(), first_line)
-    body = [*rewriter.round(definition.body, 0), ast.Expr(ast.Yield())]
+    body = [*rewriter.iteration(definition.body, 0), ast.Expr(ast.Yield())]
     parameters = [*inspect.signature(function).parameters, "notes__", *rewriter.constants]
     definition.args = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
     definition.body, definition.decorator_list, definition.returns = body, [], None
     module = ast.fix_missing_locations(ast.Module([definition], []))
 
     filename = function.__code__.co_filename
-    hooks = ("load", "store", "flop", "whole", "full", "left")
+    hooks = ("load", "store", "count_flop", "whole_index", "should_pause", "leave_loop")
     namespace: dict[str, Any] = {f"{name}__": getattr(memory, name) for name in hooks} | {"np": np}
     exec(compile(module, filename, "exec"), namespace)
     return Instrumented(
@@ -114,11 +117,13 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
 
 
 def source_line(filename: str, line: int) -> str:
-    """A line of a file or notebook cell, without its indentation."""
+    """Return a line of a file or notebook cell, without its indentation."""
     return linecache.getline(filename, line).strip()
 
 
 class _Rewriter(ast.NodeTransformer):
+    """Rewrites the statements and expressions of a loop, and raises KernelError for what is not listed."""
+
     def __init__(self, function, definition, args, lines, first_line: int):
         self.names = list(inspect.signature(function).parameters)
         if len(self.names) != len(args):
@@ -146,7 +151,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.value, ast.Constant):
             return ast.copy_location(ast.Pass(), node)
         if isinstance(node.value, ast.Call):
-            self.call_is_known(node.value)
+            self.check_call(node.value)
         raise self.error(node, f"`{self.text(node)}` computes something and drops it; store it, or leave it out")
 
     def visit_Assign(self, node):
@@ -157,49 +162,40 @@ class _Rewriter(ast.NodeTransformer):
         target, value = node.targets[0], self.visit(node.value)
         if isinstance(target, ast.Subscript):
             return ast.copy_location(ast.Expr(self.store(target, value)), node)
-        self.may_be_assigned(target)
+        self.check_target(target)
         return ast.copy_location(ast.Assign([target], value), node)
 
     def visit_AnnAssign(self, node):
         raise self.error(node, "a type here means nothing to the compiler; leave it out")
 
     def visit_AugAssign(self, node):
-        self.operator_is_known(node)
+        self.check_operator(node)
         read = copy.deepcopy(node.target)
         read.ctx = ast.Load()
-        value = self.counted(ast.copy_location(ast.BinOp(self.visit(read), node.op, self.visit(node.value)), node))
+        value = self.count_result(ast.copy_location(ast.BinOp(self.visit(read), node.op, self.visit(node.value)), node))
         if isinstance(node.target, ast.Subscript):
             return ast.copy_location(ast.Expr(self.store(node.target, value)), node)
-        self.may_be_assigned(node.target)
+        self.check_target(node.target)
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_For(self, node):
-        if not (
-            isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range"
-        ):
-            hint = (
-                "`prange` spreads it over cores; use `range`"
-                if "prange" in ast.unparse(node.iter)
-                else (f"write `for {self.text(node.target)} in range(...)`")
-            )
-            raise self.error(
-                node,
-                f"loops go over `range`, and this one goes over `{self.text(node.iter)}`: {hint}",
-            )
+        function = node.iter.func if isinstance(node.iter, ast.Call) else None
+        if not isinstance(function, ast.Name) or function.id != "range":
+            hint = f"write `for {self.text(node.target)} in range(...)`"
+            if "prange" in ast.unparse(node.iter):
+                hint = "`prange` spreads it over cores; use `range`"
+            raise self.error(node, f"loops go over `range`, and this one goes over `{self.text(node.iter)}`: {hint}")
         if node.orelse:
             raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
-        self.may_be_assigned(node.target)
+        self.check_target(node.target)
         node.iter = self.visit(node.iter)
-        return self.looped(node)
+        return self.rewrite_loop(node)
 
     def visit_While(self, node):
         if node.orelse:
             raise self.error(node, "`else` after a loop is not traced; write it as an `if`")
         node.test = self.visit(node.test)
-        return self.looped(node)
-
-    def visit_If(self, node):
-        return self.generic_visit(node)
+        return self.rewrite_loop(node)
 
     def visit_Return(self, node):
         if node.value is None or isinstance(node.value, ast.Constant) and node.value.value is None:
@@ -214,17 +210,17 @@ class _Rewriter(ast.NodeTransformer):
     # --- expressions
 
     def visit_BinOp(self, node):
-        self.operator_is_known(node)
-        return self.counted(self.generic_visit(node))
+        self.check_operator(node)
+        return self.count_result(self.generic_visit(node))
 
     def visit_UnaryOp(self, node):
-        self.operator_is_known(node)
+        self.check_operator(node)
         return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.AST) -> ast.AST:
         return self.generic_visit(node)
 
-    visit_BoolOp = visit_IfExp = visit_Tuple = visit_Compare
+    visit_If = visit_BoolOp = visit_IfExp = visit_Tuple = visit_Compare
 
     def visit_Constant(self, node):
         if isinstance(node.value, bool | int | float):
@@ -244,38 +240,32 @@ class _Rewriter(ast.NodeTransformer):
             raise self.error(node, f"`{name}` {what}")
         value = self.outer[name]
         if not isinstance(value, numbers.Number):
-            raise self.error(
-                node, f"`{name}` is a {type(value).__name__}; only numbers can be used from outside the loop"
-            )
+            kind = type(value).__name__
+            raise self.error(node, f"`{name}` is a {kind}; only numbers can be used from outside the loop")
         self.constants[name] = value
         return node
 
     def visit_Attribute(self, node):
         if isinstance(node.value, ast.Name) and node.value.id in self.arrays:
-            if node.attr in FACTS:
+            if node.attr in ARRAY_ATTRIBUTES:
                 return node
-            raise self.error(
-                node, f"`{self.text(node)}` is not traced; of an array use its elements, `.shape` and `.size`"
-            )
-        raise self.error(node, f"`{self.text(node)}` is not traced; write it out with numbers and array elements")
+            reason = "of an array use its elements, `.shape` and `.size`"
+        else:
+            reason = "write it out with numbers and array elements"
+        raise self.error(node, f"`{self.text(node)}` is not traced; {reason}")
 
     def visit_Subscript(self, node):
-        fact = node.value
-        if isinstance(fact, ast.Attribute) and fact.attr == "shape":
-            node.value = self.visit(fact)
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            node.value = self.visit(node.value)
             node.slice = self.visit(node.slice)
             return node
-        index = self.place(node)
+        index = self.index(node)
         return ast.copy_location(self.hook("load", self.array(node), self.site(node, "load"), index), node)
 
     def visit_Call(self, node):
-        name = self.call_is_known(node)
-        if (
-            name == "len"
-            and len(node.args) == 1
-            and isinstance(node.args[0], ast.Name)
-            and node.args[0].id in self.arrays
-        ):
+        name = self.check_call(node)
+        only = node.args[0] if len(node.args) == 1 else None
+        if name == "len" and isinstance(only, ast.Name) and only.id in self.arrays:
             return node
         if name == "range" and len(node.args) == 3:
             self.dividing.add(node.lineno)
@@ -290,46 +280,41 @@ class _Rewriter(ast.NodeTransformer):
             raise self.error(node, reason)
         known = ast.If | ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.Tuple
         if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, known):
-            raise self.error(
-                node,
-                f"`{self.text(node).splitlines()[0]}` is not traced; use `for`, `if` and array elements",
-            )
+            first_line = self.text(node).splitlines()[0]
+            raise self.error(node, f"`{first_line}` is not traced; use `for`, `if` and array elements")
         return super().generic_visit(node)
 
     # --- parts
 
-    def looped(self, node):
-        """The loop with its rounds rewritten, and what follows it."""
+    def rewrite_loop(self, node):
+        """Return a loop with rewritten iterations, and the statement that follows it."""
         number = len(self.loops)
         self.loops.append((node.lineno, isinstance(node, ast.While)))
-        node.body = self.round(node.body, number)
-        return [node, ast.copy_location(ast.Expr(self.hook("left", number)), node)]
+        node.body = self.iteration(node.body, number)
+        return [node, ast.copy_location(ast.Expr(self.hook("leave_loop", number)), node)]
 
-    def round(self, body, loop):
-        """The statements of one round of a loop, which first asks whether to pause."""
-        pause = ast.copy_location(ast.If(self.hook("full", loop), [ast.Expr(ast.Yield())], []), body[0])
+    def iteration(self, body, loop):
+        """Return the statements of one iteration of a loop, which first checks whether to pause."""
+        pause = ast.copy_location(ast.If(self.hook("should_pause", loop), [ast.Expr(ast.Yield())], []), body[0])
         return [pause, *self.generic_visit(ast.Module(body, [])).body]
 
-    def counted(self, node):
-        return ast.copy_location(self.hook("flop", node), node)
+    def count_result(self, node):
+        return ast.copy_location(self.hook("count_flop", node), node)
 
     def store(self, target, value):
-        index = self.place(target)
-        return ast.copy_location(
-            self.hook("store", self.array(target), self.site(target, "store"), index, value), target
-        )
+        index = self.index(target)
+        call = self.hook("store", self.array(target), self.site(target, "store"), index, value)
+        return ast.copy_location(call, target)
 
-    def place(self, node):
-        """The index expression; `A[i][k]` counts as `A[i, k]`."""
+    def index(self, node):
+        """Return the index expression; `A[i][k]` counts as `A[i, k]`."""
         parts = []
         while isinstance(node, ast.Subscript):
             parts = (list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]) + parts
             node = node.value
         if not isinstance(node, ast.Name) or node.id not in self.arrays:
-            raise self.error(
-                node,
-                f"`{self.text(node)}` is no array of this loop; index one of {', '.join(self.arrays)}",
-            )
+            known = ", ".join(self.arrays)
+            raise self.error(node, f"`{self.text(node)}` is no array of this loop; index one of {known}")
         for part in parts:
             if isinstance(part, ast.Slice):
                 raise self.error(part, REFUSED[ast.Slice])
@@ -337,17 +322,17 @@ class _Rewriter(ast.NodeTransformer):
                 raise self.error(part, f"`{self.text(part)}` is not a whole number; an index is divided with `//`")
         ndim = self.arrays[node.id].ndim
         if len(parts) != ndim:
-            raise self.error(
-                node,
-                f"{node.id} has {ndim} dimensions and is given {len(parts)} index{'es' * (len(parts) != 1)}",
-            )
-        whole: list[ast.expr] = [ast.Call(ast.Name("whole__", ast.Load()), [self.visit(part)], []) for part in parts]
-        return ast.Tuple(whole, ast.Load())
+            given = f"{len(parts)} index{'es' * (len(parts) != 1)}"
+            raise self.error(node, f"{node.id} has {ndim} dimensions and is given {given}")
+        indices: list[ast.expr] = [
+            ast.Call(ast.Name("whole_index__", ast.Load()), [self.visit(part)], []) for part in parts
+        ]
+        return ast.Tuple(indices, ast.Load())
 
     def array(self, node):
         while isinstance(node, ast.Subscript):
             node = node.value
-        assert isinstance(node, ast.Name)  # `place` refuses all else
+        assert isinstance(node, ast.Name)  # `index` refuses all else
         return ast.Name(node.id, ast.Load())
 
     def site(self, node, kind):
@@ -357,21 +342,20 @@ class _Rewriter(ast.NodeTransformer):
         return len(self.sites) - 1
 
     def hook(self, name, *arguments):
-        given: list[Any] = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
-        return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *given], [])
+        nodes: list[Any] = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
+        return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *nodes], [])
 
-    def operator_is_known(self, node):
+    def check_operator(self, node):
         if isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod):
             self.dividing.add(node.lineno)
         if isinstance(node.op, ast.MatMult):
             raise self.error(node, "`@` hides the loops that are to be written here; multiply and add single elements")
         if not isinstance(node.op, OPERATORS):
-            raise self.error(
-                node, REFUSED.get(type(node.op), f"`{self.text(node)}` is not traced; use + - * / // and %")
-            )
+            reason = f"`{self.text(node)}` is not traced; use + - * / // and %"
+            raise self.error(node, REFUSED.get(type(node.op), reason))
 
-    def call_is_known(self, node):
-        """The name of the function that is called."""
+    def check_call(self, node):
+        """Return the name of the called function; raise KernelError for one that cannot be called."""
         text = self.text(node.func)
         name = text.rsplit(".", 1)[-1]
         module = self.outer.get(text.split(".")[0])
@@ -388,20 +372,17 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(module, ModuleType):
             raise self.error(node, f"`{text}` hides a loop or more; work on single elements, with + and *")
         if name == "append" or text in ("list", "sum", "zip", "enumerate"):
-            raise self.error(
-                node, f"`{text}` works on lists, which are not compiled here; use `range` and array elements"
-            )
+            reason = "works on lists, which are not compiled here; use `range` and array elements"
+            raise self.error(node, f"`{text}` {reason}")
         if module is None and not hasattr(builtins, text):
             raise self.error(node, f"`{text}` is not defined")
         raise self.error(node, f"`{text}` cannot be called here; write its lines where they are needed")
 
-    def may_be_assigned(self, target):
+    def check_target(self, target):
         for node in target.elts if isinstance(target, ast.Tuple) else [target]:
             if not isinstance(node, ast.Name):
-                raise self.error(
-                    node,
-                    f"`{self.text(node)}` cannot be assigned here; use a plain name or an array element",
-                )
+                text = self.text(node)
+                raise self.error(node, f"`{text}` cannot be assigned here; use a plain name or an array element")
             if node.id in self.arrays:
                 raise self.error(node, f"{node.id} is an array; assign to its elements, as in `{node.id}[i, j] = ...`")
 

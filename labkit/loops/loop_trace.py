@@ -1,8 +1,8 @@
-"""What one traced loop did: plain, frozen data, a CPU's counterpart of `labkit.trace.Trace`.
+"""Trace of a loop on a CPU: plain, frozen data, the counterpart of `labkit.trace.Trace`.
 
-It is a class of its own because a CPU has one thread and up to three levels of cache where a GPU has lanes,
-requests and shared memory; where the two mean the same thing (sites, findings, outputs, `counters.flops`,
-`counters.dram_bytes`) they have the same names, so that checks and rooflines read either.
+A CPU has one thread and up to three levels of cache where a GPU has lanes, requests and shared memory, hence a class of
+its own. Equal quantities (sites, findings, outputs, `counters.flops`, `counters.dram_bytes`) have the same names in
+both, so that checks and rooflines take either.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,7 @@ from labkit.trace import ArrayInfo, BaseTrace, Finding, Site
 
 @dataclass(frozen=True)
 class LoopSite:
-    """What happened at one place in the source that touches an array.
-
-    `served` counts the accesses by the level that had the data: L1, L2, L3 (as many as the CPU has), then
-    DRAM.
-    """
+    """Accesses at one place in the source, counted in `served` by the level that had the data: caches, then DRAM."""
 
     site: Site
     served: tuple[int, ...]
@@ -42,8 +38,8 @@ class LoopSite:
 class LoopCounters:
     """Totals, counted at source level: a value that the compiler keeps in a register counts at each use.
 
-    `served` is as in `LoopSite`. A line that misses every level is read from DRAM, even for a store; a line
-    that was stored to is written back when it leaves the last level, or at the end.
+    `served`: see `LoopSite`. A line that misses every level is read from DRAM, even for a store; a dirty line is
+    written back when it is evicted from the last level, or at the end.
     """
 
     loads: int
@@ -72,10 +68,10 @@ class LoopCounters:
 
 @dataclass(frozen=True)
 class LoopSamples:
-    """The first accesses in the order they happened.
+    """First accesses, in program order.
 
-    site: index into `LoopTrace.sites`; index: flat element index (C order) in the site's array; level: what
-    served it, 0 for L1 up to the number of levels for DRAM.
+    site: index into `LoopTrace.sites`; index: flat element index (C order) in the site's array; level: index into
+    `LoopTrace.levels`.
     """
 
     site: Int64[np.ndarray, " n"]
@@ -88,12 +84,11 @@ class LoopSamples:
 
 @dataclass(frozen=True)
 class LoopTrace(BaseTrace):
-    """Everything a traced loop left behind.
+    """Trace of a loop.
 
-    `levels` names what can serve an access, ("L1", "L2", "L3", "DRAM"); `elements` holds for each array, by
-    its name and of its shape, how often each element was served by each level (last axis, as in `levels`).
-    `outputs` are the arguments after the run. `complete` is False where the run was stopped after a given
-    number of accesses.
+    levels: levels that can serve an access, ("L1", "L2", "L3", "DRAM"). elements: for each array by name, how often
+    each level (last axis) served each element. outputs: arguments after the run. complete: False where the run was
+    stopped after a given number of accesses.
     """
 
     kernel: str
@@ -112,12 +107,12 @@ class LoopTrace(BaseTrace):
     complete: bool
 
     def served(self, name: str) -> tuple[int, ...]:
-        """Accesses to one array by the level that served them, as in `levels`."""
+        """Return the accesses to one array by the level that served them, as in `levels`."""
         counts = [site.served for site in self.sites if site.site.array == self.array(name).name]
         return tuple(map(sum, zip(*counts, strict=True)))
 
     def miss_rate(self, name: str | None = None) -> float:
-        """Share of the accesses, of one array or of all, that L1 did not have."""
+        """Return the fraction of accesses, of one array or of all, that missed L1."""
         served = self.served(name) if name else self.counters.served
         return sum(served[1:]) / max(sum(served), 1)
 

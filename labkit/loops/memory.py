@@ -1,7 +1,7 @@
-"""What an instrumented loop calls at every access, and what the caches make of it; compiled.
+"""Compiled hooks of an instrumented loop, and the cache model.
 
-A loop only notes its accesses in a log and pauses when that is full; then the log goes through one cache
-level after the other. So the loop compiles fast, and this file once for all loops.
+A loop only logs its accesses and pauses when the log is full; then the log goes through one cache level after the
+other. So a loop compiles fast, and this file once for all loops.
 """
 
 from typing import NamedTuple
@@ -14,16 +14,16 @@ from numba.extending import overload
 
 from labkit.simulator.caches import Cache, touch
 
-LOGGED, FLOPS, ROUNDS = range(3)
+LOGGED, FLOPS, ITERATIONS = range(3)
 OUTSIDE, WRAPPED = range(2)
 
 
 class Notes(NamedTuple):
-    """What the loop itself writes.
+    """Arrays that the loop writes.
 
-    tally: totals, by the names above. log: site and element (in memory order) of each access since the last
-    pause. strays: for each site the accesses out of bounds and the negative ones that wrapped: how many,
-    the first index. rounds: of each loop since it was entered, 0 where none is being run.
+    tally: totals, by the names above. log: site and element (in memory order) of each access since the last pause.
+    strays: for each site, count and first index of accesses out of bounds and of negative ones that wrapped.
+    rounds: iterations of each loop since it was entered, 0 where it is not running.
     """
 
     tally: Int64[np.ndarray, "3"]
@@ -34,7 +34,7 @@ class Notes(NamedTuple):
 
 @njit(cache=True)
 def _note(notes, array, site, index):
-    """Log an access; whether it is inside the array."""
+    """Log an access, and return whether it is inside the array."""
     offset, inside, wrapped = 0, True, False
     for axis in range(array.ndim):
         position = index[axis]
@@ -59,7 +59,7 @@ def _note(notes, array, site, index):
 
 @njit(cache=True)
 def load(notes, array, site, index):
-    """array[index], noted; 0 where the index is outside."""
+    """Return array[index] and log the access; 0 where the index is outside."""
     if _note(notes, array, site, index):
         return array[index]
     return array.dtype.type(0)
@@ -67,30 +67,30 @@ def load(notes, array, site, index):
 
 @njit(cache=True)
 def store(notes, array, site, index, value):
-    """array[index] = value, noted; nothing where the index is outside."""
+    """Set array[index] = value and log the access; skip it where the index is outside."""
     if _note(notes, array, site, index):
         array[index] = value
 
 
 @njit(cache=True)
-def full(notes, loop):
-    """Whether to pause: called once a round of every loop, between which a site is reached once at most."""
+def should_pause(notes, loop):
+    """Return whether to pause; called in each iteration, between which a site is reached once at most."""
     notes.rounds[loop] += 1
-    notes.tally[ROUNDS] += 1
-    return notes.tally[LOGGED] + notes.strays.shape[0] > notes.log.shape[0] or notes.tally[ROUNDS] % (1 << 22) == 0
+    notes.tally[ITERATIONS] += 1
+    return notes.tally[LOGGED] + notes.strays.shape[0] > notes.log.shape[0] or notes.tally[ITERATIONS] % (1 << 22) == 0
 
 
 @njit(cache=True)
-def left(notes, loop):
-    """Called after each loop."""
+def leave_loop(notes, loop):
+    """Mark that a loop is not running; called after each loop."""
     notes.rounds[loop] = 0
 
 
-def flop(notes, value):
-    """The value; counted if it is a floating-point result."""
+def count_flop(notes, value):
+    """Return the value, and count it if it is a floating-point result."""
 
 
-@overload(flop)
+@overload(count_flop)
 def _flop(notes, value):
     if isinstance(value, types.Float):
 
@@ -102,11 +102,11 @@ def _flop(notes, value):
     return lambda notes, value: value
 
 
-def whole(value):
-    """An index as int64; refused by the compiler if it is not a whole number."""
+def whole_index(value):
+    """Convert an index to int64; numba refuses any other type than an integer."""
 
 
-@overload(whole)
+@overload(whole_index)
 def _whole(value):
     if isinstance(value, types.Integer):
         return lambda value: np.int64(value)
@@ -114,11 +114,11 @@ def _whole(value):
 
 
 @njit(cache=True)
-def look_up(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stored, level) -> int:
-    """Send the accesses that no level above could serve to one level; the dirty lines it put out.
+def look_up_lines(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stored, level) -> int:
+    """Send the accesses that missed all levels above to one level; return the number of evicted dirty lines.
 
-    `level` moves to depth + 1 where this level has not got the line either. Stores go all the way down, so
-    that the last level knows which lines it will have to write back.
+    `level` becomes depth + 1 where this level misses too. Stores reach every level, so that the last one knows which
+    lines it must write back.
     """
     evicted = 0
     for n in range(lines.size):
@@ -131,8 +131,8 @@ def look_up(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stored, le
 
 
 @njit(cache=True)
-def add_up(log, level, first_element, served, elements: UInt32[np.ndarray, "elements levels"]):
-    """Count accesses by the level that served them, for each site and, if it has rows, in `elements`."""
+def count_accesses(log, level, first_element, served, elements: UInt32[np.ndarray, "elements levels"]):
+    """Count accesses by the level that served them, per site and, if it has rows, in `elements`."""
     for n in range(level.size):
         site = log[n, 0]
         served[site, level[n]] += 1

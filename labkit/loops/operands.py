@@ -1,4 +1,4 @@
-"""What the loops multiply: checked before the first access, since compiled loops check nothing."""
+"""Check of the loops' operands before the first access, since compiled loops check nothing."""
 
 import numpy as np
 

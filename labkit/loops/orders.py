@@ -1,6 +1,6 @@
-"""The three loops in all six orders: the same sums, other walks through memory.
+"""The three loops in all six orders, which give the same sums by other access patterns.
 
-The name of an order lists its loops from the outermost in. C must hold zeros before.
+The name of an order lists its loops from the outermost to the innermost. C must be zero before.
 """
 
 from numba import njit

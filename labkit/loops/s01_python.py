@@ -1,12 +1,11 @@
-"""The definition, written down: a row of A times a column of B for each element of C.
+"""The definition: a row of A times a column of B for each element of C.
 
 Costs, for each element of C:
 
     2 * K       loads, K of them down a column of B
     2 * K       floating-point operations
 
-Limited by the interpreter, which spends about a hundred machine instructions on each multiply-add;
-`s02_compiled` takes it away.
+Limited by the interpreter, which takes about a hundred machine instructions per multiply-add; `s02_compiled` avoids it.
 """
 
 import numpy as np

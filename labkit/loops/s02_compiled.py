@@ -1,14 +1,14 @@
-"""The same three loops as machine code: numba compiles the function when it is first called.
+"""The same three loops as machine code: numba compiles the function at its first call.
 
-Nothing changes in what is read and when, so what is left is the memory's own pace.
+The accesses and their order are unchanged, so the speed of memory is what remains.
 
 Costs, for each element of C:
 
     2 * K       loads, K of them down a column of B
     2 * K       floating-point operations
 
-Limited by the walk down the columns of B: each step lands in another cache line and uses 4 of its 64 bytes;
-`s03_rows` turns the loops around.
+Limited by the walk down the columns of B: each step loads another cache line and uses 4 of its 64 bytes; `s03_rows`
+changes the order of the loops.
 """
 
 import numpy as np

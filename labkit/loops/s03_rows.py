@@ -1,15 +1,15 @@
-"""The loops over j and k change places, so that the innermost one walks along rows.
+"""The loops over j and k are swapped, so that the innermost one walks along rows.
 
-A row of C grows by a multiple of a row of B at a time: both are read in the order in which they lie in
-memory, every byte of a line is used, and the compiler can take eight or sixteen elements at once.
+Each pass adds a multiple of a row of B to a row of C: both are contiguous, every byte of a line is used, and the
+compiler can vectorise over eight or sixteen elements.
 
 Costs, for each multiply-add:
 
     2 loads and 1 store     of B and C, along rows (and, at source level, 1 of A)
     2                       floating-point operations
 
-Limited by the caches again once B is larger than they are: all of B passes by for every row of C;
-`s04_blocked` uses a part of B again while it is near.
+Limited by the caches once B is larger than they are: all of B is read for every row of C; `s04_blocked` reuses a part
+of B while it is cached.
 """
 
 import numpy as np

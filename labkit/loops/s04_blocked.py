@@ -1,16 +1,15 @@
-"""Each loop is cut in two: the outer three choose a tile of A, B and C, the inner three multiply tiles.
+"""Each loop is split in two: the outer three choose a tile of A, B and C, the inner three multiply tiles.
 
-Three tiles that fit into a cache together are read from memory once and then used TILE times.
+Three tiles that fit a cache together are read from memory once and then used TILE times.
 
-`j` is unsigned: numba lets a signed index count from the end, and testing for that at each step would keep
-the compiler from taking several elements at once.
+`j` is unsigned: in numba a signed index may count from the end, and testing for that would prevent vectorisation.
 
-Costs, where three tiles of TILE x TILE fit into a cache:
+Costs, where three tiles of TILE x TILE fit a cache:
 
-    M*N*K / TILE    elements of A and of B, each, that come from beyond that cache
+    M*N*K / TILE    elements of A and of B, each, loaded from beyond that cache
 
-Limited by one core's arithmetic, which stays far below a CPU's peak until registers are tiled in the same
-way; GPUs do both, with memory made for it.
+Limited by one core's arithmetic, far below a CPU's peak until registers are tiled in the same way; GPUs do both, with
+dedicated memory.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A CPU with caches so small that 80 x 80 matrices show on it what large ones show on a real one."""
+"""A CPU with caches so small that 80 x 80 matrices behave on it like large ones on a real CPU."""
 
 from labkit.machine.gpus import KIB, CacheLevel, Cpu
 

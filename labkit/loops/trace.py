@@ -1,4 +1,4 @@
-"""`trace(loop, *args)`: runs a loop with every access going through a model of a CPU's caches."""
+"""`trace(loop, *args)`: runs a loop and sends every access through a model of a CPU's caches."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,7 +9,7 @@ from numba.core.errors import NumbaError
 
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
-from labkit.loops.memory import FLOPS, LOGGED, OUTSIDE, ROUNDS, WRAPPED, Notes, add_up, look_up
+from labkit.loops.memory import FLOPS, ITERATIONS, LOGGED, OUTSIDE, WRAPPED, Notes, count_accesses, look_up_lines
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
@@ -18,9 +18,9 @@ from labkit.trace import ArrayInfo, Finding
 
 PAGE_BYTES = 4096
 LOG_ACCESSES = 1 << 16
-MOST_ACCESSES = 20_000_000  # some seconds of work
-MOST_ROUNDS = 50_000_000  # also where nothing is accessed
-MOST_ELEMENTS = 10**6  # more elements than that are not counted one by one
+MAX_ACCESSES = 20_000_000  # some seconds of work
+MAX_ITERATIONS = 50_000_000  # also of loops without accesses
+MAX_ELEMENTS = 10**6  # that are counted one by one
 
 
 def trace(
@@ -30,28 +30,28 @@ def trace(
     most_accesses: int | None = None,
     record: int = 0,
 ) -> LoopTrace:
-    """Run a loop on copies of its arguments and count what each access found in the caches.
+    """Run a loop on copies of its arguments and count which cache level serves each access.
 
     Parameters
     ----------
     loop
-        A Python function of `for` loops over array elements, decorated with `njit` or plain.
+        Python function of `for` loops over array elements, decorated with `njit` or plain.
     *args
-        Its arguments: NumPy arrays of up to three dimensions, and numbers. They stay as they are.
+        Its arguments, NumPy arrays of up to three dimensions and numbers; they are not modified.
     cpu
-        Whose caches: a name in `labkit.machine.gpus.CPUS`, or a `Cpu` of your own.
+        Name in `labkit.machine.gpus.CPUS`, or a `Cpu`, whose caches are modelled.
     most_accesses
-        Stop after so many: a sample of a run that would take too long whole. If left out, a loop that makes more
-        than 20 million is refused.
+        Number of accesses after which to stop, a sample of a long run. By default a loop with more than 20 million is
+        refused.
     record
-        How many of the first accesses to keep one by one, in `LoopTrace.samples`.
+        Number of first accesses to keep one by one, in `LoopTrace.samples`.
 
     Raises
     ------
     KernelError
-        The loop holds what cannot be traced, or fails; the message names the line.
+        The loop has a construct that cannot be traced, or fails; the message names the line.
     LaunchError
-        An argument that a loop cannot take.
+        An argument has an unsupported type.
     """
     machine = named_cpu(cpu) if isinstance(cpu, str) else cpu
     copies = tuple(_copy(position, value) for position, value in enumerate(args))
@@ -85,7 +85,7 @@ def _arrays(instrumented, copies):
 
 
 class _Memory:
-    """A CPU's caches, and the memory behind them, where each array begins on a page of its own."""
+    """A CPU's caches and memory, in which each array begins on a page of its own."""
 
     def __init__(self, machine: Cpu, instrumented: Instrumented, arrays: dict[str, np.ndarray], record: int):
         sites = instrumented.sites
@@ -107,13 +107,13 @@ class _Memory:
             rounds=np.zeros(len(instrumented.loops), np.int64),
         )
         self.served = np.zeros((len(sites), levels), np.int64)
-        self.elements = np.zeros((sum(sizes) if sum(sizes) <= MOST_ELEMENTS else 0, levels), np.uint32)
+        self.elements = np.zeros((sum(sizes) if sum(sizes) <= MAX_ELEMENTS else 0, levels), np.uint32)
         self.written_back = 0
         self.record = record
         self.recorded: list[np.ndarray] = []
 
     def drain(self, most: float) -> int:
-        """Send what the loop has logged, but at most so much of it, through the caches; how much it was."""
+        """Send at most `most` of the logged accesses through the caches, and return their number."""
         log = self.notes.log[: int(min(self.notes.tally[LOGGED], most))]
         self.notes.tally[LOGGED] = 0
         site = log[:, 0]
@@ -121,30 +121,29 @@ class _Memory:
         lines = (self.addresses[array] + log[:, 1] * self.itemsizes[array]) // self.line_bytes
         level = np.zeros(len(log), np.int64)
         for depth, cache in enumerate(self.caches):
-            evicted = look_up(cache, depth, lines, self.is_store[site], level)
+            evicted = look_up_lines(cache, depth, lines, self.is_store[site], level)
         self.written_back += evicted
-        add_up(log, level, self.offsets[self.array_of_site], self.served, self.elements)
+        count_accesses(log, level, self.offsets[self.array_of_site], self.served, self.elements)
         if self.record:
-            kept = slice(0, self.record)
-            self.recorded.append(np.column_stack([log[kept], level[kept]]))
+            first = slice(0, self.record)
+            self.recorded.append(np.column_stack([log[first], level[first]]))
             self.record -= len(self.recorded[-1])
         return len(log)
 
 
 def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int | None) -> bool:
-    """Whether the loop came to its end."""
-    key = (instrumented.source, instrumented.filename, instrumented.first_line, tuple(instrumented.constants))
-    loop = _compiled(key, _Uncompared(instrumented.function))
-    left = most_accesses or MOST_ACCESSES
+    """Run the loop, and return whether it ran to its end."""
+    loop = _compile(instrumented)
+    budget = most_accesses or MAX_ACCESSES
     try:
         for _ in loop(*copies, memory.notes, *instrumented.constants.values()):
-            left -= memory.drain(left)
-            if left <= 0 and most_accesses:
+            budget -= memory.drain(budget)
+            if budget <= 0 and most_accesses:
                 return False
-            if left <= 0 or memory.notes.tally[ROUNDS] > MOST_ROUNDS:
-                raise _too_long(instrumented.loops, memory.notes)
+            if budget <= 0 or memory.notes.tally[ITERATIONS] > MAX_ITERATIONS:
+                raise _make_timeout(instrumented.loops, memory.notes)
     except NumbaError as error:
-        raise _explained(error, instrumented) from None
+        raise _explain_error(error, instrumented) from None
     except RuntimeError:  # numba's own analysis gives up on some loops that cannot end
         raise KernelError(
             "numba cannot compile this loop; make sure that each `while` loop changes what its condition reads",
@@ -154,70 +153,46 @@ def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int
         lines = instrumented.dividing or (instrumented.first_line,)
         others = f", or in line {' or '.join(map(str, lines[1:]))}" if lines[1:] else ""
         raise KernelError(f"the loop stopped here{others}: {error}", lines[0]) from None
-    memory.drain(left)
+    memory.drain(budget)
     return True
 
 
-def _too_long(loops, notes):
-    """Of the loops that are running, the `while` that went round the most is to blame, else such a `for`."""
+def _make_timeout(loops, notes):
+    """Return the error for the running `while` loop with most iterations, else for such a `for` loop."""
     rounds = zip(loops, notes.rounds.tolist(), strict=True)
     is_while, count, line = max((is_while, count, line) for (line, is_while), count in rounds if count)
     if is_while:
-        return KernelError(
-            f"this `while` loop was stopped in round {count:,}; make sure that its condition turns false", line
-        )
-    return KernelError(
-        f"this loop was stopped in round {count:,}, for tracing it takes too long; use smaller arrays or fewer rounds",
-        line,
-    )
-
-
-class _Uncompared:
-    """Carries a function past the comparison of cached arguments: the same key means the same code."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def __eq__(self, other):
-        return True
-
-    def __hash__(self):
-        return 0
+        message = f"this `while` loop was stopped in round {count:,}; make sure that its condition turns false"
+    else:
+        reason = "for tracing it takes too long; use smaller arrays or fewer rounds"
+        message = f"this loop was stopped in round {count:,}, {reason}"
+    return KernelError(message, line)
 
 
 @lru_cache(maxsize=64)
-def _compiled(key, carried) -> Callable:
-    return njit(carried.function)
+def _compile(instrumented: Instrumented) -> Callable:
+    return njit(instrumented.function)
 
 
-def _explained(error, instrumented):
+def _explain_error(error, instrumented):
     location = getattr(error, "loc", None)
     line = location.line if location else instrumented.first_line
     reason = str(error)
-    said = next((text for text in reason.splitlines() if "an index must be a whole number" in text), None)
+    message = next((text for text in reason.splitlines() if "an index must be a whole number" in text), None)
     text = source_line(instrumented.filename, line)
-    if said is None:
-        said = f"numba cannot compile `{text}`: its types do not go together, or a name has no value yet"
-    return KernelError(said.removeprefix("TypingError: ").strip(), line)
+    if message is None:
+        message = f"numba cannot compile `{text}`: its types do not go together, or a name has no value yet"
+    return KernelError(message.removeprefix("TypingError: ").strip(), line)
 
 
 def _result(instrumented, machine, copies, memory: _Memory, complete) -> LoopTrace:
     sites = tuple(
         LoopSite(site, tuple(map(int, served))) for site, served in zip(instrumented.sites, memory.served, strict=True)
     )
-    infos = tuple(
-        ArrayInfo(
-            name,
-            "global",
-            array.shape,
-            str(array.dtype),
-            array.itemsize,
-            array.strides,
-            int(address),
-            instrumented.first_line,
-        )
-        for (name, array), address in zip(memory.arrays.items(), memory.addresses, strict=True)
-    )
+    infos = []
+    for (name, array), address in zip(memory.arrays.items(), memory.addresses, strict=True):
+        layout = array.shape, str(array.dtype), array.itemsize, array.strides
+        infos.append(ArrayInfo(name, "global", *layout, int(address), instrumented.first_line))
     return LoopTrace(
         kernel=instrumented.function.__name__,
         source=instrumented.source,
@@ -226,7 +201,7 @@ def _result(instrumented, machine, copies, memory: _Memory, complete) -> LoopTra
         cpu=machine.name,
         levels=(*(level.name for level in machine.caches), "DRAM"),
         outputs=copies,
-        arrays=infos,
+        arrays=tuple(infos),
         sites=sites,
         counters=_counters(sites, memory),
         findings=tuple(_findings(instrumented.sites, infos, memory.notes.strays)),
@@ -281,26 +256,30 @@ def _findings(sites, infos, all_strays):
             if not count:
                 continue
             index = tuple(first[: len(shape)])
-            yield (_bounds(site, shape, index, count) if kind == OUTSIDE else _wrapped(site, shape, index, count))
+            yield (
+                _bounds_finding(site, shape, index, count)
+                if kind == OUTSIDE
+                else _wrapped_finding(site, shape, index, count)
+            )
 
 
-def _bounds(site, shape, index, count):
+def _bounds_finding(site, shape, index, count):
     size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} elements"
     doing = "reads" if site.kind == "load" else "writes"
     message = (
-        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_spelled(index)}], but {site.array} {size}: "
+        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_join_index(index)}], but {site.array} {size}: "
         "stop the loop at its edge, or guard the access with `if` or `min`."
     )
     return Finding("bounds", "error", message, site.line, site.column, site.array, index, count=count)
 
 
-def _wrapped(site, shape, index, count):
+def _wrapped_finding(site, shape, index, count):
     message = (
-        f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_spelled(index)}], "
+        f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_join_index(index)}], "
         "which counts from the end: check where the loop starts."
     )
     return Finding("negative-index", "advice", message, site.line, site.column, site.array, index, count=count)
 
 
-def _spelled(index):
+def _join_index(index):
     return ", ".join(map(str, index))

@@ -1,7 +1,7 @@
-"""Four neighbours of an array, loaded and stored as four float32 values.
+"""Four neighbouring elements of an array, loaded and stored as four float32 values.
 
-Constants choose the access. `ALIGNED` is True where rows begin at multiples of four elements: one access of all four.
-Where it is False, as for `x[1:]`, every second element or rows of 101 elements, each element is an access of its own.
+Constants choose the access. `ALIGNED` is True where rows begin at multiples of four elements: one access for all four.
+Where it is False, as for `x[1:]`, every second element or rows of 101 elements, each element has its own access.
 `ELEMENT` is float32, or uint16 for the bits of bfloat16.
 """
 
@@ -104,7 +104,7 @@ def store_four_within(X, row, col, a, b, c, d):
 
 @cuda.jit(device=True)
 def unpack_bits(a, b, c, d):
-    """Return the float32 that the bits of four bfloat16 stand for."""
+    """Convert four bfloat16, given as bits, to float32."""
     first, second = ptx.unpack2(np.uint32(a) | np.uint32(b) << HALF, FORMAT)
     third, fourth = ptx.unpack2(np.uint32(c) | np.uint32(d) << HALF, FORMAT)
     return first, second, third, fourth
@@ -112,6 +112,6 @@ def unpack_bits(a, b, c, d):
 
 @cuda.jit(device=True)
 def pack_bits(a, b, c, d):
-    """Round four float32 to bfloat16, and return their bits."""
+    """Round four float32 to bfloat16 and return their bits."""
     low, high = ptx.pack2(a, b, FORMAT), ptx.pack2(c, d, FORMAT)
     return np.uint16(low & LOW), np.uint16(low >> HALF), np.uint16(high & LOW), np.uint16(high >> HALF)

@@ -1,8 +1,8 @@
-"""A ring of stages in shared memory: a producer fills them, consumers empty them, and both walk round it.
+"""Ring of stages in shared memory: a producer fills them, consumers empty them, in the same cyclic order.
 
-Its state is the stage and a parity, which changes after each round; whoever walks keeps both in variables, and begins
-at (0, 0). A stage has a barrier `full`, which the bytes of its copies complete, and one `empty`, at which each consumer
-arrives once it has read the stage:
+The state is a stage and a parity, which flips after each cycle. The producer and each consumer keep both in variables,
+which begin at (0, 0). A stage has a barrier `full`, which the bytes of its copies complete, and a barrier `empty`, at
+which each consumer arrives once it has read the stage:
 
     producer                                                    consumer
     claim(full, empty, stage, parity, stage_bytes)              ptx.mbarrier_wait(full, stage, parity)
@@ -17,31 +17,31 @@ from labkit import cuda, ptx
 
 
 @cuda.jit(device=True)
-def prepare(full, empty, stages, consumers):
-    """Makes the barriers of so many stages, by one thread; the block meets before it uses them."""
-    for stage in range(stages):
+def init_ring(full, empty, num_stages, num_consumers):
+    """Initialise the barriers of all stages, by one thread; a block barrier must follow before they are used."""
+    for stage in range(num_stages):
         ptx.mbarrier_init(full, stage, 1)
-        ptx.mbarrier_init(empty, stage, consumers)
+        ptx.mbarrier_init(empty, stage, num_consumers)
     ptx.mbarrier_init_fence()
 
 
 @cuda.jit(device=True)
-def claim(full, empty, stage, parity, stage_bytes):
-    """Waits until the consumers have given the stage back, and says how many bytes will fill it."""
+def acquire_stage(full, empty, stage, parity, stage_bytes):
+    """Wait until the consumers have released the stage, and tell its barrier how many bytes will fill it."""
     ptx.mbarrier_wait(empty, stage, 1 - parity)
     ptx.mbarrier_expect(full, stage, stage_bytes)
 
 
 @cuda.jit(device=True)
-def next_stage(stage, parity, stages):
-    """The state of the ring one stage further on."""
+def next_stage(stage, parity, num_stages):
+    """Return the state of the ring one stage later."""
     stage += 1
-    if stage == stages:
+    if stage == num_stages:
         stage, parity = 0, 1 - parity
     return stage, parity
 
 
 @cuda.jit(device=True)
-def place_in_ring(used, stages):
-    """The state of the ring when so many stages have been used, for who counts them."""
-    return np.uint32(np.uint32(used) % stages), np.uint32(np.uint32(used) // stages % 2)
+def ring_state(num_used, num_stages):
+    """Return the state of the ring after `num_used` stages."""
+    return np.uint32(np.uint32(num_used) % num_stages), np.uint32(np.uint32(num_used) // num_stages % 2)

@@ -1,7 +1,7 @@
-"""PTX instructions that numba.cuda has no name for, as functions of the kernel language.
+"""PTX instructions that numba.cuda lacks, as functions of the kernel language.
 
-A kernel calls them as it calls `cuda`'s functions, and they run on both machines: on a GPU each is an intrinsic of
-numba-cuda, and each carries with it what it does to the lanes of a warp, for the simulator.
+Kernels call them like `cuda`'s functions, on both machines: on a GPU each is an intrinsic of numba-cuda, and in the
+simulator each has its own code for the lanes of a warp.
 
 >>> from labkit import cuda, ptx
 >>> @cuda.jit
@@ -11,10 +11,10 @@ numba-cuda, and each carries with it what it does to the lanes of a warp, for th
 ...         a, b, c, d = ptx.load4(x, i)
 ...         ptx.store4(out, i, a, b, c, d)
 
-A folder is a family (`instruction` says what is in it): accesses of several elements (`vectors`), asynchronous copies
-(`copies`), tensor cores of a warp (`matrices`) and of a warpgroup (`warpgroups`), barriers (`mbarriers`,
-`named_barriers`, `clusters`), tiles moved by the copy engine (`tensor_copies`), launches that overlap (`launches`),
-conversions (`formats`), powers of two (`exponentials`).
+A folder is a family (`instruction` lists its files): vector accesses (`vectors`), asynchronous copies (`copies`),
+tensor cores of a warp (`matrices`) and of a warpgroup (`warpgroups`), barriers (`mbarriers`, `named_barriers`,
+`clusters`), TMA copies (`tensor_copies`), launches that overlap (`launches`), conversions (`formats`), powers of two
+(`exponentials`).
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""The least compute capability of each instruction, as its declaration has it (`labkit.ptx.instruction`).
+"""Least compute capability of each instruction, from its declaration (`labkit.ptx.instruction`).
 
-An instruction whose formats differ in that has an entry for each, beside the format's number.
+`CAPABILITIES` maps an instruction's name to it, or (name, format number) where formats differ.
 """
 
 from functools import lru_cache
@@ -17,23 +17,23 @@ for _name in ptx.__all__:
         CAPABILITIES[_name] = _needs
 
 
-def lacks(capability: tuple, needed: tuple) -> bool:
-    """Is an instruction that needs one compute capability missing on a GPU of another?"""
+def is_missing(capability: tuple, needed: tuple) -> bool:
+    """Return whether an instruction that needs one compute capability is missing on a GPU of another."""
     if len(needed) == 3:
         return tuple(capability[:2]) != needed[:2]
     return tuple(capability[:2]) < needed
 
 
-@lru_cache(1024)  # kernels, which it keeps
-def runs(kernel, number: int, capability: tuple) -> bool:
-    """Whether a GPU of this capability has all instructions of a kernel, for the format of that number."""
-    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, number))) for name in _called(kernel))
-    return not any(lacks(capability, needed) for needed in needs if needed)
+@lru_cache(1024)  # keeps kernels alive
+def can_run(kernel, number: int, capability: tuple) -> bool:
+    """Return whether a GPU of this capability has all instructions of a kernel, for the format of a number."""
+    needs = (CAPABILITIES.get(name, CAPABILITIES.get((name, number))) for name in _called_names(kernel))
+    return not any(is_missing(capability, needed) for needed in needs if needed)
 
 
-@lru_cache(1024)  # kernels, which it keeps
-def _called(kernel) -> frozenset[str]:
-    """The names of the functions that a kernel calls, and of what the device functions among them call."""
+@lru_cache(1024)
+def _called_names(kernel) -> frozenset[str]:
+    """Return the names of the functions that a kernel and its device functions call."""
     function = kernel.py_func
     helpers = [value for value in names_used_by(function).values() if hasattr(value, "py_func") and value is not kernel]
-    return frozenset(function.__code__.co_names).union(*map(_called, helpers))
+    return frozenset(function.__code__.co_names).union(*map(_called_names, helpers))

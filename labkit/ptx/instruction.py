@@ -1,8 +1,8 @@
-"""How a function of `labkit.ptx` is declared: what it does to lanes, what it waits for and what GPU it needs.
+"""Declaration of a function of `labkit.ptx` as an instruction: its effect on lanes, its waits and the GPU it needs.
 
-A folder holds a family of instructions: the functions, their documentation and their declaration in its `__init__.py`,
-what they do to lanes, and what they ask of a program (`labkit.simulator.family.Family`), in `on_lanes.py`, what goes
-wrong with them in `findings.py`, their machine code in `on_gpu.py`. Nothing else names an instruction.
+A folder holds a family of instructions. `__init__.py` has the functions, their documentation and declaration;
+`on_lanes.py` their effect on lanes and what they require of a program (`labkit.simulator.family.Family`);
+`findings.py` their findings; `on_gpu.py` their machine code. Nothing else names an instruction.
 """
 
 from collections.abc import Callable
@@ -21,31 +21,30 @@ def instruction(
     needs: Capability | dict[int, Capability] | None = None,
     family: Family | None = None,
 ) -> Callable:
-    """Makes a function, of which the documentation counts alone, an instruction of the kernel language.
+    """Return a decorator that makes a function, of which only the documentation is used, an instruction.
 
     Parameters
     ----------
     on_lanes
-        What a call does to lanes, as `labkit.simulator.instruction.Instruction` has it.
+        Effect of a call on lanes, the `meaning` of a `labkit.simulator.instruction.Instruction`.
     waits
-        Whether a warp may have to wait there for others.
+        Whether a warp may have to wait there for other warps.
     needs
-        The least compute capability, where any GPU of the book lacks the instruction; one for each number of a format
-        where that makes the difference. A third part, "a", stands for what one architecture alone has. (PTX ISA,
-        "Target ISA Notes" of each instruction.)
+        Least compute capability, if some GPU of the book lacks the instruction; a dictionary by format number where
+        formats differ. A third part, "a", means that only this architecture has it. (PTX ISA, "Target ISA Notes".)
     family
-        What a program that calls it must have, and the checks that come with it; None where it asks for nothing.
+        Requirements on a program that calls it, with their checks; None for no requirements.
     """
 
-    def declared(documented):
+    def declare(documented):
         @wraps(documented)
-        def outside(*arguments):
+        def call_outside_kernel(*arguments):
             raise LaunchError(
                 f"ptx.{documented.__name__} has a meaning only inside a kernel: use it in a function under @cuda.jit"
             )
 
-        setattr(outside, ATTRIBUTE, Instruction(on_lanes, waits, family))
-        outside.needs = needs
-        return outside
+        setattr(call_outside_kernel, ATTRIBUTE, Instruction(on_lanes, waits, family))
+        call_outside_kernel.needs = needs
+        return call_outside_kernel
 
-    return declared
+    return declare

@@ -1,8 +1,8 @@
-"""How a function of `labkit.ptx` becomes an intrinsic of numba-cuda, and what all of them share."""
+"""Intrinsics of numba-cuda for the functions of `labkit.ptx`, and the code generation that they share."""
 
 from functools import wraps
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
 from types import ModuleType
 
 from llvmlite import ir
@@ -12,7 +12,7 @@ from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.extending import infer
 from numba.cuda.typing.templates import infer_global, make_intrinsic_template
 
-from labkit.ptx.capabilities import lacks
+from labkit.ptx.capabilities import is_missing
 from labkit.ptx.formats import NAMES
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.instruction import instruction_of
@@ -24,26 +24,28 @@ REGISTERS = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}  # constraints of
 
 
 def intrinsic(function):
-    """Makes what is defined below it the machine code of a function of `labkit.ptx`.
+    """Return a decorator that makes a definition the machine code of a function of `labkit.ptx`.
 
-    The definition takes numba's typing context and the types of the arguments, and gives the signature and the
-    function that writes the code, as those of `numba.cuda.extending.intrinsic` do.
+    The definition takes numba's typing context and the types of the arguments, and returns the signature and the
+    function that generates code, as in `numba.cuda.extending.intrinsic`.
     """
-
-    parameters = list(signature(function).parameters)
+    documented = signature(function)
+    parameters = list(documented.parameters)
+    typing = Parameter("typing", Parameter.POSITIONAL_OR_KEYWORD)
 
     def register(definition):
         @wraps(definition)
         def checked(typing, *kinds):
-            made, code = definition(typing, *kinds)
+            typed, code = definition(typing, *kinds)
             form = kinds[parameters.index("FORMAT")].literal_value if "FORMAT" in parameters else None
 
             def on_this_gpu(*arguments):
                 check_capability(function, form)
                 return code(*arguments)
 
-            return made, on_this_gpu
+            return typed, on_this_gpu
 
+        checked.__signature__ = documented.replace(parameters=[typing, *documented.parameters.values()])
         options = {"prefer_literal": True, "kwargs": {"target": "cuda"}}
         template = make_intrinsic_template(function, checked, function.__name__, **options)
         infer(template)
@@ -53,46 +55,40 @@ def intrinsic(function):
     return register
 
 
-def load(value):
-    """Loads the machine code of an instruction, or of all that a module gives a kernel: `on_gpu` in their folders."""
+def load_machine_code(value):
+    """Import the machine code, `on_gpu`, of an instruction or of all instructions in a module's namespace."""
     for function in [*vars(value).values()] if isinstance(value, ModuleType) else [value]:
         if instruction_of(function):
             import_module(f"{function.__module__}.on_gpu")
 
 
 def check_capability(function, form: int | None):
-    """Refuses an instruction, of this format if it has one, for a GPU that is too old for it."""
-    capability = ConfigStack.top_or_none().compute_capability  # of the kernel that is being compiled
+    """Raise LaunchError for an instruction, of this format if it has one, that the GPU lacks."""
+    capability = ConfigStack.top_or_none().compute_capability  # of the kernel being compiled
     by_format = isinstance(function.needs, dict)
     needed = function.needs[form] if by_format else function.needs
-    if needed and lacks(capability, needed):
-        of_format = f" of {NAMES[form]}" if by_format else ""
+    if needed and is_missing(capability, needed):
+        name = f"`ptx.{function.__name__}`" + (f" of {NAMES[form]}" if by_format else "")
         raise LaunchError(
-            f"`ptx.{function.__name__}`{of_format} needs a GPU of compute capability {_written(needed)}, and this one "
-            f"has {_written(capability)}; `labkit.simulate` runs the kernel anyway"
+            f"{name} needs a GPU of compute capability {_describe_capability(needed)}, and this one has "
+            f"{_describe_capability(capability)}; `labkit.simulate` runs the kernel anyway"
         )
 
 
-def _written(capability):
+def _describe_capability(capability):
     only = " and no other" if len(capability) == 3 and capability[2] == "a" else ""
     return f"{capability[0]}.{capability[1]}{only}"
 
 
 def literal(kind, what: str) -> int:
-    """The number that an argument is at compile time.
-
-    Raises
-    ------
-    TypingError
-        It is known only when the kernel runs.
-    """
+    """Return the value of a compile-time constant; raise TypingError if it is known only when the kernel runs."""
     if not isinstance(kind, types.IntegerLiteral):
         raise TypingError(f"{what} is fixed when a kernel is compiled: make it a constant of the module")
     return kind.literal_value
 
 
-def index_kinds(array, index) -> tuple:
-    """The types of the indices, one for each axis of the array."""
+def index_types(array, index) -> tuple:
+    """Return the types of the indices, one per axis of the array."""
     kinds = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     if not isinstance(array, types.Array) or array.layout != "C":
         raise TypingError("this instruction needs an array in C order: pass a copy")
@@ -101,9 +97,9 @@ def index_kinds(array, index) -> tuple:
     return kinds
 
 
-def pointer(context, builder, array_type, index_type, array, index):
-    """A pointer to an element; negative indices count from the end, as in a subscript."""
-    kinds = index_kinds(array_type, index_type)
+def element_pointer(context, builder, array_type, index_type, array, index):
+    """Return a pointer to an element; negative indices count from the end, as in a subscript."""
+    kinds = index_types(array_type, index_type)
     values = cgutils.unpack_tuple(builder, index) if isinstance(index_type, types.BaseTuple) else [index]
     indices = [context.cast(builder, value, kind, types.intp) for value, kind in zip(values, kinds, strict=True)]
     view = context.make_array(array_type)(context, builder, array)
@@ -116,28 +112,34 @@ def _is_natural(kind):
 
 
 def shared_address(context, builder, array_type, index_type, array, index):
-    """Where an element of a shared array lies in its block's shared memory: what PTX takes as an address there.
+    """Return the address of an element within the block's shared memory, as PTX takes it.
 
-    Computed in 32 bits, in which the compiler can take a sum of indices apart and reuse the pieces; a negative index
-    does not count from the end, since that would cost a comparison for each.
+    Computed in 32 bits, which lets the compiler reuse parts of sums of indices. A negative index does not count from
+    the end, since that would cost a comparison for each.
     """
-    kinds = index_kinds(array_type, index_type)
+    kinds = index_types(array_type, index_type)
     values = cgutils.unpack_tuple(builder, index) if isinstance(index_type, types.BaseTuple) else [index]
     view = context.make_array(array_type)(context, builder, array)
     in_shared = builder.addrspacecast(view.data, ir.PointerType(view.data.type.pointee, SHARED))
     address = builder.ptrtoint(in_shared, I32)
     strides = cgutils.unpack_tuple(builder, view.strides, array_type.ndim)
     for value, kind, stride in zip(values, kinds, strides, strict=True):
-        place = context.cast(builder, value, kind, types.int32)
-        address = builder.add(address, builder.mul(place, builder.trunc(stride, I32)))
+        index = context.cast(builder, value, kind, types.int32)
+        address = builder.add(address, builder.mul(index, builder.trunc(stride, I32)))
     return address
 
 
-def assembly(builder, text: str, result, operands, *, ties=(), memory=True):
-    """Inline assembly: `$0`, `$1` ... are the results, then the operands.
+def emit_assembly(builder, text: str, result, operands, *, ties=(), memory=True):
+    """Emit inline assembly, in which `$0`, `$1` ... are the results, then the operands.
 
-    `result` is a type, a tuple of types or VOID; `ties` are the operands that share their registers with a result,
-    first to last.
+    Parameters
+    ----------
+    result
+        A type, a tuple of types or VOID.
+    ties
+        Further operands, which share the registers of the results, first to last.
+    memory
+        Whether it accesses memory or has other side effects.
     """
     results = () if result is VOID else result if isinstance(result, tuple) else (result,)
     returned = ir.LiteralStructType(results) if isinstance(result, tuple) else result
@@ -150,22 +152,53 @@ def assembly(builder, text: str, result, operands, *, ties=(), memory=True):
     return builder.call(ir.InlineAsm(kind, text, ",".join(constraints), side_effect=memory), values)
 
 
-def unpacked(builder, result, count: int) -> list:
+def unpack(builder, result, count: int) -> list:
     return [builder.extract_value(result, i) for i in range(count)]
 
 
-def fixed(number: int, kind=I32):
+def constant(number: int, kind=I32):
     return ir.Constant(kind, number)
 
 
 def plain(text: str):
-    """The definition of an instruction without operands."""
+    """Return the definition of an instruction without operands."""
 
     def definition(typing):
-        def code(context, builder, signature, arguments):
-            assembly(builder, text, VOID, [])
-            return context.get_dummy_value()
-
-        return types.void(), code
+        return types.void(), assembly_code(text)
 
     return definition
+
+
+def numbered(text: str, what: str):
+    """Return the definition of an instruction whose one operand, `{}` in its text, is fixed at compile time."""
+
+    def definition(typing, number):
+        return types.void(number), assembly_code(text.format(literal(number, what)))
+
+    return definition
+
+
+def conversion(text: str, result, *kinds):
+    """Return the definition of an instruction without side effects, given numba's types of result and arguments.
+
+    Arguments with literal types, which are known at compile time, are not operands.
+    """
+
+    def definition(typing, *_):
+        def code(context, builder, signature, arguments):
+            operands = [argument for argument, kind in zip(arguments, kinds) if not isinstance(kind, types.Literal)]
+            return emit_assembly(builder, text, context.get_value_type(result), operands, memory=False)
+
+        return result(*kinds), code
+
+    return definition
+
+
+def assembly_code(text: str, make_operands=lambda *_: []):
+    """Return a code generator of inline assembly without results; `make_operands` takes what the generator takes."""
+
+    def code(context, builder, signature, arguments):
+        emit_assembly(builder, text, VOID, make_operands(context, builder, signature, arguments))
+        return context.get_dummy_value()
+
+    return code

@@ -107,7 +107,7 @@ def test_the_last_block_must_wait_for_the_others():
 
     operands = gemv_t.problem(256, 128).operands()
     (launch,) = gemv_t.launches(*operands, workspace=Workspace(memory=host))
-    kernel = labkit.specialise(gemv_t.kernel, is_last=hasty)
+    kernel = labkit.specialise(gemv_t.kernel, is_last_block=hasty)
     trace = labkit.simulate(kernel, launch.grid, launch.block, *launch.arguments)
     assert {found.kind for found in trace.errors} == {"race"}
 

@@ -73,7 +73,7 @@ def test_a_chapter_imports_what_is_offered_and_nothing_deeper(path):
         ("from labkit import places", "labkit.places"),
         ("import labkit.calls.timing", "labkit.calls.timing"),
         ("import labkit\nlabkit.simulator.run", "labkit.simulator"),
-        ("def late():\n    from labkit import gemm\n    gemm.tensor.operands.in_format", "labkit.gemm.tensor"),
+        ("def late():\n    from labkit import gemm\n    gemm.tensor.operands.specialise_format", "labkit.gemm.tensor"),
         ("from labkit import sass\nsass.subprocess.run", "labkit.forecast.sass.subprocess"),
     ],
 )

@@ -245,7 +245,7 @@ ENDLESS = {  # the line that is to blame stands first
 def impatience(monkeypatch):
     """A tenth of the accesses and rounds after which a loop is stopped."""
     module = import_module(trace.__module__)
-    for name in ("MOST_ACCESSES", "MOST_ROUNDS"):
+    for name in ("MAX_ACCESSES", "MAX_ITERATIONS"):
         monkeypatch.setattr(module, name, getattr(module, name) // 10)
 
 

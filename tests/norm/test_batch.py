@@ -5,7 +5,7 @@ import pytest
 
 from labkit import norm
 from labkit.formats import BF16, FP32
-from labkit.parts.vector_widths import width_of_four
+from labkit.parts.vector_widths import width_up_to_four
 from norm.gpus import give_sms
 
 STEPS = norm.ladder("batch")
@@ -65,8 +65,8 @@ def test_pieces_of_a_channel_fill_two_blocks_of_an_sm():
 ])  # fmt: skip
 def test_neighbours_are_taken_by_four_where_every_plane_begins_so(dtype, pixels, at_once):
     planes = np.zeros((3, pixels), dtype)
-    assert width_of_four(planes, planes) == at_once
-    assert width_of_four(planes, np.zeros((3, 7), dtype)) == 1
+    assert width_up_to_four(planes, planes) == at_once
+    assert width_up_to_four(planes, np.zeros((3, 7), dtype)) == 1
 
 
 def test_a_channel_that_no_cluster_can_keep_is_refused():

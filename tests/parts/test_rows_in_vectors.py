@@ -6,7 +6,7 @@ import pytest
 from labkit import cuda, ptx, simulate, specialise
 from labkit.formats import BF16, FP32
 from labkit.parts.fours import load_four_or_zeros, load_row_four, store_four_within, store_row_four
-from labkit.parts.vector_widths import element_of, kernel_view, specialise_alignment, specialise_fours
+from labkit.parts.vector_widths import kernel_view, specialise_alignment, specialise_fours, vector_element
 from labkit.parts.vectors import copy_async, load, load_raw, load_shared, store, store_shared, unpack
 
 WIDTH, ELEMENT, COLUMNS = 4, np.float32, 64
@@ -78,7 +78,7 @@ def numbers(format, columns):
 @pytest.mark.parametrize("kernel", [through_registers, through_shared, as_memory_holds_it], ids=lambda k: k.__name__)
 @pytest.mark.parametrize(("format", "width", "access_bytes"), ACCESSES)
 def test_vectors_arrive_whole_by_accesses_of_their_bytes(kernel, format, width, access_bytes):
-    element = element_of(format.dtype, width)
+    element = vector_element(format.dtype, width)
     x = numbers(format, COLUMNS)
     rows, y = (X.view(element) for X in (x, np.zeros_like(x)))
     trace = simulate(specialise(kernel, WIDTH=width, ELEMENT=element), 1, COLUMNS // width, rows, y)

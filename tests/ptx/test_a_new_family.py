@@ -132,7 +132,7 @@ FILES = {
         from numba.cuda import types
 
         import toy
-        from labkit.ptx.intrinsics import I32, assembly, intrinsic, plain
+        from labkit.ptx.intrinsics import I32, emit_assembly, intrinsic, plain
 
         intrinsic(toy.meet)(plain("bar.sync 0;"))
 
@@ -145,7 +145,7 @@ FILES = {
         @intrinsic(toy.swap_bytes)
         def _swap_bytes(typing, word):
             def code(context, builder, signature, arguments):
-                return assembly(builder, "prmt.b32 $0, $1, 0, 0x0123;", I32, arguments, memory=False)
+                return emit_assembly(builder, "prmt.b32 $0, $1, 0, 0x0123;", I32, arguments, memory=False)
 
             return types.uint32(types.uint32), code
         """,

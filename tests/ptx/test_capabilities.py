@@ -8,7 +8,7 @@ from cells import kernel_in
 from test_compile import assembled
 
 from labkit import ptx
-from labkit.ptx.capabilities import CAPABILITIES, lacks
+from labkit.ptx.capabilities import CAPABILITIES, is_missing
 from labkit.simulator.errors import LaunchError
 
 pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
@@ -94,6 +94,6 @@ def test_every_instruction_has_a_line_here_and_the_table_no_other():
 
 
 def test_what_one_architecture_alone_has_no_later_one_has():
-    assert not lacks((9, 0), (9, 0, "a")) and not lacks((9, 0, "a"), (9, 0, "a"))
-    assert lacks((10, 0), (9, 0, "a")) and lacks((8, 9), (9, 0, "a"))
-    assert lacks((8, 0), (8, 9)) and not lacks((12, 0), (8, 9))
+    assert not is_missing((9, 0), (9, 0, "a")) and not is_missing((9, 0, "a"), (9, 0, "a"))
+    assert is_missing((10, 0), (9, 0, "a")) and is_missing((8, 9), (9, 0, "a"))
+    assert is_missing((8, 0), (8, 9)) and not is_missing((12, 0), (8, 9))

@@ -35,7 +35,7 @@ from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import as_matrices, pad_head_dim, size_arguments
 from labkit.attention.words import specialise_format
 from labkit.ladder import Launch
-from labkit.parts.ring import claim, next_stage, place_in_ring, prepare
+from labkit.parts.ring import acquire_stage, init_ring, next_stage, ring_state
 
 FORMAT = ptx.BF16
 TILES = {64: (96, 128), 128: (64, 128)}  # queries and keys of a streaming tile, by D: limited by registers
@@ -140,7 +140,7 @@ def wgmma(
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_k, 0, 1)
-        prepare(full, empty, STAGES, 4 * WARPGROUPS)
+        init_ring(full, empty, STAGES, 4 * WARPGROUPS)
     cuda.syncthreads()
     # -- this block's keys, and the tiles of queries that see them --
     k_blocks, kv_heads = np.int32(-(-num_keys // BM)), np.int32(H // heads_per_kv)  # tiles of keys
@@ -159,7 +159,7 @@ def wgmma(
             stage = parity = np.uint32(0)
             for head in range(kv_head * heads_per_kv, kv_head * heads_per_kv + heads_per_kv):
                 for tile in range(first, end):
-                    claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
+                    acquire_stage(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
                     issue_loads(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
                     stats_row = np.int32(((batch * H + head) * (-(-num_queries // BN)) + tile) * STATS_ROWS)
                     ptx.tma_load(stats, (stage, 0, 0), lse_map, (stats_row, 0), full, stage)
@@ -242,8 +242,8 @@ def of_queries(
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     # -- this block's queries, and the key tiles that they see --
     m_blocks = np.int32(-(-num_queries // BM))  # tiles of queries
@@ -260,10 +260,10 @@ def of_queries(
             issue_loads(Q_tile, 0, Q_map, batch, head, q0, full_q, 0)
             issue_loads(dO_tile, 0, dO_map, batch, head, q0, full_q, 0)
             for tile in range(first, end):
-                stage, parity = place_in_ring(tile - first, STAGES)
-                claim(full_k, empty_k, stage, parity, STAGE_BYTES)
+                stage, parity = ring_state(tile - first, STAGES)
+                acquire_stage(full_k, empty_k, stage, parity, STAGE_BYTES)
                 issue_loads(K_tiles, stage, K_map, batch, kv_head, tile * BN, full_k, stage)
-                claim(full_v, empty_v, stage, parity, STAGE_BYTES)
+                acquire_stage(full_v, empty_v, stage, parity, STAGE_BYTES)
                 issue_loads(V_tiles, stage, V_map, batch, kv_head, tile * BN, full_v, stage)
     else:
         # -- consumers --
@@ -287,13 +287,13 @@ def of_queries(
             dQ[n] = 0
         ptx.mbarrier_wait(full_q, 0, 0)
         for tile in range(first, end):
-            stage, parity = place_in_ring(tile - first, STAGES)
+            stage, parity = ring_state(tile - first, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             # -- S = Q K^T and dP = dO V^T --
             begin_scores(S, Q_tile, y, K_tiles, stage)
             ptx.wgmma_wait(1)  # dQ of the tile before is done
             if is_leader and tile > first:
-                prev_stage, _ = place_in_ring(tile - first - 1, STAGES)
+                prev_stage, _ = ring_state(tile - first - 1, STAGES)
                 ptx.mbarrier_arrive(empty_k, prev_stage)
             ptx.mbarrier_wait(full_v, stage, parity)
             begin_scores(dP, dO_tile, y, V_tiles, stage)

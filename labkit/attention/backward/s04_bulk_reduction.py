@@ -35,7 +35,7 @@ from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import as_matrices, pad_head_dim, size_arguments
 from labkit.attention.words import specialise_format
 from labkit.ladder import Launch
-from labkit.parts.ring import claim, next_stage, prepare
+from labkit.parts.ring import acquire_stage, init_ring, next_stage
 
 DETERMINISTIC = False  # blocks add to dQ in any order
 FORMAT = ptx.BF16
@@ -213,7 +213,7 @@ def bulk_reduction(
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_k, 0, 1)
-        prepare(full, empty, STAGES, 4 * WARPGROUPS)
+        init_ring(full, empty, STAGES, 4 * WARPGROUPS)
     cuda.syncthreads()
     # -- this block's keys, and the tiles of queries that see them --
     k_blocks, kv_heads = np.int32(-(-num_keys // BM)), np.int32(H // heads_per_kv)  # tiles of keys
@@ -232,7 +232,7 @@ def bulk_reduction(
             stage = parity = np.uint32(0)
             for head in range(kv_head * heads_per_kv, kv_head * heads_per_kv + heads_per_kv):
                 for tile in range(first, end):
-                    claim(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
+                    acquire_stage(full, empty, stage, parity, 2 * STAGE_BYTES + BN * 8)
                     issue_loads(Q_tiles, stage, Q_map, batch, head, tile * BN, full, stage)
                     stats_row = np.int32(((batch * H + head) * (-(-num_queries // BN)) + tile) * STATS_ROWS)
                     ptx.tma_load(stats, (stage, 0, 0), lse_map, (stats_row, 0), full, stage)

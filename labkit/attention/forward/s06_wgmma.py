@@ -22,7 +22,7 @@ from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
@@ -75,8 +75,8 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, scale
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     # -- this block's queries, and the key tiles that they see --
     heads, num_queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
@@ -90,7 +90,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, scale
         if warp == 0 and lane == 0:
             load_boxes(Q_tile, 0, Q_map, batch, head, q0, full_q)
             for tile in range(first, end):
-                stage, parity = place_in_ring(tile - first, STAGES)
+                stage, parity = ring_state(tile - first, STAGES)
                 ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                 load_boxes(K_tiles, stage, K_map, batch, head // heads_per_kv, tile * BN, full_k)
                 ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -112,7 +112,7 @@ def wgmma(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, scale
             O[n] = 0
         ptx.mbarrier_wait(full_q, 0, 0)
         for tile in range(first, end):
-            stage, parity = place_in_ring(tile - first, STAGES)
+            stage, parity = ring_state(tile - first, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             # -- S = Q K^T --
             begin_qk(S, Q_tile, y, K_tiles, stage)

@@ -24,7 +24,7 @@ from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
@@ -77,8 +77,8 @@ def overlap(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, sca
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     # -- this block's queries, and the key tiles that they see --
     heads, num_queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
@@ -92,7 +92,7 @@ def overlap(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, sca
         if warp == 0 and lane == 0:
             load_boxes(Q_tile, 0, Q_map, batch, head, q0, full_q)
             for tile in range(first, end):
-                stage, parity = place_in_ring(tile - first, STAGES)
+                stage, parity = ring_state(tile - first, STAGES)
                 ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                 load_boxes(K_tiles, stage, K_map, batch, head // heads_per_kv, tile * BN, full_k)
                 ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -127,8 +127,8 @@ def overlap(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, sca
             pack(P, S)
             ptx.mbarrier_wait(full_v, 0, 0)
         for tile in range(first + 1, end):
-            stage, parity = place_in_ring(tile - first, STAGES)
-            prev_stage, _ = place_in_ring(tile - first - 1, STAGES)
+            stage, parity = ring_state(tile - first, STAGES)
+            prev_stage, _ = ring_state(tile - first - 1, STAGES)
             ptx.mbarrier_wait(full_k, stage, parity)
             # -- S = Q K^T, and O += P V of the tile before --
             begin_qk(S, Q_tile, y, K_tiles, stage)

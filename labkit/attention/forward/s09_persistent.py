@@ -23,7 +23,7 @@ from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.BF16
 SIGN = 1  # of the scale
@@ -80,8 +80,8 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
         ptx.mbarrier_init(empty_q, 0, WARPGROUPS)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     # -- pairs of query tiles of all heads --
     heads, num_queries = np.int32(lse.shape[1]), np.int32(lse.shape[2])
@@ -102,7 +102,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
                     q_count = np.uint32(q_count + 1)
                     first, end = tile_range(m_block * BM, BM, num_queries, num_keys, window, BN)
                     for tile in range(first, end):
-                        stage, parity = place_in_ring(kv_count, STAGES)
+                        stage, parity = ring_state(kv_count, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                         load_boxes(K_tiles, stage, K_map, batch, head // heads_per_kv, tile * BN, full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -138,7 +138,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
                 q_count = np.uint32(q_count + 1)
                 # -- first tile: S = Q K^T, mask, update row_max, row_sum --
                 if first < end:
-                    stage, parity = place_in_ring(kv_count, STAGES)
+                    stage, parity = ring_state(kv_count, STAGES)
                     kv_count = np.uint32(kv_count + 1)
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_qk(S, Q_tile, y, K_tiles, stage)
@@ -152,7 +152,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(first + 1, end):
                     prev_stage = stage
-                    stage, parity = place_in_ring(kv_count, STAGES)
+                    stage, parity = ring_state(kv_count, STAGES)
                     kv_count = np.uint32(kv_count + 1)
                     ptx.mbarrier_wait(full_k, stage, parity)
                     ptx.barrier_sync(1 + wg_idx, CONSUMERS)

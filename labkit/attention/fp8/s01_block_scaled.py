@@ -29,7 +29,7 @@ from labkit.attention.forward.scores import apply_mask, divide, rescale, store_r
 from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_boxes, make_arguments
 from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile, pack
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.E4M3
 SIGN = 1  # of the scale
@@ -86,8 +86,8 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
         ptx.mbarrier_init(empty_q, 0, WARPGROUPS)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     cuda.syncthreads()
     # -- pairs of query tiles of all heads --
     num_queries = np.int32(lse.shape[1])
@@ -108,7 +108,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     q_count = np.uint32(q_count + 1)
                     first, end = tile_range(m_block * BM, BM, num_queries, num_keys, window, BN)
                     for tile in range(first, end):
-                        stage, parity = place_in_ring(kv_count, STAGES)
+                        stage, parity = ring_state(kv_count, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                         load_boxes(K_tiles, stage, K_map, (kv_plane, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -148,7 +148,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                 q_count = np.uint32(q_count + 1)
                 # -- first tile: S = Q K^T, mask, update ref_max, row_sum --
                 if first < end:
-                    stage, parity = place_in_ring(kv_count, STAGES)
+                    stage, parity = ring_state(kv_count, STAGES)
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
                     unit = v_scale[kv_plane, np.uint32(first)]
@@ -165,7 +165,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), end):
                     prev_stage = stage
-                    stage, parity = place_in_ring(kv_count, STAGES)
+                    stage, parity = ring_state(kv_count, STAGES)
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(tile)], TINY)
                     ptx.mbarrier_wait(full_k, stage, parity)

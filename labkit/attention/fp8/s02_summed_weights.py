@@ -22,7 +22,7 @@ from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_box
 from labkit.attention.fp8.problem import SummedWeights
 from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile_unsummed, pack
 from labkit.ladder import Launch
-from labkit.parts.ring import place_in_ring, prepare
+from labkit.parts.ring import init_ring, ring_state
 
 LOOSER_PROBLEM = SummedWeights
 FORMAT = ptx.E4M3
@@ -86,8 +86,8 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
     if warp == 0 and lane == 0:
         ptx.mbarrier_init(full_q, 0, 1)
         ptx.mbarrier_init(empty_q, 0, WARPGROUPS)
-        prepare(full_k, empty_k, STAGES, WARPGROUPS)
-        prepare(full_v, empty_v, STAGES, WARPGROUPS)
+        init_ring(full_k, empty_k, STAGES, WARPGROUPS)
+        init_ring(full_v, empty_v, STAGES, WARPGROUPS)
     if warp < ONES:
         ones[warp, lane] = FOUR_ONES
         ptx.fence_async()
@@ -111,7 +111,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
                     q_count = np.uint32(q_count + 1)
                     first, end = tile_range(m_block * BM, BM, num_queries, num_keys, window, BN)
                     for tile in range(first, end):
-                        stage, parity = place_in_ring(kv_count, STAGES)
+                        stage, parity = ring_state(kv_count, STAGES)
                         ptx.mbarrier_wait(empty_k, stage, 1 - parity)
                         load_boxes(K_tiles, stage, K_map, (kv_plane, tile * BN, 0), full_k)
                         ptx.mbarrier_wait(empty_v, stage, 1 - parity)
@@ -152,7 +152,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
                 q_count = np.uint32(q_count + 1)
                 # -- first tile: S = Q K^T, mask, update ref_max --
                 if first < end:
-                    stage, parity = place_in_ring(kv_count, STAGES)
+                    stage, parity = ring_state(kv_count, STAGES)
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
                     unit = v_scale[kv_plane, np.uint32(first)]
@@ -169,7 +169,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), end):
                     prev_stage = stage
-                    stage, parity = place_in_ring(kv_count, STAGES)
+                    stage, parity = ring_state(kv_count, STAGES)
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(tile)], TINY)
                     ptx.mbarrier_wait(full_k, stage, parity)

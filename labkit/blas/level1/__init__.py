@@ -1,4 +1,4 @@
-"""Vectors: a kernel each, all of them limited by memory."""
+"""Vector operations: one kernel each, all limited by memory."""
 
 from labkit.formats import FP32
 

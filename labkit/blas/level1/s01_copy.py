@@ -1,4 +1,4 @@
-"""copy: y = x, four neighbouring elements a thread: what else is done with as many bytes can hardly be faster.
+"""copy: y = x, four neighbouring elements per thread; a speed limit for any kernel that moves as many bytes.
 
 Costs, for n elements:
 
@@ -14,11 +14,11 @@ from labkit import cuda
 from labkit.blas.problem import Copy, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four, store_four
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Copy
 THREADS = 256
-CHUNK = 4 * THREADS  # elements of a block
+CHUNK = 4 * THREADS  # elements per block
 
 
 @cuda.jit
@@ -28,11 +28,11 @@ def copy(x, y):
         a, b, c, d = load_four(x, i)
         store_four(y, i, a, b, c, d)
     else:
-        for rest in range(i, x.size):
-            y[rest] = x[rest]
+        for j in range(i, x.size):
+            y[j] = x[j]
 
 
 def launches(x, y):
     """y = x."""
     n = check_vectors(x=x, y=y)
-    return [Launch(specialise_alignment(copy, in_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]
+    return [Launch(specialise_alignment(copy, can_load_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]

@@ -1,9 +1,9 @@
-"""axpy: y = alpha * x + y, four neighbouring elements a thread.
+"""axpy: y = alpha * x + y, four neighbouring elements per thread.
 
 Costs, for n elements:
 
     3 * n * 4               bytes: x and y read, y written
-    2 * n                   FLOPs: a sixth of one a byte
+    2 * n                   FLOPs: 1/6 FLOP/byte
 
 Limited by DRAM bandwidth.
 
@@ -14,11 +14,11 @@ from labkit import cuda
 from labkit.blas.problem import Axpy, check_factor, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four, store_four
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Axpy
 THREADS = 256
-CHUNK = 4 * THREADS  # elements of a block
+CHUNK = 4 * THREADS  # elements per block
 
 
 @cuda.jit
@@ -29,12 +29,12 @@ def axpy(alpha, x, y):
         y0, y1, y2, y3 = load_four(y, i)
         store_four(y, i, y0 + alpha * x0, y1 + alpha * x1, y2 + alpha * x2, y3 + alpha * x3)
     else:
-        for rest in range(i, x.size):
-            y[rest] += alpha * x[rest]
+        for j in range(i, x.size):
+            y[j] += alpha * x[j]
 
 
 def launches(alpha, x, y):
     """y = alpha * x + y."""
     n = check_vectors(x=x, y=y)
-    kernel = specialise_alignment(axpy, in_vectors(x, y))
+    kernel = specialise_alignment(axpy, can_load_vectors(x, y))
     return [Launch(kernel, -(-n // CHUNK), THREADS, (check_factor("alpha", alpha), x, y))]

@@ -1,18 +1,18 @@
 """dot: the sum of x[i] * y[i].
 
-Each block walks over both vectors in chunks, every gridDim-th one its own, and each thread has 2 * VECTORS loads of 16
-bytes under way at a time. The block leaves its sum in `partials`, and the block that is last to do so adds these up:
-a second launch would cost 2 us more. The order of the additions depends on nothing but the length, so that the same
-vectors give the same bits on every GPU and in every run, which atomic additions would not.
+Each block takes every gridDim-th chunk of both vectors, and each thread has 2 * VECTORS loads of 16 bytes in flight at
+a time. The block stores its sum in `partials`, and the last block to do so adds these: a second launch would cost 2 us
+more. The order of the additions depends only on the length: the same vectors give the same bits on every GPU and in
+every run, unlike atomic additions.
 
 Costs, for n elements:
 
     2 * n * 4               bytes read
-    2 * n                   FLOPs: a quarter of one a byte
+    2 * n                   FLOPs: 1/4 FLOP/byte
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -21,52 +21,52 @@ from labkit import cuda
 from labkit.blas.problem import Dot, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
-from labkit.parts.sums import block_sum, is_last
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.sums import block_sum, is_last_block
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Dot
 THREADS = 256
 WARPS = THREADS // 32
 VECTORS = 4
-CHUNK = 4 * VECTORS * THREADS  # elements that a block takes at a time
-BLOCKS = 528  # four for each SM of an H100: all run at once, and none is left over for the end
+CHUNK = 4 * VECTORS * THREADS  # elements per block and iteration
+BLOCKS = 528  # four per SM of an H100: a single full wave
 
 
 @cuda.jit
 def dot(x, y, partials, arrived, out):
-    x_own = cuda.local.array((VECTORS, 4), np.float32)
-    y_own = cuda.local.array((VECTORS, 4), np.float32)
-    of_warps = cuda.shared.array(WARPS, np.float32)
+    x_values = cuda.local.array((VECTORS, 4), np.float32)
+    y_values = cuda.local.array((VECTORS, 4), np.float32)
+    warp_sums = cuda.shared.array(WARPS, np.float32)
     t = cuda.threadIdx.x
     whole = x.size // CHUNK * CHUNK
     total = np.float32(0)
     for start in range(cuda.blockIdx.x * CHUNK, whole, cuda.gridDim.x * CHUNK):
         for vector in range(VECTORS):
             i = start + 4 * (vector * THREADS + t)
-            x_own[vector, 0], x_own[vector, 1], x_own[vector, 2], x_own[vector, 3] = load_four(x, i)
-            y_own[vector, 0], y_own[vector, 1], y_own[vector, 2], y_own[vector, 3] = load_four(y, i)
+            x_values[vector, 0], x_values[vector, 1], x_values[vector, 2], x_values[vector, 3] = load_four(x, i)
+            y_values[vector, 0], y_values[vector, 1], y_values[vector, 2], y_values[vector, 3] = load_four(y, i)
         for vector in range(VECTORS):
             for e in range(4):
-                total += x_own[vector, e] * y_own[vector, e]
+                total += x_values[vector, e] * y_values[vector, e]
     for i in range(whole + cuda.grid(1), x.size, cuda.gridsize(1)):
         total += x[i] * y[i]
 
-    total = block_sum(total, of_warps)
+    total = block_sum(total, warp_sums)
     if t == 0:
         partials[cuda.blockIdx.x] = total
-    if is_last(arrived, 0, cuda.gridDim.x):
+    if is_last_block(arrived, 0, cuda.gridDim.x):
         total = np.float32(0)
         for block in range(t, cuda.gridDim.x, THREADS):
             total += partials[block]
-        total = block_sum(total, of_warps)
+        total = block_sum(total, warp_sums)
         if t == 0:
             out[0] = total
 
 
 def launches(x, y, out, workspace):
-    """out[0] = the dot product of x and y."""
+    """out[0] = dot product of x and y."""
     n = check_vectors(x=x, y=y)
     check_vectors(out=out)
-    beside = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
-    kernel = specialise_alignment(dot, in_vectors(x, y))
-    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *beside, out))]
+    scratch = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
+    kernel = specialise_alignment(dot, can_load_vectors(x, y))
+    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *scratch, out))]

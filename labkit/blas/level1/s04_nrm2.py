@@ -1,13 +1,13 @@
-"""nrm2: the Euclidean norm of x, which neither overflows nor underflows where the norm itself does not.
+"""nrm2: the Euclidean norm of x, which overflows or underflows only where the norm itself does.
 
-The square of 1e20 is more than a float32 can hold, the square of 1e-30 less. So each thread keeps three sums of
-squares: of large numbers times a small power of two, of small ones times a large one, and of those between as they
-are. Powers of two scale without rounding. The last block puts the sums of all blocks together in float64, in which
-every such square has room; blocks and chunks are those of dot.
+The square of 1e20 overflows a float32, the square of 1e-30 underflows. So each thread keeps three sums of squares: of
+large numbers times a small power of two, of small numbers times a large one, and of the others unscaled. Powers of two
+scale without rounding. The last block adds the sums of all blocks in float64, which can hold every such square. Blocks
+and chunks are those of dot.
 
 Three sums: Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978). Limits and
-scales: Anderson, Algorithm 978: Safe Scaling in the Level 1 BLAS, ACM TOMS 44 (2017); for float32 they hold the sums
-of up to 2**24 squares, and a block of ours has at most 2**22 of a vector that fits into any GPU.
+scales: Anderson, Algorithm 978: Safe Scaling in the Level 1 BLAS, ACM TOMS 44 (2017). In float32 they hold sums of up
+to 2**24 squares; a block has at most 2**22 of any vector that fits a GPU.
 
 Costs, for n elements:
 
@@ -15,7 +15,7 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth. An infinity gives infinity, a NaN gives NaN.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -26,8 +26,8 @@ from labkit import cuda
 from labkit.blas.problem import Nrm2, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
-from labkit.parts.sums import block_sum, is_last
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.sums import block_sum, is_last_block
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Nrm2
 THREADS = 256
@@ -38,12 +38,12 @@ BLOCKS = 528
 
 LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)
 SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)
-LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)  # what a scaled square counts
+LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)  # of a scaled square
 
 
 @cuda.jit(device=True)
 def add_square(value, large, middle, small):
-    """The three sums with the square of a value in one of them; a NaN goes to the middle one."""
+    """Add the square of a value to one of the three sums; a NaN is added to the middle one."""
     zero, size = np.float32(0), abs(value)
     is_large, is_small = size > LARGE, size < SMALL
     scaled = value * (LARGE_SCALE if is_large else (SMALL_SCALE if is_small else np.float32(1)))
@@ -56,41 +56,42 @@ def add_square(value, large, middle, small):
 
 @cuda.jit
 def nrm2(x, partials, arrived, out):
-    own = cuda.local.array((VECTORS, 4), np.float32)
-    of_warps = cuda.shared.array((3, WARPS), np.float32)
-    all_of_warps = cuda.shared.array(WARPS, np.float64)
+    values = cuda.local.array((VECTORS, 4), np.float32)
+    warp_sums = cuda.shared.array((3, WARPS), np.float32)
+    warp_totals = cuda.shared.array(WARPS, np.float64)
     t = cuda.threadIdx.x
     whole = x.size // CHUNK * CHUNK
     large = middle = small = np.float32(0)
     for start in range(cuda.blockIdx.x * CHUNK, whole, cuda.gridDim.x * CHUNK):
         for vector in range(VECTORS):
             i = start + 4 * (vector * THREADS + t)
-            own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load_four(x, i)
+            values[vector, 0], values[vector, 1], values[vector, 2], values[vector, 3] = load_four(x, i)
         for vector in range(VECTORS):
             for e in range(4):
-                large, middle, small = add_square(own[vector, e], large, middle, small)
+                large, middle, small = add_square(values[vector, e], large, middle, small)
     for i in range(whole + cuda.grid(1), x.size, cuda.gridsize(1)):
         large, middle, small = add_square(x[i], large, middle, small)
 
-    large = block_sum(large, of_warps[0])
-    middle = block_sum(middle, of_warps[1])
-    small = block_sum(small, of_warps[2])
+    large = block_sum(large, warp_sums[0])
+    middle = block_sum(middle, warp_sums[1])
+    small = block_sum(small, warp_sums[2])
     if t == 0:
         partials[0, cuda.blockIdx.x] = large
         partials[1, cuda.blockIdx.x] = middle
         partials[2, cuda.blockIdx.x] = small
-    if is_last(arrived, 0, cuda.gridDim.x):
+    if is_last_block(arrived, 0, cuda.gridDim.x):
         total = 0.0
         for block in range(t, cuda.gridDim.x, THREADS):
             total += partials[0, block] * LARGE_UNIT + partials[1, block] + partials[2, block] * SMALL_UNIT
-        total = block_sum(total, all_of_warps)
+        total = block_sum(total, warp_totals)
         if t == 0:
             out[0] = sqrt(total)
 
 
 def launches(x, out, workspace):
-    """out[0] = the Euclidean norm of x."""
+    """out[0] = Euclidean norm of x."""
     n = check_vectors(x=x)
     check_vectors(out=out)
-    beside = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
-    return [Launch(specialise_alignment(nrm2, in_vectors(x)), min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *beside, out))]
+    scratch = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
+    kernel = specialise_alignment(nrm2, can_load_vectors(x))
+    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *scratch, out))]

@@ -1,4 +1,4 @@
-"""A matrix and a vector: a kernel each, limited by memory, since no element of the matrix is used twice."""
+"""Products of a matrix and a vector, limited by memory: each element of the matrix is used once."""
 
 from labkit.formats import FP32
 

@@ -1,13 +1,13 @@
 """gemv: y = alpha * A @ x + beta * y for a row-major A.
 
-The threads of a row walk along it, VECTORS loads of 16 bytes each at a time, and x is read through L1 and L2, where it
-stays. A block always has 128 threads: all of them for one long row, or a warp for each of four short ones. A row gets
-more warps only where each still takes ROUNDS steps, so that most of its time goes into the loop and not into the sum.
+The threads of a row walk along it, with VECTORS loads of 16 bytes each in flight; x stays in L1 and L2. A block always
+has 128 threads: all of them for one long row, or one warp for each of four short rows. A row gets more warps only where
+each still has ROUNDS iterations, so that the loop takes most of the time and not the final sum.
 
 Costs, for an M x N matrix:
 
     M * N * 4               bytes of A
-    2 * M * N               FLOPs: half of one a byte
+    2 * M * N               FLOPs: 1/2 FLOP/byte
 
 Limited by DRAM bandwidth.
 
@@ -21,7 +21,7 @@ from labkit.blas.problem import Gemv, check_factor, check_gemv
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
 from labkit.parts.sums import WARP, block_sum
-from labkit.parts.vector_widths import in_vectors, specialise_alignment
+from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Gemv
 VECTORS = 2
@@ -31,8 +31,8 @@ ROUNDS = 4
 
 @cuda.jit
 def gemv(alpha, A, x, beta, y):
-    own = cuda.local.array((VECTORS, 4), np.float32)
-    of_warps = cuda.shared.array((WARPS, WARPS), np.float32)
+    values = cuda.local.array((VECTORS, 4), np.float32)
+    warp_sums = cuda.shared.array((WARPS, WARPS), np.float32)
     t, threads = cuda.threadIdx.x, cuda.blockDim.x
     row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     chunk = 4 * VECTORS * threads
@@ -43,20 +43,20 @@ def gemv(alpha, A, x, beta, y):
         for start in range(0, whole, chunk):
             for vector in range(VECTORS):
                 col = start + 4 * (vector * threads + t)
-                own[vector, 0], own[vector, 1], own[vector, 2], own[vector, 3] = load_four(A_row, col)
+                values[vector, 0], values[vector, 1], values[vector, 2], values[vector, 3] = load_four(A_row, col)
             for vector in range(VECTORS):
                 a, b, c, d = load_four(x, start + 4 * (vector * threads + t))
-                total += own[vector, 0] * a + own[vector, 1] * b + own[vector, 2] * c + own[vector, 3] * d
+                total += values[vector, 0] * a + values[vector, 1] * b + values[vector, 2] * c + values[vector, 3] * d
         for col in range(whole + t, x.size, threads):
             total += A_row[col] * x[col]
 
-    total = block_sum(total, of_warps[cuda.threadIdx.y])
+    total = block_sum(total, warp_sums[cuda.threadIdx.y])
     if t == 0 and row < y.size:
         y[row] = alpha * total + (beta * y[row] if beta != 0 else np.float32(0))
 
 
 def geometry(M: int, N: int):
-    """Grid and block: 1, 2 or 4 warps a row, 4, 2 or 1 rows a block."""
+    """Grid and block: 1, 2 or 4 warps per row, 4, 2 or 1 rows per block."""
     enough = N // (ROUNDS * 4 * VECTORS * WARP)
     warps = next(warps for warps in (WARPS, WARPS // 2, 1) if warps <= max(1, enough))
     rows = WARPS // warps
@@ -64,7 +64,9 @@ def geometry(M: int, N: int):
 
 
 def launches(alpha, A, x, beta, y):
-    """y = alpha * A @ x + beta * y; where beta is 0, what y held does not matter."""
+    """y = alpha * A @ x + beta * y; where beta is 0, the old y is ignored, even NaN."""
     M, N = check_gemv(A, x, y)
     factors = check_factor("alpha", alpha), check_factor("beta", beta)
-    return [Launch(specialise_alignment(gemv, in_vectors(A, x)), *geometry(M, N), (factors[0], A, x, factors[1], y))]
+    return [
+        Launch(specialise_alignment(gemv, can_load_vectors(A, x)), *geometry(M, N), (factors[0], A, x, factors[1], y))
+    ]

@@ -22,7 +22,7 @@ from labkit.conv.sizes import make_sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
@@ -32,17 +32,17 @@ ROWS = 8  # of the matrix per thread
 @cuda.jit
 def batch(images, matrix, conv):
     npq = np.uint32(cuda.grid(1))
-    n = divided(npq, conv.PQ)
+    n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
-    p = divided(pq, conv.Q)
+    p = fast_divide(pq, conv.Q)
     top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < conv.CRS and npq < conv.NPQ:
-            c = divided(crs, conv.RS)
+            c = fast_divide(crs, conv.RS)
             rs = np.uint32(crs - c * conv.RS.value)
             tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
-            r = divided(tap, conv.S)
+            r = fast_divide(tap, conv.S)
             row = np.uint32(top + r * conv.dilation_h)
             col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
             inside = row < conv.H and col < conv.W

@@ -19,12 +19,12 @@ from labkit.arrays.addresses import round_up_to_vectors
 from labkit.arrays.views import reshape, select_matrix, slice_rows, transpose
 from labkit.conv.sizes import make_sizes
 from labkit.formats import FP32
-from labkit.gemm.interface.arrange import arranged
-from labkit.gemm.interface.candidates import choice
+from labkit.gemm.interface.arrange import arrange_operand
+from labkit.gemm.interface.candidates import choose_candidate
 from labkit.gemm.interface.launches import launches as gemm_launches
 from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 QUICK = True  # to simulate: its loops are short
@@ -36,15 +36,15 @@ ROWS = 8  # of a matrix per thread
 @cuda.jit
 def library(images, matrices, conv):
     pq, n = np.uint32(cuda.grid(1)), np.uint32(cuda.blockIdx.z)
-    p = divided(pq, conv.Q)
+    p = fast_divide(pq, conv.Q)
     top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < matrices.shape[1] and pq < matrices.shape[2]:
-            c = divided(crs, conv.RS)
+            c = fast_divide(crs, conv.RS)
             rs = np.uint32(crs - c * conv.RS.value)
             tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
-            r = divided(tap, conv.S)
+            r = fast_divide(tap, conv.S)
             row = np.uint32(top + r * conv.dilation_h)
             col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
             inside = crs < conv.CRS and pq < conv.PQ.value and row < conv.H and col < conv.W
@@ -62,7 +62,7 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     matrices = workspace.array("matrices", (chunk, padded_rows, padded_cols), np.float32)
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, K, PQ)
     sequence = []
-    filters = arranged(reshape(w, K, CRS), (K, padded_rows), "filters", workspace, sequence, gaps=False)
+    filters = arrange_operand(reshape(w, K, CRS), (K, padded_rows), "filters", workspace, sequence, gaps=False)
     for n0 in range(0, N, chunk):
         result = slice_rows(outputs, n0, chunk)
         chunk_matrices = slice_rows(matrices, 0, result.shape[0])
@@ -74,7 +74,7 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
         B, C = transpose(chunk_matrices), product
         if result.shape[0] == 1:  # a single matrix, unlike a batch, may be multiplied in parts
             B, C = select_matrix(B, 0), select_matrix(product, 0)
-        sequence += gemm_launches(choice(FP32, filters, B, C), FP32, filters, B, C, 1.0, 0.0, workspace)
+        sequence += gemm_launches(choose_candidate(FP32, filters, B, C), FP32, filters, B, C, 1.0, 0.0, workspace)
         if product is not result:
             sequence.append(rearrange(product, result))
     return sequence

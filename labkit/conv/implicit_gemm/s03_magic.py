@@ -21,7 +21,7 @@ from labkit.arrays.views import reshape
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 TILE = 16
 BENCHED = batched(16, TABLE_2)
@@ -36,9 +36,9 @@ def magic(x, w, y, conv):
     k = np.uint32(cuda.blockIdx.y) * np.uint32(TILE) + np.uint32(cuda.threadIdx.y)
     group = np.uint32(cuda.blockIdx.z)
     tx, ty = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    n = divided(npq, conv.PQ)
+    n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
-    p = divided(pq, conv.Q)
+    p = fast_divide(pq, conv.Q)
     top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
 
     zero = np.float32(0)
@@ -47,10 +47,10 @@ def magic(x, w, y, conv):
         crs = np.uint32(start + tx)
         w_tile[ty, tx] = w[group * conv.K + k, crs] if k < conv.K and crs < conv.CRS else zero
         crs = np.uint32(start + ty)
-        c = divided(crs, conv.RS)
+        c = fast_divide(crs, conv.RS)
         rs = np.uint32(crs - c * conv.RS.value)
         tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
-        r = divided(tap, conv.S)
+        r = fast_divide(tap, conv.S)
         row = np.uint32(top + r * conv.dilation_h)
         col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
         inside = n < conv.N and crs < conv.CRS and row < conv.H and col < conv.W

@@ -28,7 +28,7 @@ from labkit.conv.implicit_gemm.partial_sums import sum_parts
 from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_parts, choose_border_test
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided, divisor
+from labkit.parts.division import fast_divide, make_divisor
 
 TAKES = {"result": ("y",), "layout": ("NCHW",)}
 BORDER = COMPARING
@@ -49,10 +49,10 @@ MAX_ELEMENTS = 2**32  # of images per launch
 @cuda.jit(device=True)
 def fill_row_table(row_table, buffer, crs, crs_end, conv):
     """Store the offset of a row's pixels from the corners of their windows, and the data of the border test."""
-    c = divided(crs, conv.RS)
+    c = fast_divide(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
     tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
-    r = divided(tap, conv.S)
+    r = fast_divide(tap, conv.S)
     tap_row, tap_col = np.uint32(r * conv.dilation_h), np.uint32((tap - r * conv.S.value) * conv.dilation_w)
     row, exists = crs % BK, crs < crs_end
     row_table[buffer, 0, row] = np.uint32((c * conv.H + tap_row) * conv.W + tap_col)
@@ -70,7 +70,7 @@ def make_tap_mask(top, left, conv):
         return np.uint32(0xFFFFFFFF)
     mask = np.uint32(0)
     for tap in range(conv.RS.value):
-        r = divided(np.uint32(tap), conv.S)
+        r = fast_divide(np.uint32(tap), conv.S)
         row = np.uint32(top + r * conv.dilation_h)
         col = np.uint32(left + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
         mask = np.uint32(mask | np.uint32(row < conv.H and col < conv.W) << np.uint32(tap))
@@ -128,7 +128,7 @@ def split(x, w, y, length, groups, conv):
     # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     # -- locate the block's part, its filters and this thread's window --
-    part = divided(np.uint32(cuda.blockIdx.z), groups)
+    part = fast_divide(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
     crs_begin = np.uint32(part * length)
     crs_end = min(np.uint32(crs_begin + length), conv.CRS)
@@ -136,9 +136,9 @@ def split(x, w, y, length, groups, conv):
     k_end = np.uint32(group * conv.K + conv.K)
     thread = np.uint32(warp * 32 + lane)
     npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + thread), np.uint32(conv.NPQ - np.uint32(1)))
-    n = divided(npq, conv.PQ)
+    n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
-    p = divided(pq, conv.Q)
+    p = fast_divide(pq, conv.Q)
     top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     corner = np.uint32(((n * groups.value + group) * conv.C * conv.H + top) * conv.W + left)
     tap_mask = make_tap_mask(top, left, conv)
@@ -182,7 +182,7 @@ def split(x, w, y, length, groups, conv):
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if conv.PQ.value % np.uint32(4) == 0:  # four neighbours are of one image
-            n = divided(npq, conv.PQ)
+            n = fast_divide(npq, conv.PQ)
             pq = np.uint32(npq - n * conv.PQ.value)
             for i in range(TM):
                 k = np.uint32(k0 + y_lane + i * LANES_Y)
@@ -190,7 +190,7 @@ def split(x, w, y, length, groups, conv):
                     ptx.store4(y, (part, n, k, pq), acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), conv.PQ)
+                n = fast_divide(np.uint32(npq + m), conv.PQ)
                 pq = np.uint32(npq + m - n * conv.PQ.value)
                 for i in range(TM):
                     k = np.uint32(k0 + y_lane + i * LANES_Y)
@@ -218,7 +218,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         grid = -(-chunk.N * PQ // cols), -(-filters // rows), parts * groups
         target = partial if parts > 1 else reshape(slice_rows(outputs, n0, max_images), 1, chunk.N, K, PQ)
         arrays = flatten(slice_rows(images, n0, max_images)), flatten(w), target
-        arguments = *arrays, np.uint32(length), divisor(groups), make_sizes(chunk)
+        arguments = *arrays, np.uint32(length), make_divisor(groups), make_sizes(chunk)
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
         sequence.append(sum_parts(partial, y))

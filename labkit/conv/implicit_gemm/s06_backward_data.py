@@ -36,7 +36,7 @@ from labkit.conv.problem import BackwardData
 from labkit.conv.sizes import Sizes
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.parts.division import Divisor, divided, divisor
+from labkit.parts.division import Divisor, fast_divide, make_divisor
 
 PROBLEM = BackwardData
 ROOFLINE_POINT = 2, 16, 10, 10, 32, 3, 3
@@ -60,9 +60,9 @@ MAX_ELEMENTS = 2**32  # of the outputs' gradient per launch
 @cuda.jit(device=True)
 def fill_row_table(row_table, buffer, crs, conv):
     """Store the offset of a row's pixels from the corners of their windows, and the data of the border test."""
-    c = divided(crs, conv.RS)
+    c = fast_divide(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
-    r = divided(rs, conv.S)
+    r = fast_divide(rs, conv.S)
     tap_row, tap_col = np.uint32(r * conv.dilation_h), np.uint32((rs - r * conv.S.value) * conv.dilation_w)
     row, exists = crs % BK, crs < conv.CRS
     row_table[buffer, 0, row] = np.uint32((c * conv.H + tap_row) * conv.W + tap_col)
@@ -78,7 +78,7 @@ def make_tap_mask(top, left, conv):
     """Return a bit for each tap of a window that is inside the image."""
     mask = np.uint32(0)
     for tap in range(conv.RS.value if BORDER == BITS else np.uint32(0)):
-        r = divided(np.uint32(tap), conv.S)
+        r = fast_divide(np.uint32(tap), conv.S)
         row = np.uint32(top + r * conv.dilation_h)
         col = np.uint32(left + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
         mask = np.uint32(mask | np.uint32(row < conv.H and col < conv.W) << np.uint32(tap))
@@ -133,9 +133,9 @@ def backward_data(y, w, x, conv, target):
     k_end = np.uint32(group * conv.K + conv.K)
     thread = np.uint32(warp * 32 + lane)
     npq = min(np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + thread), np.uint32(conv.NPQ - np.uint32(1)))
-    n = divided(npq, conv.PQ)
+    n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
-    p = divided(pq, conv.Q)
+    p = fast_divide(pq, conv.Q)
     top, left = np.uint32(p - conv.top), np.uint32(pq - p * conv.Q.value - conv.left)
     corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * conv.C * conv.H + top) * conv.W + left)
     tap_mask = make_tap_mask(top, left, conv)
@@ -179,7 +179,7 @@ def backward_data(y, w, x, conv, target):
     for j in range(0, TN, 4):
         npq = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(BN) + x_lane + j * LANES_X)
         if target.whole:  # four neighbours are in one image, and contiguous
-            n = divided(npq, conv.PQ)
+            n = fast_divide(npq, conv.PQ)
             pq = np.uint32(npq - n * conv.PQ.value)
             for i in range(TM):
                 c = np.uint32(k0 + y_lane + i * LANES_Y)
@@ -187,9 +187,9 @@ def backward_data(y, w, x, conv, target):
                     ptx.store4(x, (n, c, pq), acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
         else:
             for m in range(4):
-                n = divided(np.uint32(npq + m), conv.PQ)
+                n = fast_divide(np.uint32(npq + m), conv.PQ)
                 pq = np.uint32(npq + m - n * conv.PQ.value)
-                p = divided(pq, conv.Q)
+                p = fast_divide(pq, conv.Q)
                 offset = np.uint32(target.first + p * target.down + (pq - p * conv.Q.value) * target.across)
                 for i in range(TM):
                     c = np.uint32(k0 + y_lane + i * LANES_Y)
@@ -231,9 +231,9 @@ def gather_taps(w, gathered, taps):
     """gathered[c, krs] = the tap of filter k for channel c, of the same group; padding is zero."""
     krs = np.uint32(cuda.grid(1))
     row = np.uint32(cuda.blockIdx.y)
-    k = divided(krs, taps.RS)
+    k = fast_divide(krs, taps.RS)
     rs = np.uint32(krs - k * taps.RS.value)
-    i = divided(rs, taps.S)
+    i = fast_divide(rs, taps.S)
     r, s = np.uint32(taps.r + i * taps.r_step), np.uint32(taps.s + (rs - i * taps.S.value) * taps.s_step)
     if krs < gathered.shape[1]:
         group, c = row // taps.rows, row % taps.rows
@@ -282,7 +282,7 @@ def remainders(size: int, taps: int, stride: int, before: int, dilation: int) ->
 def make_launches(problem, rows: Remainder, cols: Remainder, outputs, w, images, workspace, tiling) -> list[Launch]:
     """Return the launches for the pixels of a pair of remainders."""
     C, K, taps = problem.C // problem.groups, problem.K // problem.groups, rows.taps * cols.taps
-    PQ, Q, RS, S = (divisor(max(1, n)) for n in (rows.pixels * cols.pixels, cols.pixels, taps, cols.taps))
+    PQ, Q, RS, S = (make_divisor(max(1, n)) for n in (rows.pixels * cols.pixels, cols.pixels, taps, cols.taps))
     filters = workspace.array(
         f"filters {rows.first} {cols.first}", (problem.C, round_up_to_vectors(K * taps, FP32.dtype)), np.float32
     )

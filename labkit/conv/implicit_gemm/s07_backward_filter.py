@@ -35,7 +35,7 @@ from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
-from labkit.parts.division import divided, divisor
+from labkit.parts.division import fast_divide, make_divisor
 
 PROBLEM = BackwardFilter
 EXAMPLES = (
@@ -62,10 +62,10 @@ MAX_ELEMENTS = 2**32  # of an array per launch
 @cuda.jit(device=True)
 def fill_tap_table(tap_table, column, crs, conv):
     """Store the offset of a tap's pixels from the corners of their windows."""
-    c = divided(crs, conv.RS)
+    c = fast_divide(crs, conv.RS)
     rs = np.uint32(crs - c * conv.RS.value)
     tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
-    r = divided(tap, conv.S)
+    r = fast_divide(tap, conv.S)
     tap_row, tap_col = np.uint32(r * conv.dilation_h), np.uint32((tap - r * conv.S.value) * conv.dilation_w)
     exists = crs < conv.CRS  # else tap 0, whose products are not stored
     tap_table[0, column] = np.uint32((c * conv.H + tap_row) * conv.W + tap_col) if exists else np.uint32(0)
@@ -80,9 +80,9 @@ def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, k0, k_end, group, g
     offset = cuda.local.array(4, np.uint32)
     tap_row = cuda.local.array(4, np.uint32)
     tap_col = cuda.local.array(4, np.uint32)
-    n = divided(npq, conv.PQ)
+    n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
-    p = divided(pq, conv.Q)
+    p = fast_divide(pq, conv.Q)
     top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     image = np.uint32(n * groups + group)
     corner = np.uint32((image * conv.C * conv.H + top) * conv.W + left)
@@ -118,7 +118,7 @@ def backward_filter(x, y, w, length, groups, conv):
     # unsigned: tells the compiler that no index counts from the end
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     # -- locate the block's part and filters, fill the table of its taps --
-    part = divided(np.uint32(cuda.blockIdx.z), groups)
+    part = fast_divide(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
     k0, crs0 = np.uint32(cuda.blockIdx.y) * np.uint32(BM), np.uint32(cuda.blockIdx.x) * np.uint32(BN)
     thread = np.uint32(warp * 32 + lane)
@@ -212,7 +212,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         chunk = replace(problem, N=min(max_images, N - n0))
         arrays = flatten(slice_rows(images, n0, max_images)), flatten(slice_rows(outputs, n0, max_images))
         chunk_partial = slice_rows(partial, sum(part_counts[:index]), count)
-        arguments = *arrays, chunk_partial, np.uint32(length), divisor(groups), make_sizes(chunk)
+        arguments = *arrays, chunk_partial, np.uint32(length), make_divisor(groups), make_sizes(chunk)
         grid = tiles[1], tiles[0], count * groups
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if num_parts > 1:

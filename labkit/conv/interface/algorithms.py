@@ -14,7 +14,7 @@ from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import Launch, Step, TooLarge, ladders
 from labkit.layout import c_strides
-from labkit.ptx.capabilities import runs
+from labkit.ptx.capabilities import can_run
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def launch_misfit(launch: Launch, format: Format) -> str:
     """Say in one sentence why this GPU does not accept a launch; "" if it does."""
     gpu = cuda.get_current_device()
     capability = tuple(gpu.compute_capability)
-    if not runs(launch.kernel, format.number, capability):
+    if not can_run(launch.kernel, format.number, capability):
         return f"it uses instructions that a GPU of compute capability {'.'.join(map(str, capability))} lacks"
     if launch.shared_bytes > gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
         return f"a block of it takes {launch.shared_bytes:,} bytes of shared memory, more than this GPU gives"

@@ -28,7 +28,7 @@ from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, as_vectors, pad_channels, specialise_for_outputs
 from labkit.ladder import Launch
-from labkit.parts.division import divided
+from labkit.parts.division import fast_divide
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # tile of a block: pixels and filters
@@ -54,9 +54,9 @@ def find_windows(rows, cols, corners, npq0, conv):
     """Compute the corners of a thread's windows: their rows, columns and vectors, large if negative."""
     for i in range(WINDOWS):
         npq = np.uint32(npq0 + i * ROWS)
-        n = divided(npq, conv.PQ)
+        n = fast_divide(npq, conv.PQ)
         pq = np.uint32(npq - n * conv.PQ.value)
-        p = divided(pq, conv.Q)
+        p = fast_divide(pq, conv.Q)
         row = np.uint32(p * conv.stride_h - conv.top)
         cols[i] = np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
         corners[i] = np.uint32(((n * conv.H + row) * conv.W + cols[i]) * conv.vectors.value)
@@ -68,9 +68,9 @@ def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, k0, tile, thr
     """Start this thread's copies to a stage: a column of vectors, of windows and of filters."""
     y, column = np.uint32(thread // VECTORS), np.uint32(thread % VECTORS)
     vector = np.uint32(tile * VECTORS + column)
-    tap = divided(vector, conv.vectors)
+    tap = fast_divide(vector, conv.vectors)
     c = np.uint32(vector - tap * conv.vectors.value)
-    r = divided(tap, conv.S)
+    r = fast_divide(tap, conv.S)
     down, across = np.uint32(r * conv.dilation_h), np.uint32((tap - r * conv.S.value) * conv.dilation_w)
     offset = np.uint32((down * conv.W + across) * conv.vectors.value + c)
     exists, none = tap < conv.RS, np.uint32(0)

@@ -34,7 +34,7 @@ from labkit.conv.tensor import operands
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import as_outputs, pad_channels, specialise_for_outputs
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 TAKES = operands.TAKES | {"stride_h": (1,), "stride_w": (1,)}
 EXAMPLES = (
@@ -90,7 +90,9 @@ def boxes(x_map, w_map, y, conv, box_grid):
     # -- locate the tile --
     side, count = box_grid.sides, box_grid.counts
     tiles = count.images * count.rows * count.cols
-    tile, col_of_tiles = place(np.uint32(cuda.blockIdx.x), tiles, (conv.K + np.uint32(BN - 1)) // np.uint32(BN))
+    tile, col_of_tiles = tile_coordinates(
+        np.uint32(cuda.blockIdx.x), tiles, (conv.K + np.uint32(BN - 1)) // np.uint32(BN)
+    )
     k0 = col_of_tiles * BN
     n, pq = tile // (count.rows * count.cols) * side.images, tile % (count.rows * count.cols)
     p, q = pq // count.cols * side.rows, pq % count.cols * side.cols

@@ -26,8 +26,8 @@ from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels, specialise_for_outputs
 from labkit.ladder import Launch
-from labkit.parts.division import divided
-from labkit.parts.tile_order import place
+from labkit.parts.division import fast_divide
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 128  # tile of a block: pixels and filters
@@ -58,7 +58,7 @@ def im2col(x_map, w_map, y, conv, rows, cols):
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
     # -- locate the tile --
-    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), rows, cols)
+    row_of_tiles, col_of_tiles = tile_coordinates(np.uint32(cuda.blockIdx.x), rows, cols)
     top, k0 = np.uint32(row_of_tiles * BM), col_of_tiles * BN
     words = conv.vectors.value * 4
     stage, parity = 0, 0
@@ -67,9 +67,9 @@ def im2col(x_map, w_map, y, conv, rows, cols):
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
-            n = divided(top, conv.PQ)
+            n = fast_divide(top, conv.PQ)
             pq = np.uint32(top - n * conv.PQ.value)
-            p = divided(pq, conv.Q)
+            p = fast_divide(pq, conv.Q)
             corner_row = np.int32(p * conv.stride_h - conv.top)
             corner_col = np.int32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
             for r in range(conv.R):

@@ -37,8 +37,8 @@ from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.ladder import Launch
-from labkit.parts.division import divided
-from labkit.parts.tile_order import place
+from labkit.parts.division import fast_divide
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # tile of a block: pixels and filters
@@ -113,11 +113,11 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
         ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
         if warp == 0 and lane == 0:
             for tile in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-                row, col = place(tile, rows, cols)
+                row, col = tile_coordinates(tile, rows, cols)
                 top = np.uint32(row * BM)
-                n = divided(top, conv.PQ)
+                n = fast_divide(top, conv.PQ)
                 pq = np.uint32(top - n * conv.PQ.value)
-                p = divided(pq, conv.Q)
+                p = fast_divide(pq, conv.Q)
                 corner_row = np.int32(p * conv.stride_h - conv.top)
                 corner_col = np.int32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
                 for r in range(conv.R):
@@ -143,7 +143,7 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
         steps = conv.RS * (np.uint32(words + BK - 1) // np.uint32(BK))
         box = 0  # of two, which alternate
         for tile in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-            row, col = place(tile, rows, cols)
+            row, col = tile_coordinates(tile, rows, cols)
             for m_block in range(M_BLOCKS):
                 for n in range(ACC_VALUES):
                     acc[m_block, n] = 0

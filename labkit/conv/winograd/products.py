@@ -7,7 +7,7 @@ columns run two per SM; they are chosen if large blocks would exceed the matrice
 from typing import Any, NamedTuple
 
 from labkit import cuda, gemm, specialise
-from labkit.gemm.interface.planes import in_planes
+from labkit.gemm.interface.planes import batched_kernel
 from labkit.ladder import Launch
 
 tuned = gemm.step("fp32", "tuned")
@@ -51,4 +51,4 @@ def make_products(U, V, M) -> Launch:
     """Return the launch of M[i] = U[i] @ V[i] for all i."""
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     best = min(BLOCKINGS, key=lambda blocking: blocking.cost(*M.shape, sms))
-    return Launch(in_planes(best.kernel), best.grid(*M.shape), (32, best.warps), (U, V, M), best.shared_bytes)
+    return Launch(batched_kernel(best.kernel), best.grid(*M.shape), (32, best.warps), (U, V, M), best.shared_bytes)

@@ -1,4 +1,4 @@
-"""C = A @ B in float32, one idea a step."""
+"""C = A @ B in float32, one idea per step."""
 
 from labkit.formats import FP32
 from labkit.gemm.problem import Problem

@@ -1,4 +1,4 @@
-"""Four neighbours in a row of a matrix at once, and one by one where the matrix ends or its rows are not aligned."""
+"""Loads of four neighbours of a row at once, or one by one at the matrix's edges and in unaligned rows."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from labkit import cuda, ptx
 
 @cuda.jit(device=True)
 def load_four(X, row, col, whole):
-    """`X[row, col:col + 4]`, with zeros outside of X; `whole` says that one 128-bit load may fetch them."""
+    """Return `X[row, col:col + 4]`, with zeros outside of X; by one 128-bit load where `whole`."""
     if whole:
         return ptx.load4(X, (row, col))
     return value(X, row, col), value(X, row, col + 1), value(X, row, col + 2), value(X, row, col + 3)
@@ -15,5 +15,5 @@ def load_four(X, row, col, whole):
 
 @cuda.jit(device=True)
 def value(X, row, col):
-    """`X[row, col]`, or zero outside of X."""
+    """Return `X[row, col]`, or zero outside of X."""
     return X[row, col] if row < X.shape[0] and col < X.shape[1] else np.float32(0)

@@ -1,7 +1,7 @@
-"""One thread an output: each walks a row of A and a column of B.
+"""One thread per output: each walks a row of A and a column of B.
 
-The triple loop without its two outer loops, which became the grid. `x` counts rows here, so
-neighbouring threads of a warp read A a whole row apart, and each of them pulls in a sector of its own.
+The grid replaces the two outer loops of the triple loop. `x` counts rows here: neighbouring threads of a warp read A
+a whole row apart, and each of them loads a sector of its own.
 
 Costs, for a K that fills whole sectors:
 
@@ -9,7 +9,7 @@ Costs, for a K that fills whole sectors:
     17          sectors per warp and k: 16 of A, 1 of B
     0           bytes of shared memory per block
 
-Limited by the sectors that L1 must deliver; `s02_coalesced` turns the warp around.
+Limited by the sectors that L1 must deliver; `s02_coalesced` lets `x` count columns.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""One thread an output, and neighbouring threads side by side in a row.
+"""One thread per output, and neighbouring threads side by side in a row.
 
-Nothing changes but the order of the threads: `x` counts columns now, as it does in every later step. A
-warp is two rows of 16 outputs, so what it reads of B lies together, and all of a row wants the same of A.
+Only the order of the threads changes: `x` counts columns, as in every later step. A warp is two rows of 16 outputs: its
+loads of B are contiguous, and all threads of a row load the same element of A.
 
 Costs, for a K that fills whole sectors:
 
@@ -9,8 +9,8 @@ Costs, for a K that fills whole sectors:
     4           sectors per warp and k: 2 of A, 2 of B
     0           bytes of shared memory per block
 
-Limited by the loads themselves: two for each multiply-add. Every element of A is loaded N times, every
-element of B M times; `s03_tiled` lets a block share what it loads.
+Limited by the loads: two per multiply-add. Every element of A is loaded N times, every element of B M times;
+`s03_tiled` lets the threads of a block share their loads.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """A block loads a tile of A and a tile of B into shared memory, and each thread uses TILE values of both.
 
-The block walks along K in steps of TILE. In each step every thread loads one element of either tile,
-waits until the tiles are whole, multiplies its row of one with its column of the other, and waits again
-before the tiles are overwritten. Tiles that stick out of A or B are filled with zeros there.
+The block walks along K in steps of TILE. In each step every thread loads one element of each tile and waits until the
+tiles are complete. It multiplies its row of one by its column of the other, and waits again before the tiles are
+overwritten. Parts of tiles outside of A or B are zeros.
 
 Costs, for sides that are multiples of TILE:
 
@@ -11,8 +11,7 @@ Costs, for sides that are multiples of TILE:
     2 * TILE * TILE * 4     bytes of shared memory per block
     2 * K / TILE            barriers per block
 
-Limited by shared memory now, from which every multiply-add still takes two loads; later steps keep more
-of the work in registers.
+Limited by shared memory: every multiply-add takes two loads from it. Later steps keep more of the work in registers.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Each thread computes a column of TM outputs in registers, and uses each value of B that it loads TM times.
 
-A block's tiles are no squares any more: BM rows and BN columns of C, and BK steps of K at a time. A thread keeps
-TM sums, one below the other. For each k it loads one value of B from shared memory, keeps it in a register,
-and multiplies it with TM values of A: TM + 1 shared loads for TM multiply-adds, where `tiled` takes two for each.
+A block's part of C has BM rows and BN columns, and advances by BK along K. A thread keeps TM sums, one below the other.
+For each k it loads one value of B from shared memory into a register and multiplies it by TM values of A: TM + 1 shared
+loads for TM multiply-adds, where `tiled` takes two for each.
 
 Costs, for sides that are multiples of the tile:
 
@@ -11,7 +11,7 @@ Costs, for sides that are multiples of the tile:
     (BM + BN) * BK * 4          bytes of shared memory per block
     2 * K / BK                  barriers per block
 
-Limited by shared memory still: each multiply-add takes a value of A from it. `s05_register_tile` keeps those too.
+Limited by shared memory: each multiply-add loads a value of A from it. `s05_register_tile` keeps those in registers.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def register_column(A, B, C):
     # unsigned, so that the compiler knows: no index below counts from the end
     x, y = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     top, left = np.uint32(cuda.blockIdx.y) * BM, np.uint32(cuda.blockIdx.x) * BN
-    A_row, A_k = (y * BN + x) // BK, (y * BN + x) % BK  # what this thread loads of A's tile
+    A_row, A_k = (y * BN + x) // BK, (y * BN + x) % BK  # of A's tile, that this thread loads
     M, K = A.shape
     N = B.shape[1]
 

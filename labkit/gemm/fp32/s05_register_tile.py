@@ -1,9 +1,9 @@
 """Each thread computes TM x TN outputs in registers: TM + TN shared loads for TM * TN multiply-adds.
 
-For each k a thread copies TM values of A and TN values of B into registers, its fragments, and adds the product of
-each with each to its sums: an outer product. What a thread loads grows with the sides of its tile, what it
-computes with the area. Its outputs lie apart, by as many rows and columns as the block has threads, so that
-neighbouring threads still read neighbouring values of B and write neighbouring values of C.
+For each k a thread copies TM values of A and TN values of B into registers, its fragments, and adds their outer product
+to its sums. Loads grow with the sides of its tile, multiply-adds with the area. Its outputs are as many rows and
+columns apart as the block has threads, so that neighbouring threads read neighbouring values of B and write
+neighbouring values of C.
 
 Costs, for sides that are multiples of the tile:
 
@@ -12,8 +12,8 @@ Costs, for sides that are multiples of the tile:
     (BM + BN) * BK * 4          bytes of shared memory per block
     2 * K / BK                  barriers per block
 
-Limited by instructions that are no multiply-adds: 16 shared loads go with 64 of them. `s06_vectorised` loads four
-values with each.
+Limited by instructions that are not multiply-adds: 16 shared loads per 64 of them. `s06_vectorised` loads four values
+with each.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Four values with each load and store, of 128 bits: a quarter of the instructions that are no multiply-adds.
+"""Four values per 128-bit load and store: a quarter of the instructions that are not multiply-adds.
 
-A fragment's values have to lie side by side for that, four and four. In B's tile they do, once a thread's columns are
-four neighbours and four more half a tile on. In A's tile they lie one below the other: so A is transposed on its
-way into shared memory. A 128-bit access needs 16-byte alignment, hence tiles that lie inside matrices whose rows
-are multiples of 4 long; other tiles are loaded value by value.
+The values of a fragment must be contiguous, in groups of four. In B's tile they are, if a thread's columns are four
+neighbours and four more half a tile on. In A's tile they are one below the other: so A is transposed on its way into
+shared memory. A 128-bit access needs 16-byte alignment: tiles inside of matrices with rows of a multiple of 4 elements.
+Other tiles are loaded value by value.
 
 Costs, for sides that are multiples of the tile:
 
@@ -13,8 +13,8 @@ Costs, for sides that are multiples of the tile:
     2 * K / BK                      barriers per block
     (BM * BK / 32) * K / BK         bank conflicts per block
 
-Limited by the barriers and by bank conflicts: the two lanes that share a row of A write to the same
-bank, four rows apart. `s07_swizzle` moves them.
+Limited by barriers and bank conflicts: two lanes that share a row of A write to the same bank, four rows apart.
+`s07_swizzle` moves them.
 """
 
 import numpy as np

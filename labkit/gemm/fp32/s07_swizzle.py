@@ -1,9 +1,8 @@
-"""A's tile is stored with its columns swapped between its upper and lower half, so that no two lanes write to one bank.
+"""A's tile is stored with its columns swizzled in its lower half, so that no two lanes write to one bank.
 
 A lane writes four values of a row of A to four rows of the transposed tile. Its neighbour writes the next four values
-of that row, four rows further down, where all columns lie in the same banks as above. So the rows from the fourth on
-are stored with column m in place m ^ 16, sixteen banks away: a swizzle, which costs no memory, as padding does, and
-keeps vectors whole, since m ^ 16 leaves a group of four together.
+of that row, four rows below, whose columns are in the same banks. So in the lower four rows column m is stored at
+m ^ 16, sixteen banks away. Unlike padding this swizzle costs no memory, and it keeps each vector of four together.
 
 Costs, for sides that are multiples of the tile:
 
@@ -13,8 +12,8 @@ Costs, for sides that are multiples of the tile:
     2 * K / BK                      barriers per block
     0                               bank conflicts per block
 
-Limited by the barriers: between two of them a block loads, waits, and only then computes. `s08_double_buffering` does
-both at a time.
+Limited by barriers: between two of them a block loads, waits, and only then computes. `s08_double_buffering` overlaps
+the two.
 """
 
 import numpy as np
@@ -25,7 +24,7 @@ from labkit.gemm.problem import check_c_order, check_operands
 from labkit.ladder import Launch
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
-TWIST = 128 // BK  # how many banks apart the groups of four rows of A's tile are stored
+SWIZZLE = 128 // BK  # banks between the groups of four rows of A's tile
 TM, TN = 8, 8  # outputs of a thread, in groups of 4 x 4
 COLUMNS, ROWS = BN // TN, BM // TM  # threads of a block along x and y
 THREADS = COLUMNS * ROWS
@@ -53,8 +52,8 @@ def swizzle(A, B, C):
         whole = aligned and start + BK <= K
         for first in range(0, BM, THREADS // (BK // 4)):
             row, k = first + t // (BK // 4), t % (BK // 4) * 4
-            place = row ^ k // 4 * TWIST
-            A_tile[k, place], A_tile[k + 1, place], A_tile[k + 2, place], A_tile[k + 3, place] = load_four(
+            column = row ^ k // 4 * SWIZZLE
+            A_tile[k, column], A_tile[k + 1, column], A_tile[k + 2, column], A_tile[k + 3, column] = load_four(
                 A, top + row, start + k, whole
             )
         for first in range(0, BK, THREADS // (BN // 4)):
@@ -63,10 +62,10 @@ def swizzle(A, B, C):
             ptx.store4(B_tile, (k, col), v0, v1, v2, v3)
         cuda.syncthreads()
         for first in range(0, BK, 4):
-            place = 4 * y ^ first // 4 * TWIST
+            column = 4 * y ^ first // 4 * SWIZZLE
             for k in range(first, first + 4):
                 for i in range(0, TM, 4):
-                    a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (k, place + i * ROWS))
+                    a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (k, column + i * ROWS))
                 for j in range(0, TN, 4):
                     b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (k, 4 * x + j * COLUMNS))
                 for i in range(TM):

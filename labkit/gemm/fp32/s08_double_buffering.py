@@ -1,8 +1,8 @@
-"""Two buffers for each tile: a block loads the next tiles while it computes on these, and waits once a step.
+"""Two buffers per tile: a block loads the next tiles while it computes on the current ones, with one barrier per step.
 
-A value from global memory takes hundreds of cycles to arrive, but nothing waits for it until it is used. So each
-thread asks for its share of the next tiles, computes on the present ones, and then stores what has arrived to
-the other buffer. Nobody reads that one meanwhile, so that one barrier a step is enough, and one before the first.
+A value from global memory takes hundreds of cycles to arrive, but a thread waits for it only where it uses it. So each
+thread issues the loads of its part of the next tiles, computes on the current ones, and then stores the loaded values
+to the other buffer. No thread reads that buffer in this step: one barrier per step is enough, and one before the first.
 
 Costs, for sides that are multiples of the tile:
 
@@ -13,8 +13,8 @@ Costs, for sides that are multiples of the tile:
     0                               bank conflicts per block
     12                              shared load wavefronts per warp and k
 
-Limited by shared memory, which takes 12 cycles for a warp's fragments of each k; `s09_warp_tiles` arranges the
-lanes of a warp better.
+Limited by shared memory, which takes 12 cycles per k for a warp's fragments; `s09_warp_tiles` rearranges the lanes of a
+warp.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from labkit.gemm.problem import check_c_order, check_operands
 from labkit.ladder import Launch
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
-TWIST = 128 // BK  # how many banks apart the groups of four rows of A's tile are stored
+SWIZZLE = 128 // BK  # banks between the groups of four rows of A's tile
 TM, TN = 8, 8  # outputs of a thread, in groups of 4 x 4
 COLUMNS, ROWS = BN // TN, BM // TM  # threads of a block along x and y
 THREADS = COLUMNS * ROWS
@@ -53,39 +53,43 @@ def double_buffering(A, B, C):
     for i in range(TM):
         for j in range(TN):
             sums[i, j] = 0
-    A_row, A_k = t // (BK // 4), t % (BK // 4) * 4  # what this thread loads first, of either tile
+    A_row, A_k = t // (BK // 4), t % (BK // 4) * 4  # this thread's first load from each tile
     B_k, B_col = t // (BN // 4), t % (BN // 4) * 4
-    for following in range(0, K + BK, BK):  # in the first pass there is nothing to compute, in the last to load
-        other = following // BK % 2
-        whole = aligned and following + BK <= K
-        if following < K:
+    for next_start in range(0, K + BK, BK):  # the first iteration only loads, the last only computes
+        back = next_start // BK % 2  # buffer to fill; the other one holds the current tiles
+        whole = aligned and next_start + BK <= K
+        # -- load next tiles to registers --
+        if next_start < K:
             for i in range(A_LOADS):
                 row = top + A_row + i * A_STEP
-                A_next[i, 0], A_next[i, 1], A_next[i, 2], A_next[i, 3] = load_four(A, row, following + A_k, whole)
+                A_next[i, 0], A_next[i, 1], A_next[i, 2], A_next[i, 3] = load_four(A, row, next_start + A_k, whole)
             for i in range(B_LOADS):
-                k = following + B_k + i * B_STEP
+                k = next_start + B_k + i * B_STEP
                 B_next[i, 0], B_next[i, 1], B_next[i, 2], B_next[i, 3] = load_four(B, k, left + B_col, whole)
-        if following > 0:
+        # -- multiply current tiles --
+        if next_start > 0:
             for first in range(0, BK, 4):
-                place = 4 * y ^ first // 4 * TWIST
+                column = 4 * y ^ first // 4 * SWIZZLE
                 for k in range(first, first + 4):
                     for i in range(0, TM, 4):
-                        a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (1 - other, k, place + i * ROWS))
+                        a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(A_tile, (1 - back, k, column + i * ROWS))
                     for j in range(0, TN, 4):
-                        b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (1 - other, k, 4 * x + j * COLUMNS))
+                        b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (1 - back, k, 4 * x + j * COLUMNS))
                     for i in range(TM):
                         for j in range(TN):
                             sums[i, j] += a[i] * b[j]
-        if following < K:
+        # -- store next tiles to shared memory --
+        if next_start < K:
             for i in range(A_LOADS):
-                place = A_row + i * A_STEP ^ A_k // 4 * TWIST
+                column = A_row + i * A_STEP ^ A_k // 4 * SWIZZLE
                 for n in range(4):
-                    A_tile[other, A_k + n, place] = A_next[i, n]
+                    A_tile[back, A_k + n, column] = A_next[i, n]
             for i in range(B_LOADS):
                 k = B_k + i * B_STEP
-                ptx.store4(B_tile, (other, k, B_col), B_next[i, 0], B_next[i, 1], B_next[i, 2], B_next[i, 3])
+                ptx.store4(B_tile, (back, k, B_col), B_next[i, 0], B_next[i, 1], B_next[i, 2], B_next[i, 3])
         cuda.syncthreads()
 
+    # -- store C --
     for i in range(TM):
         row = top + 4 * y + i // 4 * 4 * ROWS + i % 4
         for j in range(0, TN, 4):

@@ -1,9 +1,9 @@
-"""A warp computes a tile of its own, 32 x 64, and its lanes share what they load from shared memory two by two.
+"""A warp computes a tile of its own, 32 x 64, and pairs of its lanes share their loads from shared memory.
 
-So far a warp's threads stood in two long rows, and needed 8 x 2 values of A and 128 of B. Standing four by eight they
-need 8 x 4 and 64. And a 128-bit load serves a quarter of the lanes in a pass, or half of them where each lane wants
-the same as the lane next to it, or as the one after that. Lanes are numbered so that this holds for either tile: lane 0
-and 1 stand side by side and share A, lane 0 and 2 stand one below the other and share B.
+So far a warp's threads formed two long rows, which need 8 x 2 values of A and 128 of B; four rows of eight need 8 x 4
+and 64. A 128-bit load serves a quarter of the lanes per wavefront, or half of them where each lane loads the same
+address as the next lane, or the one after that. The numbering of the lanes makes this true for both tiles: lanes 0 and
+1 are side by side and share A, lanes 0 and 2 are one below the other and share B.
 
 Costs, for sides that are multiples of the tile:
 
@@ -25,7 +25,7 @@ from labkit.gemm.problem import check_c_order, check_operands
 from labkit.ladder import Launch
 
 BM, BN, BK = 128, 128, 8  # a block's part of C, and its steps along K
-TWIST = 128 // BK  # how many banks apart the groups of four rows of A's tile are stored
+SWIZZLE = 128 // BK  # banks between the groups of four rows of A's tile
 WM, WN = 32, 64  # a warp's part of that
 LANES_Y, LANES_X = 4, 8  # its lanes
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 4 x 4
@@ -57,40 +57,44 @@ def warp_tiles(A, B, C):
     for i in range(TM):
         for j in range(TN):
             sums[i, j] = 0
-    A_row, A_k = t // (BK // 4), t % (BK // 4) * 4  # what this thread loads first, of either tile
+    A_row, A_k = t // (BK // 4), t % (BK // 4) * 4  # this thread's first load from each tile
     B_k, B_col = t // (BN // 4), t % (BN // 4) * 4
-    for following in range(0, K + BK, BK):  # in the first pass there is nothing to compute, in the last to load
-        other = following // BK % 2
-        whole = aligned and following + BK <= K
-        if following < K:
+    for next_start in range(0, K + BK, BK):  # the first iteration only loads, the last only computes
+        back = next_start // BK % 2  # buffer to fill; the other one holds the current tiles
+        whole = aligned and next_start + BK <= K
+        # -- load next tiles to registers --
+        if next_start < K:
             for i in range(A_LOADS):
                 row = top + A_row + i * A_STEP
-                A_next[i, 0], A_next[i, 1], A_next[i, 2], A_next[i, 3] = load_four(A, row, following + A_k, whole)
+                A_next[i, 0], A_next[i, 1], A_next[i, 2], A_next[i, 3] = load_four(A, row, next_start + A_k, whole)
             for i in range(B_LOADS):
-                k = following + B_k + i * B_STEP
+                k = next_start + B_k + i * B_STEP
                 B_next[i, 0], B_next[i, 1], B_next[i, 2], B_next[i, 3] = load_four(B, k, left + B_col, whole)
-        if following > 0:
+        # -- multiply current tiles --
+        if next_start > 0:
             for first in range(0, BK, 4):
                 for k in range(first, first + 4):
                     for i in range(0, TM, 4):
                         a[i], a[i + 1], a[i + 2], a[i + 3] = ptx.load4(
-                            A_tile, (1 - other, k, y + (i * LANES_Y ^ first // 4 * TWIST))
+                            A_tile, (1 - back, k, y + (i * LANES_Y ^ first // 4 * SWIZZLE))
                         )
                     for j in range(0, TN, 4):
-                        b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (1 - other, k, x + j * LANES_X))
+                        b[j], b[j + 1], b[j + 2], b[j + 3] = ptx.load4(B_tile, (1 - back, k, x + j * LANES_X))
                     for i in range(TM):
                         for j in range(TN):
                             sums[i, j] += a[i] * b[j]
-        if following < K:
+        # -- store next tiles to shared memory --
+        if next_start < K:
             for i in range(A_LOADS):
-                place = A_row + i * A_STEP ^ A_k // 4 * TWIST
+                column = A_row + i * A_STEP ^ A_k // 4 * SWIZZLE
                 for n in range(4):
-                    A_tile[other, A_k + n, place] = A_next[i, n]
+                    A_tile[back, A_k + n, column] = A_next[i, n]
             for i in range(B_LOADS):
                 k = B_k + i * B_STEP
-                ptx.store4(B_tile, (other, k, B_col), B_next[i, 0], B_next[i, 1], B_next[i, 2], B_next[i, 3])
+                ptx.store4(B_tile, (back, k, B_col), B_next[i, 0], B_next[i, 1], B_next[i, 2], B_next[i, 3])
         cuda.syncthreads()
 
+    # -- store C --
     for i in range(TM):
         row = top + y + i // 4 * 4 * LANES_Y + i % 4
         for j in range(0, TN, 4):

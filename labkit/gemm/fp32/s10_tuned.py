@@ -1,12 +1,11 @@
-"""Copies that pass the registers by leave them to 16 x 8 outputs a thread, and to fragments loaded ahead of their use.
+"""Copies that bypass registers leave room in them for 16 x 8 outputs per thread and for prefetched fragments.
 
-`cp.async` brings the next tiles while the block computes, and holds no register meanwhile. It copies vectors as they
-are: A's tile keeps its rows, and a thread loads four k of a row at once, not four rows of a k. A row of A then meets
-the rows of B for these k, while the rows of B for the following four are on their way from shared memory. So that
-lanes on neighbouring rows of A find their values in different banks, groups of four k change places, otherwise in
-each of four rows.
+`cp.async` copies the next tiles while the block computes, and occupies no registers. It cannot transpose: A's tile
+keeps its rows, and a thread loads four k of a row at once instead of four rows of a k. It multiplies them by four rows
+of B, while the next four rows of B are being loaded from shared memory. In A's tile groups of four k are swizzled,
+differently in each of four rows, so that lanes on neighbouring rows of A read different banks.
 
-Nothing in the loop asks where the matrices end: a copy writes zeros for what lies outside.
+The loop has no bounds checks: a copy writes zeros for elements outside of the matrices.
 
 Costs, for sides that are multiples of the tile:
 
@@ -16,12 +15,11 @@ Costs, for sides that are multiples of the tile:
     K / BK                                    barriers per block
     0                                         bank conflicts per block
 
-Limited by what a GPU takes beside instructions: multiply-adds are nine of ten in the loop, and yet it ran at 0.93 of
-cuBLAS's speed at 4096 and 0.94 at 8192 (H100). Tried as well, at 4096: 8 values of k a pass through the loop instead of
-16 0.90, and then indices of 64 bits for the copies 0.83, or the copy engine in place of `cp.async` 0.87; tiles of
-128 x 128 x 16, two blocks on an SM, 0.87, 256 x 128 x 16 0.83; and, without loading rows of B ahead, 128 x 128 x 16
-0.88, with 8 x 16 outputs a thread 0.77, with 8 x 8 0.78, with padding in place of changed places 0.82. Compute
-capability 8.0.
+Not limited by the instruction count: nine of ten instructions in the loop are multiply-adds, at 0.93 of cuBLAS's speed
+at 4096 and 0.94 at 8192 (H100). Also tried, at 4096: 8 values of k per loop iteration instead of 16, 0.90, then 64-bit
+indices for the copies 0.83, or TMA in place of `cp.async` 0.87; tiles of 128 x 128 x 16, two blocks on an SM, 0.87,
+256 x 128 x 16 0.83; and, without prefetching rows of B, 128 x 128 x 16 0.88, with 8 x 16 outputs per thread 0.77, with
+8 x 8 0.78, with padding instead of the swizzle 0.82. Compute capability 8.0.
 """
 
 import numpy as np
@@ -42,46 +40,42 @@ SHARED_BYTES = B_BYTE + 2 * BK * BN * 4
 
 
 @cuda.jit(device=True)
-def place(row, k):
-    """Where in its row of A's tile a value lies: groups of four k change places, otherwise in each of four rows."""
+def swizzle(row, k):
+    """Return the column of A's tile at which k is stored: groups of four are permuted, differently in four rows."""
     return k ^ row % 4 * 4
 
 
 @cuda.jit(device=True)
 def copy_tiles(A_tile, B_tile, buffer, A, B, top, left, start, t):
-    """Begins this thread's copies of both tiles, for BK values of k from `start` on."""
-    M, K, N = (
-        np.uint32(A.shape[0]),
-        np.uint32(A.shape[1]),
-        np.uint32(B.shape[1]),
-    )
-    none = np.uint32(0)  # all in 32 bits, since registers are short
+    """Begin this thread's copies of both tiles, for BK values of k from `start` on."""
+    M, K, N = np.uint32(A.shape[0]), np.uint32(A.shape[1]), np.uint32(B.shape[1])
+    zero_bytes = np.uint32(0)  # 32-bit indices, to save registers
     if K % 4 == 0 and N % 4 == 0:
         row, col = t // (BK // 4), t % (BK // 4) * 4
         for i in range(0, BM, A_STEP):
-            at = np.uint32(top + row + i), np.uint32(start + col)
-            valid = np.uint32(16) if at[0] < M and at[1] < K else none
-            ptx.cp_async(A_tile, (buffer, row + i, place(row + i, col)), A, at, 16, valid)
+            source = np.uint32(top + row + i), np.uint32(start + col)
+            valid_bytes = np.uint32(16) if source[0] < M and source[1] < K else zero_bytes
+            ptx.cp_async(A_tile, (buffer, row + i, swizzle(row + i, col)), A, source, 16, valid_bytes)
         row, col = t // (BN // 4), t % (BN // 4) * 4
         for i in range(0, BK, B_STEP):
-            at = np.uint32(start + row + i), np.uint32(left + col)
-            valid = np.uint32(16) if at[0] < K and at[1] < N else none
-            ptx.cp_async(B_tile, (buffer, row + i, col), B, at, 16, valid)
-    else:  # rows that begin anywhere: value by value
+            source = np.uint32(start + row + i), np.uint32(left + col)
+            valid_bytes = np.uint32(16) if source[0] < K and source[1] < N else zero_bytes
+            ptx.cp_async(B_tile, (buffer, row + i, col), B, source, 16, valid_bytes)
+    else:  # unaligned rows: value by value
         for n in range(t, BM * BK, THREADS):
             row, col = n // BK, n % BK
-            valid = np.uint32(4) if top + row < M and start + col < K else none
-            ptx.cp_async(A_tile, (buffer, row, place(row, col)), A, (top + row, start + col), 4, valid)
+            valid_bytes = np.uint32(4) if top + row < M and start + col < K else zero_bytes
+            ptx.cp_async(A_tile, (buffer, row, swizzle(row, col)), A, (top + row, start + col), 4, valid_bytes)
         for n in range(t, BK * BN, THREADS):
             row, col = n // BN, n % BN
-            valid = np.uint32(4) if start + row < K and left + col < N else none
-            ptx.cp_async(B_tile, (buffer, row, col), B, (start + row, left + col), 4, valid)
+            valid_bytes = np.uint32(4) if start + row < K and left + col < N else zero_bytes
+            ptx.cp_async(B_tile, (buffer, row, col), B, (start + row, left + col), 4, valid_bytes)
     ptx.cp_async_commit()
 
 
 @cuda.jit(device=True)
 def load_rows(b, B_tile, buffer, k, x):
-    """Loads this thread's part of four rows of B."""
+    """Load this thread's part of four rows of B."""
     for n in range(4):
         for j in range(0, TN, 4):
             b[n, j], b[n, j + 1], b[n, j + 2], b[n, j + 3] = ptx.load4(B_tile, (buffer, k + n, x + j * LANES_X))
@@ -89,11 +83,11 @@ def load_rows(b, B_tile, buffer, k, x):
 
 @cuda.jit(device=True)
 def multiply(sums, A_tile, buffer, k, y, b):
-    """Adds the products of A's columns from k to k + 3 and the four rows of B in `b`."""
+    """Add the products of A's columns from k to k + 3 and the four rows of B in `b`."""
     a = cuda.local.array(4, np.float32)
     for i in range(TM):
         row = y + i * LANES_Y
-        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, place(row, k)))
+        a[0], a[1], a[2], a[3] = ptx.load4(A_tile, (buffer, row, swizzle(row, k)))
         for n in range(4):
             for j in range(TN):
                 sums[i, j] += a[n] * b[n, j]
@@ -118,23 +112,23 @@ def tuned(A, B, C):
     for i in range(TM):
         for j in range(TN):
             sums[i, j] = 0
-    now = np.uint32(0)
-    copy_tiles(A_tile, B_tile, now, A, B, top, left, np.uint32(0), t)
+    buffer = np.uint32(0)
+    copy_tiles(A_tile, B_tile, buffer, A, B, top, left, np.uint32(0), t)
     for start in range(0, K, BK):
         ptx.cp_async_wait(0)
         cuda.syncthreads()
-        copy_tiles(A_tile, B_tile, now ^ np.uint32(1), A, B, top, left, np.uint32(start + BK), t)
-        load_rows(b, B_tile, now, 0, x)
+        copy_tiles(A_tile, B_tile, buffer ^ np.uint32(1), A, B, top, left, np.uint32(start + BK), t)
+        load_rows(b, B_tile, buffer, 0, x)
         for k in range(0, BK, 16):
-            load_rows(b_next, B_tile, now, k + 4, x)
-            multiply(sums, A_tile, now, k, y, b)
-            load_rows(b, B_tile, now, k + 8, x)
-            multiply(sums, A_tile, now, k + 4, y, b_next)
-            load_rows(b_next, B_tile, now, k + 12, x)
-            multiply(sums, A_tile, now, k + 8, y, b)
-            load_rows(b, B_tile, now, (k + 16) % BK, x)  # the last time in vain, for want of a branch
-            multiply(sums, A_tile, now, k + 12, y, b_next)
-        now = now ^ np.uint32(1)
+            load_rows(b_next, B_tile, buffer, k + 4, x)
+            multiply(sums, A_tile, buffer, k, y, b)
+            load_rows(b, B_tile, buffer, k + 8, x)
+            multiply(sums, A_tile, buffer, k + 4, y, b_next)
+            load_rows(b_next, B_tile, buffer, k + 12, x)
+            multiply(sums, A_tile, buffer, k + 8, y, b)
+            load_rows(b, B_tile, buffer, (k + 16) % BK, x)  # wasted in the last iteration, but free of branches
+            multiply(sums, A_tile, buffer, k + 12, y, b_next)
+        buffer = buffer ^ np.uint32(1)
 
     for i in range(TM):
         row = top + y + i * LANES_Y

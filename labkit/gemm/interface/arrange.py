@@ -1,4 +1,4 @@
-"""Operands that cannot be taken as they lie: copied into rows that are whole 16-byte pieces, with zeros at the end."""
+"""Copies of operands whose layout a kernel cannot read: rows of whole 16-byte pieces, padded with zeros."""
 
 from labkit.arrays.addresses import has_vector_rows
 from labkit.arrays.workspace import Workspace
@@ -6,14 +6,16 @@ from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
 
 
-def arranged(X, shape: tuple[int, int], role: str, workspace: Workspace, made: list[Launch], gaps: bool = True):
-    """The matrix, or the batch, with rows that vector copies take, padded with zeros to this shape.
+def arrange_operand(
+    X, shape: tuple[int, int], role: str, workspace: Workspace, launch_list: list[Launch], allow_gaps: bool = True
+):
+    """Return a matrix or batch with 16-byte-aligned rows, padded with zeros to `shape`.
 
-    It is X itself if that is so already; where `gaps` is false rows must also follow one another at once. Otherwise it
-    is a copy in the workspace's piece of that role, whose launch comes to those that were `made`.
+    Returns X itself if it is so already; unless `allow_gaps`, its rows must also be contiguous. Otherwise the launch
+    of a copy to the workspace's array `role` is appended to `launch_list`, and that array returned.
     """
-    if has_vector_rows(X, shape, gaps):
+    if has_vector_rows(X, shape, allow_gaps):
         return X
     target = workspace.array(role, (*X.shape[:-2], *shape), X.dtype)
-    made.append(rearrange(X, target))
+    launch_list.append(rearrange(X, target))
     return target

@@ -1,4 +1,4 @@
-"""The ways in which a product can be computed, the most promising first: with which kernel, cut up how."""
+"""Candidates for computing a product, the most promising first: a kernel and how it divides the work."""
 
 from functools import cache, lru_cache
 from math import prod
@@ -13,13 +13,14 @@ from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, Work, tilings
 from labkit.ladder import Step, ladder, ladders
-from labkit.ptx.capabilities import CAPABILITIES, lacks, runs
+from labkit.ptx.capabilities import CAPABILITIES, can_run, is_missing
 
 
 class Candidate(NamedTuple):
-    """A step of a ladder by its slug; "general", the library's kernel, and how it cuts the product up; or "gemv".
+    """Kernel that can compute a product.
 
-    splits: parts of k, each of which is multiplied by itself, for a step.
+    step: slug of a ladder's step, "general" for the library's kernel, or "gemv". tiling: of the library's kernel.
+    splits: parts of k that a step multiplies one by one.
     """
 
     step: str
@@ -28,16 +29,16 @@ class Candidate(NamedTuple):
 
     def __str__(self):
         if self.tiling is not None:
-            return f"{self.step} ({_words(self.tiling)})"
+            return f"{self.step} ({_describe_tiling(self.tiling)})"
         return self.step if self.splits == 1 else f"{self.step} (splits {self.splits})"
 
     def as_data(self) -> dict:
-        """As JSON gives it back."""
+        """Return the candidate as JSON data."""
         return {"step": self.step, "tiling": self.tiling and self.tiling._asdict(), "splits": self.splits}
 
     @property
     def kernels(self) -> list:
-        """What computes the product, without copies of operands."""
+        """Kernels that compute the product, without copies of operands."""
         if self.tiling is not None:
             return [general]
         if self.step == "gemv":
@@ -45,12 +46,12 @@ class Candidate(NamedTuple):
         return [step.kernel for one in ladders("gemm") for step in one if step.slug == self.step]
 
 
-def _words(tiling):
+def _describe_tiling(tiling):
     return ", ".join(f"{name} {value}" for name, value in tiling._asdict().items())
 
 
 class Shape(NamedTuple):
-    """A product of M x K by K x N, so many times over."""
+    """Sizes of a batch of products of M x K by K x N."""
 
     M: int
     N: int
@@ -59,7 +60,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, left, right, C) -> "Shape":
-        """That of C = left @ right.T."""
+        """Return the shape of C = left @ right.T."""
         *batch, M, N = C.shape
         return cls(M, N, left.shape[-1], *batch)
 
@@ -67,52 +68,53 @@ class Shape(NamedTuple):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
 
 
-SPEED_OF = "4096x4096x4096"  # the problem whose recorded speed a step is predicted with; only the ratios count
-THREADS = 1536  # that an SM needs for that where a thread computes one element; fitted to measured times
-READ_GB_S = 2600  # from memory, by a kernel that has little else to do
+REFERENCE_PROBLEM = "4096x4096x4096"  # its recorded speeds predict a step's time; only their ratios matter
+SATURATING_THREADS = 1536  # per SM, for full speed where a thread computes one element; fitted to measured times
+DRAM_GB_S = 2600  # of a kernel that only reads
 LAUNCH_US = 3
-TILED = CAPABILITIES["wgmma"]  # where the library's kernel runs
+LIBRARY_CAPABILITY = CAPABILITIES["wgmma"]
 SPLITS = (2, 4, 8, 16, 32, 64)
-LEAST_PART = 32  # of k
-FEW = 4  # rows or columns of a result that are computed one by one
+MIN_PART = 32  # of k
+MAX_GEMV_SIDE = 4  # rows or columns of a result that gemv computes one by one
 
 
-def choice(format: Format, left, right, C) -> Candidate:
-    """The candidate for C = left @ right.T: the one that `tune` found fastest on this GPU, else the most promising."""
+def choose_candidate(format: Format, left, right, C) -> Candidate:
+    """Return the candidate for C = left @ right.T that `tune` found fastest on this GPU, else the most promising."""
     shape = Shape.of(left, right, C)
-    return fastest_first("gemm", question(format, shape, left, right, C), candidates(format, shape))[0]
+    return fastest_first("gemm", tuning_key(format, shape, left, right, C), candidates(format, shape))[0]
 
 
-def question(format: Format, shape: Shape, left, right, C) -> str:
-    """The question for `labkit.calls.tuning` in words: format, shape, and along what the arrays lie in whole pieces."""
-    return f"{format} {shape}, left {_lies(left)}, right {_lies(right)}, result {_lies(C, 'by rows')}"
+def tuning_key(format: Format, shape: Shape, left, right, C) -> str:
+    """Return the key of tuned times: format, shape, and the axis along which each array has whole 16-byte pieces."""
+    layouts = _describe_layout(left), _describe_layout(right), _describe_layout(C, "by rows")
+    return "{} {}, left {}, right {}, result {}".format(format, shape, *layouts)
 
 
-def _lies(X, well="along k") -> str:
+def _describe_layout(X, row_major="along k") -> str:
     *_, rows, cols = X.shape
     if has_vector_rows(X, (rows, cols)):
-        return well
-    return "across k" if well == "along k" and has_vector_rows(transpose(X), (cols, rows)) else "anyhow"
+        return row_major
+    return "across k" if row_major == "along k" and has_vector_rows(transpose(X), (cols, rows)) else "anyhow"
 
 
 @cache
-def multiplied() -> tuple[Format, ...]:
-    """Return the formats that are multiplied here: those of the ladders' steps."""
+def supported_formats() -> tuple[Format, ...]:
+    """Return the formats that some ladder's step multiplies."""
     known = {format for one in ladders("gemm") for step in one for format in step.formats}
     return tuple(format for format in FORMATS.values() if format in known)
 
 
-def multiplied_format(format: str | Format) -> Format:
-    """Return a format by its name; raise ValueError if there is none, or it is not multiplied here."""
+def find_format(format: str | Format) -> Format:
+    """Return a format by its name; raise ValueError if it is unknown or not supported."""
     format = format_named(format)
-    if format not in multiplied():
-        *others, last = map(str, multiplied())
+    if format not in supported_formats():
+        *others, last = map(str, supported_formats())
         raise ValueError(f"{format} is not multiplied here: give {', '.join(others)} or {last}")
     return format
 
 
 def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
-    """What computes such a product on a GPU of a compute capability, or on this one, by the time it took or may take.
+    """Return the candidates for a product on a GPU of a compute capability, or this one, by recorded or estimated time.
 
     Raises
     ------
@@ -121,91 +123,93 @@ def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None 
     RuntimeError
         The GPU is too old for this format.
     """
-    multiplied_format(format)
+    find_format(format)
     device = cuda.get_current_device()
     capability = capability or tuple(device.compute_capability)
     return _candidates(format, shape, capability, device.MULTIPROCESSOR_COUNT, tuning.gpu_name())
 
 
-@lru_cache(1024)  # products
+@lru_cache(1024)
 def _candidates(format, shape, capability, sms, gpu):
-    if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:  # there is nothing better
+    if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:
         return [Candidate("gemv")]
-    if format != FP32 and not lacks(capability, TILED):
+    if format != FP32 and not is_missing(capability, LIBRARY_CAPABILITY):
         row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", tiling) for tiling in tilings(work, sms)]
-    taken = [step for step in _steps(format) if runs(step.kernel, format.number, capability)]
-    if not taken:
+    steps = [step for step in _steps(format) if can_run(step.kernel, format.number, capability)]
+    if not steps:
         raise RuntimeError(
             f"no kernel multiplies {format} on a GPU of compute capability {'.'.join(map(str, capability))}: "
             "it takes a newer one; multiply float32 here"
         )
-    recorded = {Candidate(step.slug): _recorded_us(step, format, shape) for step in taken}
-    modelled = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in taken}
+    recorded = {Candidate(step.slug): _recorded_us(step, format, shape) for step in steps}
+    modelled = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in steps}
     if format == FP32:
-        modelled |= _in_parts([step for step in taken if _blocks_at_once(step) == 1], shape, sms, modelled)
-        if min(shape.M, shape.N) <= FEW:
-            modelled[Candidate("gemv")] = _time_us_of_gemv(shape)
+        modelled |= _split_times_us([step for step in steps if _saturating_blocks(step) == 1], shape, sms, modelled)
+        if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
+            modelled[Candidate("gemv")] = _gemv_time_us(shape)
     return sort_by_estimates(list(modelled), recorded.get, modelled.get)
 
 
 @lru_cache(16)  # formats
 def _steps(format: Format) -> list[Step]:
-    """The steps that multiply a format; TF32 is the library's alone."""
+    """Return the steps that multiply a format; only the library multiplies TF32."""
     return [step for one in ladders("gemm") for step in one if format in step.formats and format != TF32]
 
 
-def step_of(candidate: Candidate, format: Format) -> Step:
-    """The step that a candidate for a format stands for."""
+def find_step(candidate: Candidate, format: Format) -> Step:
+    """Return the step of a candidate for a format."""
     return next(step for step in _steps(format) if step.slug == candidate.step)
 
 
-# --- how long they may take ----------------------------------------------------------------------
+# --- estimated times -----------------------------------------------------------------------------
 
 
 def _recorded_us(step: Step, format: Format, shape: Shape) -> float | None:
-    """How long a step took for such a product, where that was recorded."""
+    """Return the recorded time of a step for this product, if there is one."""
     *sizes, batches = shape
     time_ms = recorded_ms(step, step.problem(*sizes), format) if batches == 1 else None
     return None if time_ms is None else time_ms * 1e3
 
 
-def _in_parts(steps: list[Step], shape: Shape, sms: int, whole: dict[Candidate, float]) -> dict[Candidate, float]:
-    """Each step with the best number of parts of k, and the microseconds that may take, if fewer than without parts."""
+def _split_times_us(
+    steps: list[Step], shape: Shape, sms: int, unsplit: dict[Candidate, float]
+) -> dict[Candidate, float]:
+    """Return each step with its best number of splits of k and the estimated time, where shorter than unsplit."""
     if shape.batches > 1:
         return {}
     found = {}
     for step in steps:
-        times = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * LEAST_PART <= shape.K}
-        if times and min(times.values()) < whole[Candidate(step.slug)]:
+        times = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * MIN_PART <= shape.K}
+        if times and min(times.values()) < unsplit[Candidate(step.slug)]:
             splits = min(times, key=times.get)
             found[Candidate(step.slug, splits=splits)] = times[splits]
     return found
 
 
 def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
-    """About how long a step takes: whole rounds of blocks, and parts that go through memory."""
+    """Estimate a step's time: whole waves of blocks, and memory traffic of split parts."""
     M, N, K, batches = shape
     blocks = _count(step.geometry(M, N)[0]) * batches * splits
-    at_once = _blocks_at_once(step)
-    in_turn = -(-blocks // (sms * at_once)) * at_once
-    multiplying = in_turn * sms * 2 * _outputs(step) * -(-K // splits) / (_tflops(step) * 1e6)
+    per_sm = _saturating_blocks(step)
+    blocks_per_sm = -(-blocks // (sms * per_sm)) * per_sm
+    compute_us = blocks_per_sm * sms * 2 * _outputs_per_block(step) * -(-K // splits) / (_tflops(step) * 1e6)
     if splits == 1:
-        return LAUNCH_US + multiplying
-    moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # a copy of the left operand, and the parts
-    return 3 * LAUNCH_US + multiplying + moved_bytes / (READ_GB_S * 1e3)
+        return LAUNCH_US + compute_us
+    moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # copy of the left operand, and the parts
+    return 3 * LAUNCH_US + compute_us + moved_bytes / (DRAM_GB_S * 1e3)
 
 
-def _outputs(step: Step) -> int:
-    """Elements of C that a block computes."""
+def _outputs_per_block(step: Step) -> int:
+    """Return the elements of C that a block computes."""
     return 4096 * 4096 // _count(step.geometry(4096, 4096)[0])
 
 
-def _blocks_at_once(step: Step) -> int:
-    """Blocks that an SM needs to run as fast as it can: one, or as many as fill it where a thread has one element."""
+def _saturating_blocks(step: Step) -> int:
+    """Return the blocks that an SM needs for full speed: one, or enough to fill it where a thread has one element."""
     threads = _count(step.geometry(4096, 4096)[1])
-    return max(1, THREADS // threads) if _outputs(step) <= threads else 1
+    return max(1, SATURATING_THREADS // threads) if _outputs_per_block(step) <= threads else 1
 
 
 def _count(extent: int | tuple[int, ...]) -> int:
@@ -213,21 +217,21 @@ def _count(extent: int | tuple[int, ...]) -> int:
 
 
 def _tflops(step: Step) -> float:
-    """What the step reached on the most similar GPU on which it was recorded; else what the one before it did."""
+    """Return the step's recorded TFLOP/s on the most similar GPU, else those of the step before it."""
     return _recorded_tflops(step, tuning.gpu_name(), tuple(cuda.get_current_device().compute_capability))
 
 
 @lru_cache(256)  # steps
 def _recorded_tflops(step, gpu, capability):
     for machine in results.nearest(step.ladder.record, gpu, capability):
-        for row in results.load(step.ladder.record, machine).select(step=step.slug, problem=SPEED_OF):
+        for row in results.load(step.ladder.record, machine).select(step=step.slug, problem=REFERENCE_PROBLEM):
             if row.get("tflops"):
                 return row["tflops"]
     before = step.ladder[: step.ladder.steps.index(step)]
     return _recorded_tflops(before[-1], gpu, capability) if before else 1.0
 
 
-def _time_us_of_gemv(shape: Shape) -> float:
-    """About as long as the other operand takes to be read, once for each row or column of the result."""
+def _gemv_time_us(shape: Shape) -> float:
+    """Estimate gemv's time: the other operand is read once per row or column of the result."""
     M, N, K, batches = shape
-    return batches * min(M, N) * (LAUNCH_US + 4 * max(M, N) * K / (READ_GB_S * 1e3))
+    return batches * min(M, N) * (LAUNCH_US + 4 * max(M, N) * K / (DRAM_GB_S * 1e3))

@@ -1,6 +1,7 @@
-"""What computes a product in one of the ways there are, whatever its operands look like: a list of launches."""
+"""Launches that compute a product by any candidate, for operands of any strides."""
 
 from math import prod
+from typing import NamedTuple
 
 from labkit import cuda
 from labkit.arrays.addresses import address_of, has_c_order, has_vector_rows, round_up_to_vectors
@@ -16,192 +17,209 @@ from labkit.arrays.views import (
 )
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
-from labkit.gemm.interface.arrange import arranged
-from labkit.gemm.interface.candidates import Candidate, step_of
-from labkit.gemm.interface.combine import add_up, combined
-from labkit.gemm.interface.planes import in_planes
+from labkit.gemm.interface.arrange import arrange_operand
+from labkit.gemm.interface.candidates import Candidate, find_step
+from labkit.gemm.interface.combine import combine_parts, combine_product
+from labkit.gemm.interface.planes import batched_kernel
 from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
-from labkit.gemm.library.tilings import Tiling, Work, in_boxes
+from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
 from labkit.ladder import Launch, Step, ladder
 from labkit.layouts.interface.strided import rearrange
 
-MOST_ROWS = 2**19  # that a launch takes: a grid has at most 65535 blocks along y, each of 16 rows or more
-MOST_PLANES = 2**15  # of a grid, which has at most 65535 blocks along z
+MAX_ROWS = 2**19  # per launch: a grid has at most 65535 blocks along y, each of 16 rows or more
+MAX_PLANES = 2**15  # per grid, which has at most 65535 blocks along z
+
+
+class Terms(NamedTuple):
+    """Terms of C = alpha * left @ right.T + beta * added: device arrays, or batches of matrices, and factors."""
+
+    left: object
+    right: object
+    added: object
+    C: object
+    alpha: float
+    beta: float
 
 
 def launches(
     candidate: Candidate, format: Format, left, right, C, alpha: float, beta: float, workspace: Workspace, added=None
 ) -> list[Launch]:
-    """C = alpha * left @ right.T + beta * C.
+    """Return the launches of C = alpha * left @ right.T + beta * added.
 
     Parameters
     ----------
     candidate
-        One of those that `candidates` gives for the format.
+        One of `candidates` for the format.
     left, right, C
-        Arrays of the device, M x K, N x K and M x N, or batches of such; where C is a batch, one of the operands may be
-        a matrix. K is at least 1.
+        Device arrays, M x K, N x K and M x N, or batches of them; where C is a batch, one operand may be a matrix.
+        K is at least 1.
     added
-        What beta is multiplied with in the place of C, an array of its shape, of any strides.
+        Array of C's shape, of any strides; C if it is None.
     """
-    product = left, right, C if added is None else added, C, alpha, beta
+    terms = Terms(left, right, C if added is None else added, C, alpha, beta)
     if candidate.tiling is not None:
-        return by_tiling(candidate.tiling, format, *product, workspace)
+        return library_launches(candidate.tiling, format, terms, workspace)
     if candidate.step == "gemv":
-        return by_gemv(*product, workspace)
-    step = step_of(candidate, format)
+        return gemv_launches(terms, workspace)
+    step = find_step(candidate, format)
     if candidate.splits > 1:
-        return by_parts(step, candidate.splits, *product, workspace)
-    return by_step(step, format, *product, workspace)
+        return split_launches(step, candidate.splits, terms, workspace)
+    return step_launches(step, format, terms, workspace)
 
 
-def by_tiling(tiling: Tiling, format: Format, left, right, added, C, alpha, beta, workspace):
-    """By the library's kernel, which knows alpha, beta and batches.
+def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of the library's kernel, which applies alpha and beta and takes batches.
 
-    Where one operand is a batch and the other a matrix, the matrices take a launch each.
+    Where one operand is a batch and the other a matrix, there is one launch per matrix.
     """
+    left, right, added, C, alpha, beta = terms
     M, N = C.shape[-2:]
-    tiling = _suited(tiling, left, right, C)
-    of_left, of_right = (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)  # rows in a tile
-    made = []
-    left = _for_tiles(left, of_left, "left", workspace, made)
-    right = _for_tiles(right, of_right, "right", workspace, made)
+    tiling = _adapt_tiling(tiling, left, right, C)
+    left_rows, right_rows = (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)  # of a tile
+    launch_list = []
+    left = _prepare_operand(left, left_rows, "left", workspace, launch_list)
+    right = _prepare_operand(right, right_rows, "right", workspace, launch_list)
     result = C
     if not has_vector_rows(C, (M, N)):
         result = workspace.array("product", (*C.shape[:-1], round_up_to_vectors(N, C.dtype)), C.dtype)
-    if beta == 0:  # what is added does not matter
+    if beta == 0:  # the kernel does not read `added`
         added = result
-    elif added is not result and (result is not C or not _is_taken(added, tiling)):
-        made.append(rearrange(added, result))
+    elif added is not result and (result is not C or not _can_read_added(added, tiling)):
+        launch_list.append(rearrange(added, result))
         added = result
-    alike = len({len(X.shape) for X in (left, right, C)}) == 1
-    for z in range(1 if alike else C.shape[0]):
-        *operands, its = (X if alike else select_matrix(X, z) for X in (left, right, result, added))
-        made += library.launches(*operands, tiling, alpha, beta, workspace, its, format)
+    same_rank = len({len(X.shape) for X in (left, right, C)}) == 1
+    for z in range(1 if same_rank else C.shape[0]):
+        *operands, added_z = (X if same_rank else select_matrix(X, z) for X in (left, right, result, added))
+        launch_list += library.launches(
+            *operands, tiling, alpha, beta, workspace=workspace, added=added_z, format=format
+        )
     if result is not C:
-        made.append(rearrange(result, C))
-    return made
+        launch_list.append(rearrange(result, C))
+    return launch_list
 
 
-def _suited(tiling, left, right, C):
-    """The tiling, or another where the operand whose tiles have its columns runs along its rows."""
+def _adapt_tiling(tiling, left, right, C):
+    """Return the tiling, or another one where the operand of the tiles' columns is MN-major."""
     X = left if tiling.swapped else right
-    if not _runs_along_rows(X):
+    if not _is_mn_major(X):
         return tiling
     row_bytes = X.shape[-1] * X.dtype.itemsize
     work = Work(*C.shape[-2:], row_bytes, *C.shape[:-2])
-    return in_boxes(tiling, work, cuda.get_current_device().MULTIPROCESSOR_COUNT, prod(X.shape[:-1]) * row_bytes)
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * row_bytes)
 
 
-def _for_tiles(X, rows, role, workspace, made):
-    """An operand as it lies, along k or, if so many rows in a tile are whole boxes, along its rows; or else a copy."""
-    if _runs_along_rows(X) and rows % MN_ROWS == 0:
+def _prepare_operand(X, tile_rows, role, workspace, launch_list):
+    """Return an operand unchanged if the kernel can read it, K-major or in whole MN-major boxes; else a copy."""
+    if _is_mn_major(X) and tile_rows % MN_ROWS == 0:
         return X
-    return arranged(X, (X.shape[-2], round_up_to_vectors(X.shape[-1], X.dtype)), role, workspace, made)
+    return arrange_operand(X, (X.shape[-2], round_up_to_vectors(X.shape[-1], X.dtype)), role, workspace, launch_list)
 
 
-def _runs_along_rows(X) -> bool:
-    """Whether an operand has 16-bit elements that lie side by side along its rows, in whole pieces."""
+def _is_mn_major(X) -> bool:
+    """Return whether 16-bit elements are contiguous along an operand's rows index, in whole 16-byte pieces."""
     *_, rows, K = X.shape
     return X.dtype.itemsize == 2 and has_vector_rows(transpose(X), (K, rows))
 
 
-def _is_taken(added, tiling):
-    """Whether the library's kernel can read what is added as it lies."""
+def _can_read_added(added, tiling):
+    """Return whether the library's kernel can read `added` without a copy."""
     size = added.dtype.itemsize
     if tiling.swapped or size == WORD_BYTES:
         return True
-    *apart, step = added.strides
-    return step == size and not any(n % WORD_BYTES for n in (address_of(added), *apart))
+    *strides, element_stride = added.strides
+    return element_stride == size and not any(n % WORD_BYTES for n in (address_of(added), *strides))
 
 
-def by_gemv(left, right, added, C, alpha, beta, workspace):
-    """By BLAS level 2, where C has few rows or columns: a matrix times a vector for each, which only has to be read."""
-    made = [] if added is C else [rearrange(added, C)]
+def gemv_launches(terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of BLAS level 2 for a C of few rows or columns: a matrix times a vector for each of them."""
+    left, right, added, C, alpha, beta = terms
+    launch_list = [] if added is C else [rearrange(added, C)]
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
         left_z, right_z, C_z = (select_matrix(X, z) for X in (left, right, C))
         if C_z.shape[0] < C_z.shape[1]:
             left_z, right_z, C_z = right_z, left_z, transpose(C_z)
-        along = left_z.strides[0] >= left_z.strides[1]  # the kernel that reads the matrix along its memory
-        step, matrix = (
-            ladder("blas", "level2").step("gemv" if along else "gemv_t"),
-            left_z if along else transpose(left_z),
-        )
+        is_row_major = left_z.strides[0] >= left_z.strides[1]
+        step = ladder("blas", "level2").step("gemv" if is_row_major else "gemv_t")
+        matrix = left_z if is_row_major else transpose(left_z)
         for column in range(C_z.shape[1]):
             x, y = row(right_z, column), row(transpose(C_z), column)
-            made += step.launches(alpha, matrix, x, beta, y, workspace=workspace)
-    return made
+            launch_list += step.launches(alpha, matrix, x, beta, y, workspace=workspace)
+    return launch_list
 
 
-def by_step(step: Step, format: Format, left, right, added, C, alpha, beta, workspace):
-    """By a step of a ladder, which multiplies one matrix by another and knows neither alpha nor beta.
+def step_launches(step: Step, format: Format, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of a ladder's step, which multiplies two matrices without alpha and beta.
 
     Where alpha is not 1 or beta not 0, the product is rounded to the result's format before the sum is.
     """
+    left, right, added, C, alpha, beta = terms
     (M, N), K = C.shape[-2:], left.shape[-1]
-    in_place, width, made = (alpha, beta) == (1, 0), N, []
+    in_place, width, launch_list = (alpha, beta) == (1, 0), N, []
     along_k = step.ladder.name == "tensor"  # in both operands
     if not along_k and _takes_any_strides(step):
         A, B = left, transpose(right)
     else:
         K, width = round_up_to_vectors(K, left.dtype), round_up_to_vectors(N, C.dtype)
         in_place = in_place and has_vector_rows(C, (M, N), gaps=along_k)
-        A = arranged(left, (M, K), "left", workspace, made, gaps=along_k)
+        A = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=along_k)
         B, rows = (right, (N, K)) if along_k else (transpose(right), (K, width))
-        B = arranged(B, rows, "right", workspace, made, gaps=along_k)
+        B = arrange_operand(B, rows, "right", workspace, launch_list, allow_gaps=along_k)
     product = C if in_place else workspace.array("product", (*C.shape[:-1], width), C.dtype)
-    made += _multiplied(step, format, A, B, product, workspace)
+    launch_list += _multiply(step, format, A, B, product, workspace)
     if product is not C:
-        made.append(combined(product, added, C, alpha, beta, format.result))
-    return made
+        launch_list.append(combine_product(product, added, C, alpha, beta, format.result))
+    return launch_list
 
 
-def by_parts(step: Step, splits: int, left, right, added, C, alpha, beta, workspace):
-    """One product of float32 by a step that multiplies so many parts of k, each as a matrix of a batch."""
-    (M, N), made = C.shape, []
+def split_launches(step: Step, splits: int, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of a float32 step for one product split along k, each part a matrix of a batch."""
+    left, right, added, C, alpha, beta = terms
+    (M, N), launch_list = C.shape, []
     K, width = splits * round_up_to_vectors(-(-left.shape[1] // splits), left.dtype), round_up_to_vectors(N, C.dtype)
     if left.shape[1] < K:
-        left = arranged(left, (M, K), "left", workspace, made, gaps=False)
+        left = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=False)
     A = workspace.array("parts of left", (splits, M, K // splits), left.dtype)
-    made.append(rearrange(split_columns(left, splits), A))
-    B = split_rows(arranged(transpose(right), (K, width), "right", workspace, made, gaps=False), splits)
+    launch_list.append(rearrange(split_columns(left, splits), A))
+    right = arrange_operand(transpose(right), (K, width), "right", workspace, launch_list, allow_gaps=False)
     product = workspace.array("product", (splits, M, width), C.dtype)
-    made += _multiplied(step, FP32, A, B, product, workspace)
-    of_parts = as_strided(product, (splits, 1, M, width), (product.strides[0], *product.strides))
-    return [*made, add_up(of_parts, added, C, alpha, beta, FP32)]
+    launch_list += _multiply(step, FP32, A, split_rows(right, splits), product, workspace)
+    parts = as_strided(product, (splits, 1, M, width), (product.strides[0], *product.strides))
+    return [*launch_list, combine_parts(parts, added, C, alpha, beta, FP32)]
 
 
 def _takes_any_strides(step):
     return not hasattr(step.module, "check_c_order")
 
 
-def _multiplied(step: Step, format, A, B, C, workspace):
-    """C = A @ B by a step: a batch of float32 by one launch, if its order allows that, else each matrix by its own.
+def _multiply(step: Step, format, A, B, C, workspace):
+    """Return launches of C = A @ B by a step: one for a float32 batch in C order, else one per matrix.
 
     A matrix with millions of rows takes several launches.
     """
     *batch, M, N = C.shape
-    batches, made = batch[0] if batch else 1, []
-    if batch and M <= MOST_ROWS and step.ladder.name == "fp32" and _fits_planes(step, A, B, C):
+    batches, launch_list = batch[0] if batch else 1, []
+    if batch and M <= MAX_ROWS and step.ladder.name == "fp32" and _can_batch(step, A, B, C):
         grid, block = step.geometry(M, N)
-        beside = len(A.shape) == 2
-        for first in range(0, batches, MOST_PLANES):
-            planes = (*grid, min(MOST_PLANES, batches - first))
-            left = A if beside else slice_rows(A, first, MOST_PLANES)
-            matrices = left, slice_rows(B, first, MOST_PLANES), slice_rows(C, first, MOST_PLANES)
-            made.append(Launch(in_planes(step.kernel, beside), planes, block, matrices, step.shared_bytes))
-        return made
+        is_A_shared = len(A.shape) == 2
+        for first in range(0, batches, MAX_PLANES):
+            planes = (*grid, min(MAX_PLANES, batches - first))
+            left = A if is_A_shared else slice_rows(A, first, MAX_PLANES)
+            matrices = left, slice_rows(B, first, MAX_PLANES), slice_rows(C, first, MAX_PLANES)
+            kernel = batched_kernel(step.kernel, is_A_shared)
+            launch_list.append(Launch(kernel, planes, block, matrices, step.shared_bytes))
+        return launch_list
     for z in range(batches):
         A_z, B_z, C_z = (select_matrix(X, z) for X in (A, B, C))
-        for first in range(0, M, MOST_ROWS):
-            matrices = slice_rows(A_z, first, MOST_ROWS), B_z, slice_rows(C_z, first, MOST_ROWS)
-            made += step.launches(*matrices, format=format, workspace=workspace)
-    return made
+        for first in range(0, M, MAX_ROWS):
+            matrices = slice_rows(A_z, first, MAX_ROWS), B_z, slice_rows(C_z, first, MAX_ROWS)
+            launch_list += step.launches(*matrices, format=format, workspace=workspace)
+    return launch_list
 
 
-def _fits_planes(step, A, B, C):
-    """Whether these are batches of as many matrices each, or A is one matrix, and lie as the step takes them."""
+def _can_batch(step, A, B, C):
+    """Return whether these are batches of equally many matrices, or A one matrix, in an order that the step takes."""
     if B.shape[:-2] != C.shape[:-2] or A.shape[:-2] not in ((), C.shape[:-2]):
         return False
     return _takes_any_strides(step) or all(map(has_c_order, (A, B, C)))

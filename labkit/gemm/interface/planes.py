@@ -1,4 +1,4 @@
-"""Many products by one launch: in each plane of the grid along z, a step's kernel takes the matrices of that number."""
+"""Batched products by one launch: plane z of the grid multiplies matrices z by a step's kernel."""
 
 from functools import cache
 
@@ -6,27 +6,26 @@ from labkit import cuda, specialise
 
 
 @cuda.jit(device=True)
-def of_matrices(A, B, C):
-    """Stands for the kernel of a step."""
+def multiply(A, B, C):
+    """Placeholder for a step's kernel."""
     C[0, 0] = A[0, 0] * B[0, 0]
 
 
 @cuda.jit
-def of_batches(A, B, C):
+def multiply_batches(A, B, C):
     z = cuda.blockIdx.z
-    of_matrices(A[z], B[z], C[z])
+    multiply(A[z], B[z], C[z])
 
 
 @cuda.jit
-def beside_batches(A, B, C):
+def multiply_A_by_batches(A, B, C):
     z = cuda.blockIdx.z
-    of_matrices(A, B[z], C[z])
+    multiply(A, B[z], C[z])
 
 
 @cache
-def in_planes(kernel, beside: bool = False):
-    """The kernel for batches in C order: C[z] = A[z] @ B[z], z being a block's place along the grid's third axis.
-
-    Where A is one matrix `beside` the batches, C[z] = A @ B[z].
-    """
-    return specialise(beside_batches if beside else of_batches, of_matrices=cuda.jit(device=True)(kernel.py_func))
+def batched_kernel(kernel, is_A_shared: bool = False):
+    """Return a step's kernel for batches in C order: C[z] = A[z] @ B[z], or A @ B[z] where all share one matrix A."""
+    return specialise(
+        multiply_A_by_batches if is_A_shared else multiply_batches, multiply=cuda.jit(device=True)(kernel.py_func)
+    )

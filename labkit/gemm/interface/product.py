@@ -1,7 +1,4 @@
-"""C = alpha * op(A) @ op(B) + beta * C for arrays of any shape, order and format, by the kernels of the ladders.
-
-Or a bias for each column is added, in the place of beta * C.
-"""
+"""`gemm.multiply`: C = alpha * op(A) @ op(B) + beta * C, or + bias, for arrays of any shape, order and format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,18 +15,15 @@ from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
-from labkit.gemm.interface.candidates import Candidate, choice, multiplied, multiplied_format
-from labkit.gemm.interface.combine import scaled
+from labkit.gemm.interface.candidates import Candidate, choose_candidate, find_format, supported_formats
+from labkit.gemm.interface.combine import scale_added
 from labkit.gemm.interface.launches import launches
 from labkit.ladder import Launch
 
 
 @dataclass(frozen=True)
 class Product(Operation):
-    """A call of `multiply` without its arrays; for the options see there.
-
-    `candidate` is what computes it; None for what is tuned or predicted to be the fastest.
-    """
+    """Options of a call of `multiply`; a `candidate` computes it, by default the fastest tuned or predicted one."""
 
     alpha: float = 1.0
     beta: float = 0.0
@@ -73,7 +67,7 @@ class Product(Operation):
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         format = self._format(given)
-        is_bits = type_name(given["A"]) not in TYPE_NAMES.values()  # which say nothing of what they stand for
+        is_bits = type_name(given["A"]) not in TYPE_NAMES.values()  # uint16 does not tell which format it holds
         held = str(format.result.dtype) if is_bits else TYPE_NAMES[format.result]
         return Result("A", self._shape(given), held)
 
@@ -81,22 +75,22 @@ class Product(Operation):
         C = given["C"]
         if 0 in C.shape:
             return []
-        across = _runs_down(with_plain_strides(C))  # columns of C are rows of what the kernels are given
-        left, right, C = arrangement(given["A"], given["B"], C, self.transpose_a, self.transpose_b)
+        is_transposed = _is_column_major(with_plain_strides(C))  # the kernels then compute C.T
+        left, right, C = arrange_operands(given["A"], given["B"], C, self.transpose_a, self.transpose_b)
         alpha, beta, added = check_factor("alpha", self.alpha), check_factor("beta", self.beta), C
         if "bias" in given:
-            added, beta = _of_all_rows(given["bias"], C, across), 1.0
+            added, beta = _broadcast_bias(given["bias"], C, is_transposed), 1.0
         if left.shape[-1] == 0 or alpha == 0:
-            return [scaled(added, C, beta, self.format.result, workspace)]
-        candidate = self.candidate or choice(self.format, left, right, C)
+            return [scale_added(added, C, beta, self.format.result, workspace)]
+        candidate = self.candidate or choose_candidate(self.format, left, right, C)
         return launches(candidate, self.format, left, right, C, alpha, beta, workspace, added)
 
     def _format(self, given) -> Format:
-        format = None if self.format is None else multiplied_format(self.format)
-        return common_format(given["A"], given["B"], format, formats=multiplied())
+        format = None if self.format is None else find_format(self.format)
+        return common_format(given["A"], given["B"], format, formats=supported_formats())
 
     def _shape(self, given) -> tuple[int, ...]:
-        """Of C; raises where A and B do not fit."""
+        """Return the shape of C; raise ValueError where A and B do not fit."""
         (*batch_a, rows_a, cols_a), (*batch_b, rows_b, cols_b) = given["A"].shape, given["B"].shape
         M, K = (cols_a, rows_a) if self.transpose_a else (rows_a, cols_a)
         K_of_b, N = (cols_b, rows_b) if self.transpose_b else (rows_b, cols_b)
@@ -135,54 +129,52 @@ def multiply(
     format: str | Format | None = None,
     stream=None,
 ) -> Shaped[np.ndarray, "*batch M N"]:
-    """C = alpha * op(A) @ op(B) + beta * C, where op transposes a matrix or leaves it as it is.
+    """Compute C = alpha * op(A) @ op(B) + beta * C, where op transposes a matrix or leaves it as it is.
 
     Parameters
     ----------
     A, B
-        Matrices, or batches of matrices along a first axis; a matrix beside a batch is multiplied with each of it.
-        Arrays of the device (numba's, torch's, CuPy's, or any with `__cuda_array_interface__`), or of the host, which
-        are copied there (NumPy's, torch's). Any strides will do: a part of a larger array, or a transposed view, whose
-        memory is in column-major order. Both hold float32, float16, bfloat16 or float8_e4m3fn.
+        Matrices, or batches of matrices along a first axis; a single matrix is multiplied with each one of a batch.
+        Device arrays (numba, torch, CuPy, or any with `__cuda_array_interface__`), or host arrays (NumPy, torch),
+        which are copied to the device. Any strides: parts of larger arrays, transposed views. Both hold float32,
+        float16, bfloat16 or float8_e4m3fn.
     C
-        Where the result goes; if it is None, a new array of the kind that A is. It holds what A holds, or bfloat16 if
-        that is e4m3.
+        Result array; if it is None, a new array of A's kind. It holds A's format, or bfloat16 for e4m3.
     alpha, beta
-        Real numbers, taken as float32. What C held does not matter where beta is 0, nor what A and B hold where alpha
-        is 0.
+        Real numbers, converted to float32. Where beta is 0, C's old contents are ignored, even NaN; where alpha is 0,
+        those of A and B.
     bias
-        A number for each column of C, of its format, which is added to all of the column; beta is 0 then.
+        Vector with one number per column of C, in C's format, added to each row; beta must then be 0.
     format
-        What arrays of bits hold, "bfloat16" (uint16) or "float8_e4m3" (uint8); or "tf32", by which tensor cores
-        multiply float32, rounded to that. Otherwise float32 is multiplied in full, by CUDA cores.
+        Format of arrays of bits, "bfloat16" (uint16) or "float8_e4m3" (uint8); or "tf32": tensor cores multiply
+        float32 rounded to TF32. By default CUDA cores multiply float32 in full precision.
     stream
-        numba's, torch's or CuPy's, or 0 for the driver's default stream; None for the current one of torch's and CuPy's
-        arrays.
+        numba, torch or CuPy stream, or 0 for the driver's default stream; None for the current stream of torch's and
+        CuPy's arrays.
 
     Returns
     -------
-    C. Sums are float32; they are rounded to C's format once, or twice where alpha or beta is given on a GPU of
-    another compute capability than 9.0.
+    C. Sums are float32, rounded to C's format once; twice where alpha or beta is given and the compute capability is
+    not 9.0.
 
     Raises
     ------
     TypeError
-        An operand is no array, or holds what is not multiplied, or bits that nobody declared, or a factor is no real
-        number.
+        An operand is not an array or holds an unsupported or undeclared format, or a factor is not a real number.
     ValueError
-        There is no such format or it is not multiplied, the shapes do not fit, C is missing where beta is not 0, a bias
-        is given there, or C shares memory with A, B, bias or itself.
+        The format is unknown or unsupported, the shapes do not fit, C is missing or a bias is given where beta is not
+        0, or C shares memory with A, B, bias or itself.
     RuntimeError
         The GPU has no instructions for such operands.
 
     Notes
     -----
-    The kernel is the one that `labkit.gemm.tune` found fastest for this shape and order on this GPU, else the one that
-    is predicted to be. An operand that it cannot take as it lies is copied first (`labkit.gemm.interface.arrange`).
-    The first call makes a plan, which later ones find again by how their operands lie; see `plan`.
-    Of float8_e4m3 the tensor cores of Hopper keep 13 bits behind the largest summand, and cut off the rest: where most
+    The kernel is the one that `labkit.gemm.tune` found fastest for this shape and order on this GPU, else the one
+    predicted to be. An operand whose layout it cannot read is copied first (`labkit.gemm.interface.arrange`).
+    The first call makes a plan, which later calls with the same layouts reuse; see `plan`.
+    For float8_e4m3 the tensor cores of Hopper keep 13 bits below the largest summand and truncate the rest: where most
     products have one sign, long sums come out too small (`labkit.ptx.warpgroups.sums_of_e4m3`).
-    (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990: what alpha, beta and op mean.)
+    (Dongarra and others, A Set of Level 3 Basic Linear Algebra Subprograms, 1990, defines alpha, beta and op.)
 
     Examples
     --------
@@ -193,39 +185,39 @@ def multiply(
 
 
 def plan(A, B, *, C, bias=None, stream=None, **options) -> Plan:
-    """A call of `multiply` worked out once, to be run many times: `plan()`, or `plan(A, B, C)` for other arrays.
+    """Prepare a call of `multiply` to be run many times: `plan()`, or `plan(A, B, C)` for other arrays.
 
-    With a bias it is `plan(A, B, bias, C)`. Arrays are of the device; all else is as for `labkit.plan`.
+    With a bias it is `plan(A, B, bias, C)`. Takes device arrays; otherwise like `labkit.plan`.
 
     Examples
     --------
     >>> plan = gemm.plan(X, W, C=Y, transpose_b=True)
     >>> plan()
-    >>> plan(X2, W, Y2)  # which lie as X and Y do
+    >>> plan(X2, W, Y2)  # of the same shapes and strides
     """
     return make_plan(Product(**options), {"A": A, "B": B, "bias": bias, "C": C}, stream=stream)
 
 
-def arrangement(A, B, C, transpose_a: bool, transpose_b: bool) -> tuple:
-    """Left, right and result, of which C = op(A) @ op(B) is left @ right.T, as the kernels are given them."""
+def arrange_operands(A, B, C, transpose_a: bool, transpose_b: bool) -> tuple:
+    """Return left, right and result such that result = left @ right.T is C = op(A) @ op(B)."""
     left = with_plain_strides(transpose(A) if transpose_a else A)
     right = with_plain_strides(B if transpose_b else transpose(B))
     C = with_plain_strides(C)
-    if _runs_down(C):  # in column-major order C is the transpose of what its memory is by rows
+    if _is_column_major(C):  # then C.T is row-major
         C, left, right = transpose(C), right, left
-    if len(right.shape) == 2:  # all matrices of a batch times one: one taller matrix, if they follow one another
+    if len(right.shape) == 2:  # a contiguous batch times one matrix is one taller matrix
         left, C = merge_batches(left, C)
     return left, right, C
 
 
-def _of_all_rows(bias, C, across):
-    """A vector as an array of C's shape, each of whose rows it is, or each of whose columns."""
+def _broadcast_bias(bias, C, is_transposed):
+    """Return a view of C's shape whose rows are all the bias, or whose columns are, if C is transposed."""
     (step,) = bias.strides
-    return as_strided(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((step, 0) if across else (0, step))))
+    return as_strided(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((step, 0) if is_transposed else (0, step))))
 
 
-def _runs_down(C) -> bool:
-    """Whether neighbours in memory are neighbours in a column of C."""
+def _is_column_major(C) -> bool:
+    """Return whether the columns of C, not its rows, are contiguous."""
     return C.strides[-2] == C.dtype.itemsize != C.strides[-1]
 
 

@@ -1,4 +1,4 @@
-"""What the kernel is compiled for: defaults, in whose place a `Form` puts its own."""
+"""Default compile-time constants of the kernel; a `Form` replaces them."""
 
 from labkit import formats, ptx
 
@@ -9,20 +9,20 @@ BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
 STAGES = 4
 SPLITS = 1  # parts along k
-SWAPPED = False  # whether B's rows are the rows of the instruction
+SWAPPED = False  # whether B's rows, not A's, are the rows of the instruction
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
-LEFT_MAJOR = RIGHT_MAJOR = K_MAJOR  # whether an operand's memory runs along k, or along its rows in the tile
-MN_ROWS = 64  # of an operand in a box that runs along them, 128 bytes
-MN_DEPTH = 64  # along k, of such a box
+LEFT_MAJOR = RIGHT_MAJOR = K_MAJOR  # axis along which an operand is contiguous
+MN_ROWS = 64  # rows of an MN-major box, 128 bytes
+MN_DEPTH = 64  # k of an MN-major box
 WM = 64  # rows of a warpgroup's part
-SUMS = WM * BN // 128  # of a thread
+NUM_ACC = WM * BN // 128  # accumulators per thread
 WARPGROUPS = BM // WM  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
-MULTIPLYING = 128 * WARPGROUPS  # threads
+MMA_THREADS = 128 * WARPGROUPS
 BOX = 32  # words of a row of C that one copy stores, 128 bytes
-EACH = 2  # columns of C in a word
-BOX_SUMS = BOX * EACH // 2  # of a thread
-LEFT_SHAPE = STAGES, 1, BM, BK  # of shared memory: by stages, boxes of which the operand's tile is made, and rows
+PACK = 2  # columns of C per word
+BOX_ACC = BOX * PACK // 2  # accumulators per thread in a box
+LEFT_SHAPE = STAGES, 1, BM, BK  # of shared memory: stages, boxes per tile, rows, words
 RIGHT_SHAPE = STAGES, 1, BN, BK
 RIGHT_BYTE = STAGES * BM * BK * 4  # where the tiles of the right operand begin
 C_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of C begin

@@ -1,4 +1,4 @@
-"""What the kernel is compiled for: a format, a tiling, and how operands lie in memory."""
+"""Form of the kernel, everything it is compiled for: a format, a tiling and the operands' memory order."""
 
 from functools import cache
 from math import prod
@@ -8,11 +8,11 @@ from labkit import specialise
 from labkit.formats import Format
 from labkit.gemm.library.constants import BK, BOX, K_MAJOR, MN_DEPTH, MN_MAJOR, MN_ROWS, WM
 from labkit.gemm.library.kernel import general
-from labkit.gemm.library.tilings import Tiling, most_stages
+from labkit.gemm.library.tilings import Tiling, max_stages
 
 
 class Form(NamedTuple):
-    """What a kernel is compiled for; `format` is the operands'."""
+    """Key of a compiled kernel: the operands' format, the tiling, and whether operands are K-major or MN-major."""
 
     format: Format
     tiling: Tiling
@@ -21,24 +21,24 @@ class Form(NamedTuple):
 
     @classmethod
     def of(cls, A, B, format, tiling) -> "Form":
-        """Of a product of arrays; with fewer stages than the tiling has where boxes are wider than a tile."""
+        """Return the form for arrays; it has fewer stages than the tiling where boxes are wider than a tile."""
         left, right = (B, A) if tiling.swapped else (A, B)
         form = cls(format, tiling, _major(left), _major(right))
         _, boxes, rows, _ = form.right_shape
-        stages = min(tiling.stages, most_stages(tiling.rows, boxes * rows))
+        stages = min(tiling.stages, max_stages(tiling.rows, boxes * rows))
         return form._replace(tiling=tiling._replace(stages=stages))
 
     @property
     def left_shape(self) -> tuple[int, int, int, int]:
-        return _in_shared(self.tiling, self.tiling.rows, self.left_major)
+        return _shared_shape(self.tiling, self.tiling.rows, self.left_major)
 
     @property
     def right_shape(self) -> tuple[int, int, int, int]:
-        return _in_shared(self.tiling, self.tiling.cols, self.right_major)
+        return _shared_shape(self.tiling, self.tiling.cols, self.right_major)
 
     @property
     def tile_bytes(self) -> tuple[int, int]:
-        """Of all stages: of the left operand, and of the right one."""
+        """Bytes of all stages of the left and the right operand."""
         return prod(self.left_shape) * 4, prod(self.right_shape) * 4
 
     @property
@@ -47,8 +47,8 @@ class Form(NamedTuple):
 
     @property
     def constants(self) -> dict:
-        """The values of `labkit.gemm.library.constants` in this form."""
-        tiling, groups, each = self.tiling, self.tiling.rows // WM, 4 // self.format.result.itemsize
+        """Values for `labkit.gemm.library.constants`."""
+        tiling, groups, pack = self.tiling, self.tiling.rows // WM, 4 // self.format.result.itemsize
         left_bytes, right_bytes = self.tile_bytes
         return {
             "FORMAT": self.format.number,
@@ -62,11 +62,11 @@ class Form(NamedTuple):
             "RIGHT_MAJOR": self.right_major,
             "LEFT_SHAPE": self.left_shape,
             "RIGHT_SHAPE": self.right_shape,
-            "SUMS": WM * tiling.cols // 128,
+            "NUM_ACC": WM * tiling.cols // 128,
             "WARPGROUPS": groups,
-            "MULTIPLYING": 128 * groups,
-            "EACH": each,
-            "BOX_SUMS": BOX * each // 2,
+            "MMA_THREADS": 128 * groups,
+            "PACK": pack,
+            "BOX_ACC": BOX * pack // 2,
             "RIGHT_BYTE": left_bytes,
             "C_BYTE": left_bytes + right_bytes,
             "STAGE_BYTES": (left_bytes + right_bytes) // tiling.stages,
@@ -74,18 +74,18 @@ class Form(NamedTuple):
 
 
 def _major(X) -> int:
-    """How an operand's memory runs, along k or along its rows."""
+    """Return whether an operand is contiguous along k or along its rows."""
     return K_MAJOR if X.strides[-1] == X.dtype.itemsize else MN_MAJOR
 
 
-def _in_shared(tiling, rows, major):
-    """The shape of an operand's tiles in shared memory."""
+def _shared_shape(tiling, rows, major):
+    """Return the shape of an operand's tiles in shared memory."""
     if major == K_MAJOR:
         return tiling.stages, 1, rows, BK
     return tiling.stages, -(-rows // MN_ROWS), MN_DEPTH, BK
 
 
 @cache
-def compiled_for(form: Form):
-    """The kernel in a form."""
+def specialise_kernel(form: Form):
+    """Return the kernel compiled for a form."""
     return specialise(general, **form.constants)

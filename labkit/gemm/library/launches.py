@@ -1,4 +1,4 @@
-"""The launch that computes C = alpha * A @ B.T + beta * C by the library's kernel."""
+"""Launch of the library's kernel, C = alpha * A @ B.T + beta * C."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from labkit.arrays.views import as_batch, as_bits, as_words, select_matrix, tran
 from labkit.arrays.workspace import Workspace
 from labkit.gemm.library.constants import BK, BOX, MN_DEPTH, MN_MAJOR, WM
 from labkit.gemm.library.epilogue import Output
-from labkit.gemm.library.form import Form, compiled_for
+from labkit.gemm.library.form import Form, specialise_kernel
 from labkit.gemm.library.load import Operand
 from labkit.gemm.library.scheduler import Tiles
 from labkit.gemm.library.split import Parts
@@ -26,31 +26,32 @@ def launches(
     tiling: Tiling,
     alpha: float = 1.0,
     beta: float = 0.0,
+    *,
     workspace: Workspace | None = None,
     added=None,
     format: formats.Format | None = None,
 ) -> list[Launch]:
-    """The launch of C = alpha * A @ B.T + beta * C, cut up by a tiling; three matrices, or three batches of as many.
+    """Return the launch of C = alpha * A @ B.T + beta * added, for three matrices or three batches of equal length.
 
-    Rows of A and B, of 16 bits, may also be columns in memory: neighbours along k lie apart, those along M or N do not.
+    16-bit A and B may also be MN-major: contiguous along M or N instead of k.
 
     Parameters
     ----------
     workspace
-        Where the sums of parts along k go; host memory, for the simulator, if it is None.
+        Memory for the sums of split k; by default host memory, for the simulator.
     added
-        What is multiplied by beta in the place of C, an array of its shape. If that holds 16-bit numbers, each two
-        neighbours of a row are a word of 32 bits of it, unless operands change places.
+        Array of C's shape that beta multiplies; C by default. 16-bit elements are read as 32-bit words, two
+        neighbours of a row each, unless operands are swapped.
     format
-        What A and B hold; if it is None, the first of the tensor cores' formats that has such arrays. Arrays of float32
-        are multiplied as TF32.
+        Format of A and B; by default the first of the tensor cores' formats that fits the arrays' type. Arrays of
+        float32 are multiplied as TF32.
 
     Raises
     ------
     TypeError
-        No format of the tensor cores has such arrays.
+        The tensor cores have no format for such arrays.
     ValueError
-        The shapes do not fit together, rows do not begin at multiples of 16 bytes, or the tiling is none.
+        The shapes do not fit, rows do not begin at multiples of 16 bytes, or the tiling is invalid.
     """
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
@@ -72,7 +73,7 @@ def launches(
     left = Operand(_map(left, tiling.rows, form.left_major))
     right = Operand(_map(right, tiling.cols, form.right_major))
     single = C.dtype == np.float32
-    if tiling.swapped:  # no copies of boxes to C
+    if tiling.swapped:  # C is stored without boxes
         C, added = (X if single else as_bits(X) for X in (C, added))
         C_map = left.map
     else:
@@ -86,11 +87,11 @@ def launches(
         _parts(tiling, tiles, workspace or Workspace()),
     )
     grid = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
-    return [Launch(compiled_for(form), grid, (32, 4 * (1 + tiling.rows // WM)), arguments, form.shared_bytes)]
+    return [Launch(specialise_kernel(form), grid, (32, 4 * (1 + tiling.rows // WM)), arguments, form.shared_bytes)]
 
 
 def _parts(tiling, tiles, workspace):
-    """Memory for the sums of so many tiles, if each has several parts."""
+    """Return memory for the partial sums of all tiles, if k is split."""
     if tiling.splits == 1:
         return Parts(workspace.unused_array((1, 1, 1, 1), np.float32), workspace.unused_array((1,), np.uint32))
     sums = tiles, tiling.splits, WM * tiling.cols // 128, 2 * tiling.rows
@@ -98,7 +99,7 @@ def _parts(tiling, tiles, workspace):
 
 
 def _map(X, rows, major):
-    """The tensor map of an operand, whose tile has so many of its rows."""
+    """Return the tensor map of an operand, with tiles of `rows` rows."""
     if major == MN_MAJOR:
         return ptx.TensorMap(as_words(transpose(X)), (1, MN_DEPTH, BK))
     return ptx.TensorMap(as_words(X), (1, rows, BK), to_tf32=X.dtype == np.float32)

@@ -1,7 +1,7 @@
-"""How a stage of an operand comes to shared memory, and where an instruction finds it there.
+"""Copies of one stage of an operand to shared memory, and its layout there.
 
-An operand reaches the kernel as a tuple that has a tensor map, `map`. `load_left` and `load_right` may be replaced by
-functions that bring other boxes to the same places, or the same number of bytes from somewhere else.
+An operand is a tuple with a tensor map, `map`. `load_left` and `load_right` may be replaced by functions that copy
+other boxes to the same places, or the same number of bytes from elsewhere.
 """
 
 from typing import NamedTuple
@@ -11,26 +11,26 @@ from labkit.gemm.library.constants import BK, K_MAJOR, LEFT_MAJOR, MN_DEPTH, MN_
 
 
 class Operand(NamedTuple):
-    """A batch of matrices, for the copy engine."""
+    """A batch of matrices, read by TMA."""
 
     map: ptx.TensorMap
 
 
 @cuda.jit(device=True)
 def load_left(tiles, stage, left, batch, first, step, full):
-    """Begins to fetch a stage of the left operand: rows of a product from the first of the tile on, a step along k."""
+    """Begin the copy of a stage of the left operand: the tile's rows from `first` on, at one step along k."""
     load(tiles, stage, left.map, LEFT_MAJOR, batch, first, step, full)
 
 
 @cuda.jit(device=True)
 def load_right(tiles, stage, right, batch, first, step, full):
-    """As `load_left`, of the right operand."""
+    """Begin the copy of a stage of the right operand; see `load_left`."""
     load(tiles, stage, right.map, RIGHT_MAJOR, batch, first, step, full)
 
 
 @cuda.jit(device=True)
 def load(tiles, stage, tensor_map, major, batch, first, step, full):
-    """A box of rows along k, or boxes of 64 rows that run along these."""
+    """Begin the copy of one K-major box, or of MN-major boxes of 64 rows each."""
     if major == K_MAJOR:
         ptx.tma_load(tiles, (stage, 0, 0, 0), tensor_map, (batch, first, step * BK), full, stage)
     else:
@@ -40,8 +40,8 @@ def load(tiles, stage, tensor_map, major, batch, first, step, full):
 
 
 @cuda.jit(device=True)
-def part_of(stage, major, row, word):
-    """Where in shared memory the part of an operand begins that an instruction takes, from a row and a word on."""
+def operand_index(stage, major, row, word):
+    """Return the index in shared memory of an instruction's operand that begins at a row and a word of k."""
     if major == K_MAJOR:
         return stage, 0, row, word
     return stage, row // MN_ROWS, 2 * word, 0

@@ -1,16 +1,16 @@
-"""The steps along k of a tile: one thread fetches their stages, and warpgroups multiply them."""
+"""Main loop along k of a tile: one thread loads the stages, warpgroups multiply them."""
 
 from labkit import cuda, ptx
-from labkit.gemm.library.constants import BK, BN, FORMAT, LEFT_MAJOR, RIGHT_MAJOR, STAGE_BYTES, STAGES, STEP, SUMS
-from labkit.gemm.library.load import load_left, load_right, part_of
-from labkit.parts.ring import claim, next_stage
+from labkit.gemm.library.constants import BK, BN, FORMAT, LEFT_MAJOR, NUM_ACC, RIGHT_MAJOR, STAGE_BYTES, STAGES, STEP
+from labkit.gemm.library.load import load_left, load_right, operand_index
+from labkit.parts.ring import acquire_stage, next_stage
 
 
 @cuda.jit(device=True)
-def fetch(left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, top, first, begin, end):
-    """Fetches the steps from `begin` to `end` of the tile at row `top` and column `first`; gives the ring's state."""
+def load_stages(left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, top, first, begin, end):
+    """Load steps `begin` to `end` of the tile at row `top` and column `first`; return the ring's state."""
     for step in range(begin, end):
-        claim(full, empty, stage, parity, STAGE_BYTES)
+        acquire_stage(full, empty, stage, parity, STAGE_BYTES)
         load_left(left_tiles, stage, left, batch, top, step, full)
         load_right(right_tiles, stage, right, batch, first, step, full)
         stage, parity = next_stage(stage, parity, STAGES)
@@ -18,29 +18,29 @@ def fetch(left_tiles, right_tiles, full, empty, stage, parity, left, right, batc
 
 
 @cuda.jit(device=True)
-def accumulate(sums, left_tiles, right_tiles, full, empty, stage, parity, row, begin, end, leads):
-    """Multiplies the steps from `begin` to `end`, the left tile's rows from `row` on, and gives the ring's state.
+def accumulate(acc, left_tiles, right_tiles, full, empty, stage, parity, row, begin, end, leads):
+    """Multiply steps `begin` to `end`, with the left tile's rows from `row` on; return the ring's state.
 
-    The thread that leads its warpgroup gives a stage back when the tensor cores are through with it: after the wait
-    for the stage before the newest.
+    The leading thread of a warpgroup releases a stage once the tensor cores have read it: after the wait that leaves
+    only the newest stage in flight.
     """
-    for n in range(SUMS):
-        sums[n] = 0
-    before = -1  # the stage that the tensor cores may still read
+    for n in range(NUM_ACC):
+        acc[n] = 0
+    previous = -1  # stage that the tensor cores may still be reading
     for _ in range(begin, end):
         ptx.mbarrier_wait(full, stage, parity)
         ptx.wgmma_fence()
         for word in range(0, BK, STEP):
-            a = part_of(stage, LEFT_MAJOR, row, word)
-            b = part_of(stage, RIGHT_MAJOR, 0, word)
-            ptx.wgmma_major(sums, 0, BN, left_tiles, a, LEFT_MAJOR, right_tiles, b, RIGHT_MAJOR, FORMAT)
+            a = operand_index(stage, LEFT_MAJOR, row, word)
+            b = operand_index(stage, RIGHT_MAJOR, 0, word)
+            ptx.wgmma_major(acc, 0, BN, left_tiles, a, LEFT_MAJOR, right_tiles, b, RIGHT_MAJOR, FORMAT)
         ptx.wgmma_commit()
         ptx.wgmma_wait(1)
-        if leads and before >= 0:
-            ptx.mbarrier_arrive(empty, before)
-        before = stage
+        if leads and previous >= 0:
+            ptx.mbarrier_arrive(empty, previous)
+        previous = stage
         stage, parity = next_stage(stage, parity, STAGES)
     ptx.wgmma_wait(0)
-    if leads and before >= 0:
-        ptx.mbarrier_arrive(empty, before)
+    if leads and previous >= 0:
+        ptx.mbarrier_arrive(empty, previous)
     return stage, parity

@@ -1,4 +1,4 @@
-"""Which work a block does: items are numbered, and block b of n takes items b, b + n, b + 2 n, ..."""
+"""Scheduler of persistent blocks: work items are numbered, and block b of n takes items b, b + n, b + 2 n, ..."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from labkit import cuda
 from labkit.gemm.library.constants import SPLITS
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 
 class Tiles(NamedTuple):
-    """The tiles of a product: how many one below the other and side by side, their steps along k, and items of work."""
+    """Tiles of a product: numbers of rows and columns of tiles, steps along k, and items of work."""
 
     rows: int
     cols: int
@@ -19,16 +19,16 @@ class Tiles(NamedTuple):
 
 
 @cuda.jit(device=True)
-def work(item, tiles):
-    """Of an item of work: its part of k, its product of the batch, and the row and column of its tile."""
+def decode_item(item, tiles):
+    """Return an item's part of k, product of the batch, and row and column of its tile."""
     part, item = np.uint32(item) % np.uint32(SPLITS), np.uint32(item) // np.uint32(SPLITS)
-    of_product = np.uint32(tiles.rows * tiles.cols)
-    batch = np.uint32(item) // of_product
-    row, col = place(item - batch * of_product, tiles.rows, tiles.cols)
+    num_tiles = np.uint32(tiles.rows * tiles.cols)
+    batch = np.uint32(item) // num_tiles
+    row, col = tile_coordinates(item - batch * num_tiles, tiles.rows, tiles.cols)
     return part, batch, row, col
 
 
 @cuda.jit(device=True)
-def steps_of(part, tiles):
-    """The first step along k of a part, and the first one behind it."""
+def k_range(part, tiles):
+    """Return the first step along k of a part, and the end."""
     return tiles.steps * part // SPLITS, tiles.steps * (part + 1) // SPLITS

@@ -1,4 +1,4 @@
-"""Words of a matrix, with zeros outside of it."""
+"""Accesses to words of a matrix with bounds checks: zeros are read outside of it."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from labkit import cuda, ptx
 
 @cuda.jit(device=True)
 def load_four(X, row, word):
-    """Four neighbouring words of a row; it is inside or outside with all of them."""
+    """Return four neighbouring words of a row, which are all inside of the matrix or all outside."""
     if row < X.shape[0] and word < X.shape[1]:
         return ptx.load4(X, (row, word))
     zero = np.uint32(0)
@@ -16,7 +16,7 @@ def load_four(X, row, word):
 
 @cuda.jit(device=True)
 def copy_rows(tiles, stage, X, first_row, word, thread, threads):
-    """The block begins to copy some rows of a matrix, 32 words each from `word` on, to a swizzled tile."""
+    """Begin the block's copies of rows of a matrix, 32 words each from `word` on, to a swizzled tile."""
     row, piece = thread // 8, thread % 8
     for i in range(tiles.shape[1] * 8 // threads):
         y = row + i * (threads // 8)
@@ -26,5 +26,6 @@ def copy_rows(tiles, stage, X, first_row, word, thread, threads):
 
 @cuda.jit(device=True)
 def store_word(X, row, word, value):
+    """Store a word, unless it is outside of the matrix."""
     if row < X.shape[0] and word < X.shape[1]:
         X[row, word] = value

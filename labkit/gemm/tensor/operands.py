@@ -1,4 +1,4 @@
-"""What the tensor-core steps ask of their operands."""
+"""Checks of the operands of tensor-core steps, and kernels specialised for a format."""
 
 from functools import cache
 
@@ -9,17 +9,17 @@ from labkit.gemm.problem import check_matrices
 
 
 def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
-    """Raises where the arrays of C = A @ B.T do not fit the format or one another.
+    """Check the arrays of C = A @ B.T.
 
-    Rows of C may be longer than B has rows, to the next multiple of 16 bytes. Where a step takes `any_major`, rows of A
-    and B, of 16 bits, may be columns in memory; and one may be longer along k, by zeros to the next 16 bytes.
+    Rows of C may be padded to the next multiple of 16 bytes. With `any_major` a 16-bit A or B may be MN-major, and one
+    of them may be padded with zeros along k, to the next 16 bytes.
 
     Raises
     ------
     TypeError
         An array cannot hold the format.
     ValueError
-        The shapes do not fit together, or rows do not begin at multiples of 16 bytes.
+        The shapes do not fit, or rows do not begin at multiples of 16 bytes.
     """
     check_matrices(A, B, C)
     if not A.dtype == B.dtype == format.dtype:
@@ -30,8 +30,8 @@ def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
     if C.dtype != format.result.dtype:
         raise TypeError(f"C holds {C.dtype}, but products of {format} are stored as {format.result.dtype}")
     (M, K), N = A.shape, B.shape[0]
-    each = VECTOR_BYTES // A.dtype.itemsize
-    if B.shape[1] != K and not (any_major and -(-K // each) == -(-B.shape[1] // each)):
+    per_vector = VECTOR_BYTES // A.dtype.itemsize
+    if B.shape[1] != K and not (any_major and -(-K // per_vector) == -(-B.shape[1] // per_vector)):
         raise ValueError(f"A has {K} columns and B has {B.shape[1]}: for A @ B.T both run along k")
     if C.shape[0] != M or not N <= C.shape[1] < N + VECTOR_BYTES // C.dtype.itemsize:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
@@ -40,30 +40,30 @@ def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
 
 
 def _check_lines(name, X, may_be_columns):
-    """Raises where copies of 16 bytes cannot follow the rows of X, or its columns if it may lie in these."""
+    """Raise ValueError where copies of 16 bytes cannot follow the rows of X, or the columns of an MN-major X."""
     size = X.dtype.itemsize
-    line, length, apart = "rows", X.shape[1], X.strides[0]
+    line, length, stride = "rows", X.shape[1], X.strides[0]
     if may_be_columns and X.strides[0] == size != X.strides[1]:
-        line, length, apart = "columns", X.shape[0], X.strides[1]
+        line, length, stride = "columns", X.shape[0], X.strides[1]
     elif X.strides[1] != size:
         raise ValueError(
             f"{name} has rows whose elements lie apart in memory, but copies take {VECTOR_BYTES} bytes at a "
             f"time: pass np.ascontiguousarray({name}), which is a copy"
         )
-    each = VECTOR_BYTES // size
-    if length % each:
+    per_vector = VECTOR_BYTES // size
+    if length % per_vector:
         raise ValueError(
             f"{name} has {line} of {length} elements, but copies take {VECTOR_BYTES} bytes at a time: "
-            f"make {line} a multiple of {each} elements long, with zeros at the end"
+            f"make {line} a multiple of {per_vector} elements long, with zeros at the end"
         )
-    if apart < 0 or apart % VECTOR_BYTES:
+    if stride < 0 or stride % VECTOR_BYTES:
         raise ValueError(
-            f"{name} has {line} {apart} bytes apart, but copies take {VECTOR_BYTES} bytes at a time: "
+            f"{name} has {line} {stride} bytes apart, but copies take {VECTOR_BYTES} bytes at a time: "
             f"let {line} begin at multiples of that"
         )
 
 
 @cache
-def in_format(kernel, format: Format):
-    """The kernel for a format, whose number it holds in its constants FORMAT and RESULT."""
+def specialise_format(kernel, format: Format):
+    """Return the kernel with the constants FORMAT and RESULT of a format."""
     return specialise(kernel, FORMAT=format.number, RESULT=format.result.number)

@@ -1,10 +1,9 @@
 """A warp multiplies 16 x 16 by 16 x 8 in one instruction: the tensor cores, fed from shared memory word by word.
 
-The lanes of a warp hold the operands together: each has a few words of A, of B and of the sums, its *fragment*. Lane
-4 g + t holds of A word t of rows g and g + 8, and word t + 4 of the same; of B words t and t + 4 of row g, which is
-column g of the product; and of the sums rows g and g + 8, columns 2 t and 2 t + 1. A word is two elements of 16 bits or
-four of 8: to the tensor cores a format is a way to cut 32 bytes of k into numbers. For the rest this is `register_tile`
-again: tiles of A and B in shared memory, a warp's part of the block's C in registers.
+The lanes of a warp hold the operands together. Each has a few words of A, B and the accumulators, its *fragment*. Lane
+4 g + t holds words t and t + 4 of rows g and g + 8 of A; words t and t + 4 of row g of B, which is column g of the
+product; and rows g and g + 8, columns 2 t and 2 t + 1 of the accumulators. A word has two 16-bit elements or four 8-bit
+ones. Otherwise this is `register_tile`: tiles of A and B in shared memory, a warp's part of C in registers.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 
@@ -13,8 +12,8 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     (BM + BN) * BK * 4              bytes of shared memory per block
     2 * K * 2 / (BK * 4)            barriers per block
 
-Limited by those shared loads: a row of a tile is 128 bytes, so that all rows begin in the same bank, and a load of four
-words from each of eight rows takes eight passes.
+Limited by these shared loads: a row of a tile is 128 bytes, so all rows begin in the same bank, and a load of four
+words from each of eight rows takes eight wavefronts.
 """
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import load_four, store_word
-from labkit.gemm.tensor.operands import check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
@@ -40,7 +39,7 @@ ROWS = 32 * WARPS // 8  # rows of a tile that the block copies at once, 16 bytes
 def mma(A, B, C):
     A_tile = cuda.shared.array((BM, BK), np.uint32, alignment=16)
     B_tile = cuda.shared.array((BN, BK), np.uint32, alignment=16)
-    sums = cuda.local.array((MI, NI, 4), np.float32)
+    acc = cuda.local.array((MI, NI, 4), np.float32)
     a = cuda.local.array((MI, 4), np.uint32)
     b = cuda.local.array((NI, 2), np.uint32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
@@ -53,7 +52,7 @@ def mma(A, B, C):
     for i in range(MI):
         for j in range(NI):
             for n in range(4):
-                sums[i, j, n] = 0
+                acc[i, j, n] = 0
     for k in range(0, A.shape[1], BK):
         for i in range(BM // ROWS):
             row = copy_row + i * ROWS
@@ -74,14 +73,14 @@ def mma(A, B, C):
                 b[j, 0], b[j, 1] = B_tile[row, step + t], B_tile[row, step + t + 4]
             for i in range(MI):
                 for j in range(NI):
-                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
+                    ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
         cuda.syncthreads()
 
     for i in range(MI):
         for j in range(NI):
             row, word = top + y + i * 16 + g, (left + x + j * 8) // 2 + t
-            store_word(C, row, word, ptx.pack2(sums[i, j, 0], sums[i, j, 1], RESULT))
-            store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
+            store_word(C, row, word, ptx.pack2(acc[i, j, 0], acc[i, j, 1], RESULT))
+            store_word(C, row + 8, word, ptx.pack2(acc[i, j, 2], acc[i, j, 3], RESULT))
 
 
 def geometry(M: int, N: int):
@@ -92,4 +91,4 @@ def geometry(M: int, N: int):
 def launches(A, B, C, format):
     """C = A @ B.T."""
     check_operands(A, B, C, format)
-    return [Launch(in_format(mma, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)))]
+    return [Launch(specialise_format(mma, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)))]

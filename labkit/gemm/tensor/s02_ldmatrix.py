@@ -1,8 +1,8 @@
-"""One `ldmatrix` loads a whole fragment, and tiles are swizzled so that it meets no bank twice.
+"""One `ldmatrix` loads a whole fragment, and tiles are swizzled so that it is free of bank conflicts.
 
-`ldmatrix` takes from each lane where a row of 16 bytes begins, and gives each lane the words of its fragment: four
-matrices of 8 x 8 elements of 16 bits at once. Eight rows are 128 bytes, one pass, if they lie in different banks: piece
-p of 16 bytes of row r is stored where piece p ^ (r % 8) would be, by those who write the tile and those who read it.
+`ldmatrix` takes the address of a row of 16 bytes from each lane, and gives each lane the words of its fragment: four
+matrices of 8 x 8 16-bit elements at once. Eight rows are 128 bytes, one wavefront, if they are in different banks. So
+the 16-byte vector p of row r is stored at position p ^ (r % 8), by writers and readers alike.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 
@@ -11,7 +11,7 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     (BM + BN) * BK * 4              bytes of shared memory per block
     0                               bank conflicts per block
 
-Limited by waiting: a block loads a tile, waits for it, then multiplies, and memory rests meanwhile.
+Limited by latency: a block loads a tile, waits for it, then multiplies, while memory is idle.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import load_four, store_word
-from labkit.gemm.tensor.operands import check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 
 FORMAT = RESULT = ptx.BF16
@@ -37,7 +37,7 @@ ROWS = 32 * WARPS // 8  # rows of a tile that the block copies at once, 16 bytes
 def ldmatrix(A, B, C):
     A_tile = cuda.shared.array((BM, BK), np.uint32, alignment=16)
     B_tile = cuda.shared.array((BN, BK), np.uint32, alignment=16)
-    sums = cuda.local.array((MI, NI, 4), np.float32)
+    acc = cuda.local.array((MI, NI, 4), np.float32)
     a = cuda.local.array((MI, 4), np.uint32)
     b = cuda.local.array((NI, 2), np.uint32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
@@ -47,13 +47,13 @@ def ldmatrix(A, B, C):
     thread = warp * 32 + lane
     copy_row, copy_word = thread // 8, thread % 8 * 4
     swizzled_word = (thread % 8 ^ copy_row % 8) * 4
-    a_row, a_piece = lane % 16, lane // 16  # where this lane's row of a matrix begins
+    a_row, a_piece = lane % 16, lane // 16  # row of a matrix that this lane addresses
     b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
 
     for i in range(MI):
         for j in range(NI):
             for n in range(4):
-                sums[i, j, n] = 0
+                acc[i, j, n] = 0
     for k in range(0, A.shape[1], BK):
         for i in range(BM // ROWS):
             row = copy_row + i * ROWS
@@ -73,14 +73,14 @@ def ldmatrix(A, B, C):
                 b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tile, at)
             for i in range(MI):
                 for j in range(NI):
-                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
+                    ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
         cuda.syncthreads()
 
     for i in range(MI):
         for j in range(NI):
             row, word = top + y + i * 16 + g, (left + x + j * 8) // 2 + t
-            store_word(C, row, word, ptx.pack2(sums[i, j, 0], sums[i, j, 1], RESULT))
-            store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
+            store_word(C, row, word, ptx.pack2(acc[i, j, 0], acc[i, j, 1], RESULT))
+            store_word(C, row + 8, word, ptx.pack2(acc[i, j, 2], acc[i, j, 3], RESULT))
 
 
 def geometry(M: int, N: int):
@@ -91,4 +91,4 @@ def geometry(M: int, N: int):
 def launches(A, B, C, format):
     """C = A @ B.T."""
     check_operands(A, B, C, format)
-    return [Launch(in_format(ldmatrix, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)))]
+    return [Launch(specialise_format(ldmatrix, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)))]

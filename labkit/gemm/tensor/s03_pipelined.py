@@ -1,8 +1,8 @@
 """Copies run ahead of the tensor cores: `cp.async` fills a ring of stages while older ones are multiplied.
 
-`cp.async` moves 16 bytes from global to shared memory without a register in between, and the thread goes on. A block
-keeps STAGES tiles of A and of B in a ring: while it multiplies one, the copies of the next STAGES - 1 are under way.
-Blocks take the tiles of C in bands, so that those at work together share rows and columns in L2.
+`cp.async` copies 16 bytes from global to shared memory without a register, and the thread does not wait. A block keeps
+STAGES tiles of A and of B in a ring: while it multiplies one, the copies of the next STAGES - 1 are in flight. Blocks
+take the tiles of C in groups of rows, so that concurrent blocks share rows and columns in L2.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 
@@ -11,7 +11,7 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     STAGES * (BM + BN) * BK * 4     bytes of shared memory per block
     0                               bank conflicts per block
 
-Limited by what surrounds the tensor cores' work: each thread computes addresses for its copies, and all warps meet at a
+Limited by overhead around the tensor cores: each thread computes addresses for its copies, and all warps wait at a
 barrier in every step.
 """
 
@@ -20,9 +20,9 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import copy_rows, store_word
-from labkit.gemm.tensor.operands import check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C
@@ -44,23 +44,23 @@ SHARED_BYTES = STAGES * (BM + BN) * BK * 4
 def pipelined(A, B, C):
     A_tiles = ptx.shared_array(0, (STAGES, BM, BK), np.uint32)
     B_tiles = ptx.shared_array(B_BYTE, (STAGES, BN, BK), np.uint32)
-    sums = cuda.local.array((MI, NI, 4), np.float32)
+    acc = cuda.local.array((MI, NI, 4), np.float32)
     a = cuda.local.array((MI, 4), np.uint32)
     b = cuda.local.array((NI, 2), np.uint32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), -(-A.shape[0] // BM), -(-B.shape[0] // BN))
-    top, left = row_of_tiles * BM, col_of_tiles * BN
+    tile_row, tile_col = tile_coordinates(np.uint32(cuda.blockIdx.x), -(-A.shape[0] // BM), -(-B.shape[0] // BN))
+    top, left = tile_row * BM, tile_col * BN
     y, x = warp // WARPS_X * WM, warp % WARPS_X * WN
     g, t = lane // 4, lane % 4
     thread = warp * 32 + lane
-    a_row, a_piece = lane % 16, lane // 16  # where this lane's row of a matrix begins
+    a_row, a_piece = lane % 16, lane // 16  # row of a matrix that this lane addresses
     b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
     tiles = -(-A.shape[1] // BK)
 
     for i in range(MI):
         for j in range(NI):
             for n in range(4):
-                sums[i, j, n] = 0
+                acc[i, j, n] = 0
     for tile in range(AHEAD):
         copy_rows(A_tiles, tile, A, top, tile * BK, thread, THREADS)
         copy_rows(B_tiles, tile, B, left, tile * BK, thread, THREADS)
@@ -82,13 +82,13 @@ def pipelined(A, B, C):
                 b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tiles, (stage, x + j * 8 + b_row, word))
             for i in range(MI):
                 for j in range(NI):
-                    ptx.mma(sums, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
+                    ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
 
     for i in range(MI):
         for j in range(NI):
             row, word = top + y + i * 16 + g, (left + x + j * 8) // 2 + t
-            store_word(C, row, word, ptx.pack2(sums[i, j, 0], sums[i, j, 1], RESULT))
-            store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
+            store_word(C, row, word, ptx.pack2(acc[i, j, 0], acc[i, j, 1], RESULT))
+            store_word(C, row + 8, word, ptx.pack2(acc[i, j, 2], acc[i, j, 3], RESULT))
 
 
 def geometry(M: int, N: int):
@@ -99,6 +99,6 @@ def geometry(M: int, N: int):
 def launches(A, B, C, format):
     """C = A @ B.T."""
     check_operands(A, B, C, format)
-    return [
-        Launch(in_format(pipelined, format), *geometry(*C.shape), (as_words(A), as_words(B), as_words(C)), SHARED_BYTES)
-    ]
+    grid, block = geometry(*C.shape)
+    words = as_words(A), as_words(B), as_words(C)
+    return [Launch(specialise_format(pipelined, format), grid, block, words, SHARED_BYTES)]

@@ -1,10 +1,10 @@
-"""The copy engine fills the ring: one thread asks for whole tiles, and barriers in shared memory tell who may go on.
+"""TMA fills the ring: one thread issues copies of whole tiles, and barriers in shared memory synchronise the warps.
 
-A warpgroup of four warps does nothing but ask for copies, and of it a single thread: the copy engine computes the
-addresses, lays the tiles out swizzled, and puts zeros where a tile leaves the matrix. Each stage has two barriers.
-Those who multiply wait until it is *full*: the copy engine counts its bytes there. The thread that asks waits until it
-is *empty*: each warp that multiplies arrives there when it has read its last fragment. So nobody waits for the whole
-block any more. The asking warpgroup hands back registers that it does not need, and the others take them.
+One thread of a producer warpgroup (four warps) issues all copies. The Tensor Memory Accelerator (TMA) computes the
+addresses, swizzles the tiles, and writes zeros where a tile is outside of the matrix. Each stage has two barriers.
+Consumer warps wait at `full`, where TMA counts the bytes that have arrived. The producer waits at `empty`, where each
+consumer warp arrives after it has read its last fragment. So no barrier of the whole block is left. The producer
+warpgroup releases registers that it does not need, and the consumers take them.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 
@@ -13,8 +13,8 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     STAGES * (BM + BN) * BK * 4     bytes of shared memory per block
     0                               bank conflicts per block
 
-Limited by `ldmatrix`: what tensor cores multiply passes through registers, and a warp's registers hold fragments for a
-64 x 64 part of C, so that shared memory is read as fast as it can be.
+Limited by `ldmatrix`: operands pass through registers, and a warp's registers hold fragments for a 64 x 64 part of C,
+which needs the full bandwidth of shared memory.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.arrays.views import as_words
 from labkit.gemm.tensor.edges import store_word
-from labkit.gemm.tensor.operands import check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 FORMAT = RESULT = ptx.BF16
 BM, BN = 128, 256  # a block's part of C
@@ -48,41 +48,44 @@ def copy_engine(A_map, B_map, C, K):
     full = cuda.shared.array(STAGES, np.uint64)
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- initialise barriers --
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
             ptx.mbarrier_init(empty, stage, WARPS)
         ptx.mbarrier_init_fence()
     cuda.syncthreads()
-    row_of_tiles, col_of_tiles = place(np.uint32(cuda.blockIdx.x), -(-C.shape[0] // BM), -(-C.shape[1] * 2 // BN))
-    top, left = row_of_tiles * BM, col_of_tiles * BN
+    tile_row, tile_col = tile_coordinates(np.uint32(cuda.blockIdx.x), -(-C.shape[0] // BM), -(-C.shape[1] * 2 // BN))
+    top, left = tile_row * BM, tile_col * BN
     tiles = -(-K // BK)
 
+    # -- producer: load A and B tiles --
     if warp < WARPGROUP:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
             for tile in range(tiles):
-                stage, turn = tile % STAGES, tile // STAGES
-                ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)
+                stage, phase = tile % STAGES, tile // STAGES
+                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)
                 ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                 ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (top, tile * BK), full, stage)
                 ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (left, tile * BK), full, stage)
+    # -- consumers: acc += A @ B.T --
     else:
         ptx.setmaxnreg_inc(232)
-        sums = cuda.local.array((MI, NI, 4), np.float32)
+        acc = cuda.local.array((MI, NI, 4), np.float32)
         a = cuda.local.array((MI, 4), np.uint32)
         b = cuda.local.array((NI, 2), np.uint32)
         y, x = (warp - WARPGROUP) // WARPS_X * WM, (warp - WARPGROUP) % WARPS_X * WN
         g, t = lane // 4, lane % 4
-        a_row, a_piece = lane % 16, lane // 16  # where this lane's row of a matrix begins
+        a_row, a_piece = lane % 16, lane // 16  # row of a matrix that this lane addresses
         b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
         for i in range(MI):
             for j in range(NI):
                 for n in range(4):
-                    sums[i, j, n] = 0
+                    acc[i, j, n] = 0
         for tile in range(tiles):
-            stage, turn = tile % STAGES, tile // STAGES
-            ptx.mbarrier_wait(full, stage, turn % 2)
+            stage, phase = tile % STAGES, tile // STAGES
+            ptx.mbarrier_wait(full, stage, phase % 2)
             for step in range(0, BK, STEP):
                 for i in range(MI):
                     word = (step // 4 + a_piece ^ a_row % 8) * 4
@@ -95,7 +98,7 @@ def copy_engine(A_map, B_map, C, K):
                 for i in range(MI):
                     for j in range(NI):
                         ptx.mma(
-                            sums,
+                            acc,
                             (i, j, 0),
                             (a[i, 0], a[i, 1], a[i, 2], a[i, 3]),
                             (b[j, 0], b[j, 1]),
@@ -104,11 +107,12 @@ def copy_engine(A_map, B_map, C, K):
             if lane == 0:
                 ptx.mbarrier_arrive(empty, stage)
 
+        # -- store C --
         for i in range(MI):
             for j in range(NI):
                 row, word = top + y + i * 16 + g, (left + x + j * 8) // 2 + t
-                store_word(C, row, word, ptx.pack2(sums[i, j, 0], sums[i, j, 1], RESULT))
-                store_word(C, row + 8, word, ptx.pack2(sums[i, j, 2], sums[i, j, 3], RESULT))
+                store_word(C, row, word, ptx.pack2(acc[i, j, 0], acc[i, j, 1], RESULT))
+                store_word(C, row + 8, word, ptx.pack2(acc[i, j, 2], acc[i, j, 3], RESULT))
 
 
 def geometry(M: int, N: int):
@@ -122,4 +126,4 @@ def launches(A, B, C, format):
     grid, block = geometry(*C.shape)
     A, B, C = as_words(A), as_words(B), as_words(C)
     arguments = ptx.TensorMap(A, (BM, BK)), ptx.TensorMap(B, (BN, BK)), C, A.shape[1]
-    return [Launch(in_format(copy_engine, format), grid, block, arguments, SHARED_BYTES)]
+    return [Launch(specialise_format(copy_engine, format), grid, block, arguments, SHARED_BYTES)]

@@ -1,10 +1,10 @@
-"""Blocks stay: each takes tile after tile of C, and stores one while the copies for the next are under way.
+"""Persistent blocks: each computes several tiles of C, and stores one while the copies for the next are in flight.
 
-The grid has a block for each SM. The asking thread runs ahead of the others into the next tile of C, so that the
-ring is full when they come to it. Sums go out through shared memory: `stmatrix` writes them swizzled, some columns at a
-time, and the copy engine takes them from there to global memory, whole rows of 128 bytes. This step also takes float32
-operands, of which the tensor cores read the upper 19 bits, TF32; its result is float32 then, and `stmatrix`, which
-moves pairs of 16 bits, gives way to plain stores.
+The grid has one block per SM. The producer thread runs ahead into the next tile of C, so that the ring is full when the
+consumers begin it. Results are stored through shared memory: `stmatrix` writes some columns at a time, swizzled, and
+TMA stores them to global memory, in rows of 128 bytes. This step also takes float32 operands, of which the tensor cores
+read the upper 19 bits, TF32. The result is float32 then, and plain stores replace `stmatrix`, which moves pairs of
+16-bit elements.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 
@@ -12,16 +12,16 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     K / 16 * 2 / (BM * BN)                            `wgmma` of a warpgroup per output
     STAGES * (BM + BN) * BK * 4 + 2 * BOXES * WM * 128    bytes of shared memory per block
 
-Limited by power as much as by anything else: on an H100 the clock falls under such work.
+Limited by power among other things: on an H100 the clock falls under this load.
 """
 
 import numpy as np
 
 from labkit import cuda, formats, ptx
 from labkit.arrays.views import as_words
-from labkit.gemm.tensor.operands import check_operands, in_format
+from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
-from labkit.parts.tile_order import place
+from labkit.parts.tile_order import tile_coordinates
 
 FORMATS = formats.BF16, formats.FP16, formats.E4M3, formats.TF32
 FORMAT = RESULT = ptx.BF16
@@ -31,7 +31,7 @@ BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
 STAGES = 4
 WM = 64  # rows of a warpgroup's part of C
-SUMS = WM * BN // 128  # of a thread
+NUM_ACC = WM * BN // 128  # of a thread
 WARPGROUPS = BM // WM  # that multiply
 WARPS = 4 * (1 + WARPGROUPS)
 BOX = 32  # words of a row of C that one copy stores, 128 bytes
@@ -52,6 +52,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
     full = cuda.shared.array(STAGES, np.uint64)
     empty = cuda.shared.array(STAGES, np.uint64)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    # -- initialise barriers --
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
@@ -60,46 +61,49 @@ def persistent(A_map, B_map, C_map, M, N, K):
     cuda.syncthreads()
     rows, cols, tiles = -(-M // BM), -(-N // BN), -(-K // BK)
 
+    # -- producer: load A and B tiles --
     if warp < 4:
         ptx.setmaxnreg_dec(40)
         if warp == 0 and lane == 0:
-            used = 0  # stages so far
-            for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-                row, col = place(part, rows, cols)
+            stages_used = 0
+            for output_tile in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
+                row, col = tile_coordinates(output_tile, rows, cols)
                 for tile in range(tiles):
-                    stage, turn = used % STAGES, used // STAGES
-                    ptx.mbarrier_wait(empty, stage, (turn + 1) % 2)
+                    stage, phase = stages_used % STAGES, stages_used // STAGES
+                    ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)
                     ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                     ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (row * BM, tile * BK), full, stage)
                     ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (col * BN, tile * BK), full, stage)
-                    used += 1
+                    stages_used += 1
+    # -- consumers: acc += A @ B.T --
     else:
         ptx.setmaxnreg_inc(232)
-        sums = cuda.local.array(SUMS, np.float32)
+        acc = cuda.local.array(NUM_ACC, np.float32)
         group = warp // 4 - 1
         leads = warp % 4 == 0 and lane == 0
-        box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # where this lane stores a row of 16 bytes
+        box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # of the 16 bytes this lane stores
         words = 2 if RESULT == FP32 else 1  # of C, for two columns
-        used = 0
-        for part in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
-            row, col = place(part, rows, cols)
-            for n in range(SUMS):
-                sums[n] = 0
+        stages_used = 0
+        for output_tile in range(cuda.blockIdx.x, rows * cols, cuda.gridDim.x):
+            row, col = tile_coordinates(output_tile, rows, cols)
+            for n in range(NUM_ACC):
+                acc[n] = 0
             for tile in range(tiles):
-                stage, turn = used % STAGES, used // STAGES
-                ptx.mbarrier_wait(full, stage, turn % 2)
+                stage, phase = stages_used % STAGES, stages_used // STAGES
+                ptx.mbarrier_wait(full, stage, phase % 2)
                 ptx.wgmma_fence()
                 for step in range(0, BK, STEP):
-                    ptx.wgmma(sums, 0, BN, A_tiles, (stage, group * WM, step), B_tiles, (stage, 0, step), FORMAT)
+                    ptx.wgmma(acc, 0, BN, A_tiles, (stage, group * WM, step), B_tiles, (stage, 0, step), FORMAT)
                 ptx.wgmma_commit()
                 ptx.wgmma_wait(1)
                 if leads and tile > 0:
-                    ptx.mbarrier_arrive(empty, (used - 1) % STAGES)
-                used += 1
+                    ptx.mbarrier_arrive(empty, (stages_used - 1) % STAGES)
+                stages_used += 1
             ptx.wgmma_wait(0)
             if leads:
-                ptx.mbarrier_arrive(empty, (used - 1) % STAGES)
+                ptx.mbarrier_arrive(empty, (stages_used - 1) % STAGES)
 
+            # -- store C --
             for first in range(0, BN // 8 * words, PIECES):
                 if leads:
                     ptx.tma_store_wait(0)  # the boxes are free again
@@ -111,7 +115,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
                             y = warp % 4 * 16 + half * 8 + lane // 4
                             word = (piece % 8 + lane % 4 // 2 ^ y % 8) * 4 + lane % 2 * 2
                             ptx.store2(
-                                C_singles, (group, piece // 8, y, word), sums[n + half * 2], sums[n + half * 2 + 1]
+                                C_singles, (group, piece // 8, y, word), acc[n + half * 2], acc[n + half * 2 + 1]
                             )
                 else:
                     for piece in range(0, PIECES, 2):
@@ -119,10 +123,10 @@ def persistent(A_map, B_map, C_map, M, N, K):
                         ptx.stmatrix4(
                             C_boxes,
                             (group, piece // 8, box_row, (piece % 8 + box_piece ^ box_row % 8) * 4),
-                            ptx.pack2(sums[n], sums[n + 1], RESULT),
-                            ptx.pack2(sums[n + 2], sums[n + 3], RESULT),
-                            ptx.pack2(sums[n + 4], sums[n + 5], RESULT),
-                            ptx.pack2(sums[n + 6], sums[n + 7], RESULT),
+                            ptx.pack2(acc[n], acc[n + 1], RESULT),
+                            ptx.pack2(acc[n + 2], acc[n + 3], RESULT),
+                            ptx.pack2(acc[n + 4], acc[n + 5], RESULT),
+                            ptx.pack2(acc[n + 6], acc[n + 7], RESULT),
                         )
                 ptx.fence_async()
                 ptx.barrier_sync(group + 1, 128)
@@ -136,7 +140,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
 
 
 def geometry(M: int, N: int):
-    """Grid and block for an M x N result: at most a block for each SM."""
+    """Grid and block for an M x N result: at most one block per SM."""
     parts = -(-N // BN) * -(-M // BM)
     return min(parts, cuda.get_current_device().MULTIPROCESSOR_COUNT), (32, WARPS)
 
@@ -147,4 +151,4 @@ def launches(A, B, C, format):
     (M, N), single = C.shape, format.itemsize == 4
     A, B, C = as_words(A), as_words(B), as_words(C)
     maps = ptx.TensorMap(A, (BM, BK), single), ptx.TensorMap(B, (BN, BK), single), ptx.TensorMap(C, (WM, BOX))
-    return [Launch(in_format(persistent, format), *geometry(M, N), (*maps, M, N, A.shape[1]), SHARED_BYTES)]
+    return [Launch(specialise_format(persistent, format), *geometry(M, N), (*maps, M, N, A.shape[1]), SHARED_BYTES)]

@@ -16,7 +16,7 @@ from labkit.arrays.views import as_bits, as_strided, reshape
 from labkit.ladder import Launch, Step, TooLarge, ladder
 from labkit.layouts.interface.runs import copy_runs
 from labkit.layouts.interface.strided import rearrange
-from labkit.parts.vector_widths import in_vectors
+from labkit.parts.vector_widths import can_load_vectors
 
 WORD_BYTES = 2, 4  # sizes of elements for kernels of the ladder
 NARROW = 32  # elements, below which a row is short
@@ -104,7 +104,7 @@ def choose_step(x, y) -> Step | None:
         (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (is_complete or short is y)
     ]
     for short, long in candidates:
-        if has_c_order(short) and in_vectors(long) and in_vectors(reshape(short, batch, rows * cols)):
+        if has_c_order(short) and can_load_vectors(long) and can_load_vectors(reshape(short, batch, rows * cols)):
             return pieces
-    vector_sides = in_vectors(x) + in_vectors(y) if is_complete else 0
+    vector_sides = can_load_vectors(x) + can_load_vectors(y) if is_complete else 0
     return {2: swizzled, 1: one_sided}.get(vector_sides)

@@ -23,7 +23,7 @@ from labkit import cuda
 from labkit.ladder import Launch
 from labkit.layouts.elements import as_words, specialise_itemsize
 from labkit.layouts.transpose import IN_VECTORS, LARGE, ODD, TO_NCHW, TO_NHWC
-from labkit.parts.vector_widths import in_vectors
+from labkit.parts.vector_widths import can_load_vectors
 from labkit.ptx import load4, store4
 
 EXAMPLES, BENCHED = (*IN_VECTORS, (2, 40, 7, 7, *TO_NHWC), (1, 72, 3, 3, *TO_NCHW)), (*ODD, *LARGE)
@@ -109,7 +109,7 @@ def geometry(batch: int, rows: int, long: int, itemsize: int):
 def transpose(x, y) -> Launch:
     """Return the launch of y = the transpose of x; the side without whole vectors may have any strides."""
     (batch, rows, cols), itemsize = x.shape, x.dtype.itemsize
-    if in_vectors(y):
+    if can_load_vectors(y):
         grid = geometry(batch, cols, rows, itemsize)
         return Launch(specialise_itemsize(one_sided, itemsize), *grid, (x, as_words(y)))
     return Launch(specialise_itemsize(spread, itemsize), *geometry(batch, rows, cols, itemsize), (as_words(x), y))

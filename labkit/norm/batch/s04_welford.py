@@ -15,7 +15,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by one division per value, which waits for the previous one. The variance is off by up to 1% if neighbours in
 float32 are so far apart around the mean that small steps towards it are lost. `s05_shifted` avoids both.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -26,7 +26,7 @@ from labkit import cuda
 from labkit.ladder import Launch
 from labkit.norm.batch import ORDINARY, TAKES
 from labkit.norm.images import as_planes
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 EXAMPLES = ORDINARY  # the variance of hard ones is off by thousandths
 WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
@@ -45,7 +45,7 @@ def welford(x, mean, variance, running_mean, running_variance, images, factor):
             delta = value - average
             average += delta / count
             squares += delta * (value - average)
-    num_values, average, mean_lo, squares = of_block(count, average, np.float32(0), squares, warp_moments)
+    num_values, average, mean_lo, squares = block_moments(count, average, np.float32(0), squares, warp_moments)
     if t == 0:
         average += mean_lo
         mean[c] = average

@@ -15,7 +15,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by memory. It is less exact if the first value of a thread is far from hundreds of others: with one value of 1e4
 and all others near 0 a channel is off by a few 1e-4. `s06_fused` applies ReLU in registers.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -26,7 +26,7 @@ from labkit import cuda
 from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.images import as_planes
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
 THREADS = 256  # per block of the other kernels
@@ -45,7 +45,7 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             shifted_sum += value - first
             squares += (value - first) * (value - first)
     shifted_mean = shifted_sum / max(count, np.float32(1))
-    num_values, average, mean_lo, squares = of_block(
+    num_values, average, mean_lo, squares = block_moments(
         count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
     )
     if t == 0:

@@ -14,8 +14,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory. `s08_last_first` finds part of the first pass's data in L2.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged`, `of_block` of `labkit.parts.moments`;
-`is_last` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of `labkit.parts.moments`;
+`is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -28,8 +28,8 @@ from labkit.ladder import Launch
 from labkit.norm.batch import TAKES
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, merged, of_block
-from labkit.parts.sums import is_last
+from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
@@ -69,20 +69,20 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
                 num_values += np.float32(valid)
             shifted_mean = shifted_sum / num_values
             shifted_squares -= shifted_sum * shifted_mean
-            count, average, mean_lo, squares = merged(
+            count, average, mean_lo, squares = merge_moments(
                 count, average, mean_lo, squares, num_values, first, shifted_mean, shifted_squares
             )
-    count, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
+    count, average, mean_lo, squares = block_moments(count, average, mean_lo, squares, warp_moments)
     if t == 0:
         partials[0, c, part], partials[1, c, part] = count, average
         partials[2, c, part], partials[3, c, part] = mean_lo, squares
 
-    if is_last(arrived, c, num_parts):
+    if is_last_block(arrived, c, num_parts):
         count = average = mean_lo = squares = np.float32(0)
         if t < num_parts:
             count, average = partials[0, c, t], partials[1, c, t]
             mean_lo, squares = partials[2, c, t], partials[3, c, t]
-        num_values, average, mean_lo, squares = of_block(count, average, mean_lo, squares, warp_moments)
+        num_values, average, mean_lo, squares = block_moments(count, average, mean_lo, squares, warp_moments)
         if t == 0:
             average += mean_lo
             mean[c] = average

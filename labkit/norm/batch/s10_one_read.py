@@ -16,7 +16,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by waiting: for the first values, for the cluster, and for eight free slots in which the next cluster can start.
 `s11_overlapped` loads the next channel while it stores this one.
 
-Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
+Parts: `merge_moments`, `block_moments` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from math import sqrt
@@ -28,8 +28,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
 from labkit.norm.images import as_planes
-from labkit.parts.moments import ROWS, merged, of_block
-from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
@@ -72,7 +72,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
             shifted_sum += x_reg[e] - first
             squares += (x_reg[e] - first) * (x_reg[e] - first)
     mean_lo = shifted_sum / max(num_values, np.float32(1))
-    num_values, average, mean_lo, squares = of_block(
+    num_values, average, mean_lo, squares = block_moments(
         num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
     )
     if t == 0:
@@ -86,7 +86,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     num_values, average, mean_lo, squares = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
     for block in range(1, CLUSTER):
         n, m, r, s = moments[0, block], moments[1, block], moments[2, block], moments[3, block]
-        num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+        num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
     centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
     if rank == 0 and t == 0:
         mean[c] = centre
@@ -127,7 +127,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, y = as_planes(x, y)
-    width = width_of_four(x, y)
+    width = width_up_to_four(x, y)
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers

@@ -16,7 +16,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory.
 
-Parts: `merged`, `of_warp` of `labkit.parts.moments`.
+Parts: `merge_moments`, `warp_moments` of `labkit.parts.moments`.
 """
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import TAKES
 from labkit.norm.pieces import normalise_piece, piece_moments, tma_rows
-from labkit.parts.moments import ROWS, merged, of_warp
+from labkit.parts.moments import ROWS, merge_moments, warp_moments
 
 FORMATS = FP32, BF16
 EXAMPLES = (
@@ -64,7 +64,7 @@ def overlapped(
     x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, counter, images, rows, eps, factor, relu
 ):
     tiles = ptx.shared_array(0, (PIECES, KEPT_ROWS, LANES), ELEMENT)
-    warp_moments = cuda.shared.array((2, ROWS, PARTS), np.float32)
+    shared_moments = cuda.shared.array((2, ROWS, PARTS), np.float32)
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     full_bar = cuda.shared.array(PIECES, np.uint64)
     lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())
@@ -100,15 +100,15 @@ def overlapped(
         if has_piece:
             ptx.mbarrier_wait(full_bar, warp, iteration % 2)
             num_values, average, mean_lo, squares = piece_moments(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
-        num_values, average, mean_lo, squares = of_warp(num_values, average, mean_lo, squares)
+        num_values, average, mean_lo, squares = warp_moments(num_values, average, mean_lo, squares)
         num_values, average = cuda.shfl_sync(FULL_MASK, num_values, 0), cuda.shfl_sync(FULL_MASK, average, 0)
         mean_lo, squares = cuda.shfl_sync(FULL_MASK, mean_lo, 0), cuda.shfl_sync(FULL_MASK, squares, 0)
         # -- exchange within the cluster --
         if lane < CLUSTER:
-            ptx.cluster_store(warp_moments, (iteration % 2, 0, piece), lane, num_values)
-            ptx.cluster_store(warp_moments, (iteration % 2, 1, piece), lane, average)
-            ptx.cluster_store(warp_moments, (iteration % 2, 2, piece), lane, mean_lo)
-            ptx.cluster_store(warp_moments, (iteration % 2, 3, piece), lane, squares)
+            ptx.cluster_store(shared_moments, (iteration % 2, 0, piece), lane, num_values)
+            ptx.cluster_store(shared_moments, (iteration % 2, 1, piece), lane, average)
+            ptx.cluster_store(shared_moments, (iteration % 2, 2, piece), lane, mean_lo)
+            ptx.cluster_store(shared_moments, (iteration % 2, 3, piece), lane, squares)
         if piece == 0 and lane == 0:
             for block in range(CLUSTER):
                 ptx.cluster_store(next_channels, (iteration + 1) % 2, block, next_c)
@@ -117,10 +117,10 @@ def overlapped(
         # -- statistics of this channel --
         num_values = average = mean_lo = squares = np.float32(0)
         for other in range(lane, PARTS, LANES):
-            n, m = warp_moments[iteration % 2, 0, other], warp_moments[iteration % 2, 1, other]
-            r, s = warp_moments[iteration % 2, 2, other], warp_moments[iteration % 2, 3, other]
-            num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
-        num_values, average, mean_lo, squares = of_warp(num_values, average, mean_lo, squares)
+            n, m = shared_moments[iteration % 2, 0, other], shared_moments[iteration % 2, 1, other]
+            r, s = shared_moments[iteration % 2, 2, other], shared_moments[iteration % 2, 3, other]
+            num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
+        num_values, average, mean_lo, squares = warp_moments(num_values, average, mean_lo, squares)
         centre, scale = average + mean_lo, weight[c] / sqrt(squares / num_values + eps)
         if piece == 0 and lane == 0:
             mean[c] = centre

@@ -12,7 +12,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory. `s05_last_first` finds part of the first pass's data in L2.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -25,7 +25,7 @@ from labkit.ladder import Launch
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.sums import block_sum, is_last
+from labkit.parts.sums import block_sum, is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
@@ -67,7 +67,7 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
     if t == 0:
         partials[0, c, part], partials[1, c, part] = g_sum, gx_sum
 
-    if is_last(arrived, c, num_parts):
+    if is_last_block(arrived, c, num_parts):
         g_sum = gx_sum = np.float32(0)
         if t < num_parts:
             g_sum, gx_sum = partials[0, c, t], partials[1, c, t]

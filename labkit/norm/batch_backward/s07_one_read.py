@@ -27,7 +27,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import TAKES
 from labkit.norm.images import as_planes
 from labkit.parts.sums import warp_sum
-from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
@@ -134,7 +134,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
-    width = width_of_four(dy, x, dx)
+    width = width_up_to_four(dy, x, dx)
     blocks, threads, room = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers

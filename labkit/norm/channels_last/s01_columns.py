@@ -12,7 +12,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merged` of `labkit.parts.moments`; `is_last` of
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments` of `labkit.parts.moments`; `is_last_block` of
 `labkit.parts.sums`.
 """
 
@@ -26,8 +26,8 @@ from labkit.ladder import Launch
 from labkit.norm.channels_last import TAKES
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, merged
-from labkit.parts.sums import is_last
+from labkit.parts.moments import ROWS, merge_moments
+from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 THREADS = 512
@@ -52,7 +52,7 @@ def merge_rows(moments, across):
                 a, b, c, d = moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t]
                 p, q = moments[0, e, t + offset], moments[1, e, t + offset]
                 r, s = moments[2, e, t + offset], moments[3, e, t + offset]
-                a, b, c, d = merged(a, b, c, d, p, q, r, s)
+                a, b, c, d = merge_moments(a, b, c, d, p, q, r, s)
                 moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = a, b, c, d
         offset = np.uint32(offset // 2)
 
@@ -88,7 +88,7 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                         total += value
                         sq += value * value
                 shift = total / n
-                _, average[e], mean_lo[e], squares[e] = merged(
+                _, average[e], mean_lo[e], squares[e] = merge_moments(
                     count, average[e], mean_lo[e], squares[e], n, x_reg[0, e], shift, sq - total * shift
                 )
             count += n
@@ -108,14 +108,14 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                     partials[field, part, c + e] = moments[field, e, t]
 
     # -- the last block merges all blocks --
-    if is_last(arrived, np.uint32(cuda.blockIdx.x), num_parts):
+    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_parts):
         for e in range(WIDTH):
             n = centre = low = total = zero
             if c + e < channels:
                 for other in range(t // across, num_parts, down):
                     p, q = partials[0, other, c + e], partials[1, other, c + e]
                     r, s = partials[2, other, c + e], partials[3, other, c + e]
-                    n, centre, low, total = merged(n, centre, low, total, p, q, r, s)
+                    n, centre, low, total = merge_moments(n, centre, low, total, p, q, r, s)
             moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = n, centre, low, total
         merge_rows(moments, across)
         if t < across:

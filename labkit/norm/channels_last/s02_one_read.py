@@ -15,7 +15,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by the synchronisation of blocks: each message between blocks waits in the same queues as all loads and stores,
 and five such waits are sequential.
 
-Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
+Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`, `store_at` of
 `labkit.parts.vectors`.
 """
 
@@ -30,8 +30,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
 from labkit.norm.pieces import normalise, tma_rows
-from labkit.parts.meeting import meet
-from labkit.parts.moments import merged, of_warp
+from labkit.parts.meeting import sync_blocks
+from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
@@ -143,7 +143,7 @@ def one_read(
                 partials[0, c + channel, block], partials[1, c + channel, block] = references[channel], mean_lo
                 partials[2, c + channel, block] = all_squares - all_total * mean_lo
         # -- exchange within the group --
-        meet(arrived, part, blocks)
+        sync_blocks(arrived, part, blocks)
 
         # -- statistics of these channels --
         for j in range(PER_WARP):
@@ -160,8 +160,8 @@ def one_read(
                 n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, other_begin) - other_begin))
                 s = block_partials[j, 2, step] if n > np.float32(0) else np.float32(0)
                 m, r = block_partials[j, 0, step], block_partials[j, 1, step]
-                num_values, average, mean_lo, m2 = merged(num_values, average, mean_lo, m2, n, m, r, s)
-            num_values, average, mean_lo, m2 = of_warp(num_values, average, mean_lo, m2)
+                num_values, average, mean_lo, m2 = merge_moments(num_values, average, mean_lo, m2, n, m, r, s)
+            num_values, average, mean_lo, m2 = warp_moments(num_values, average, mean_lo, m2)
             if lane == 0 and channel < CHANNELS and c + channel < channels:
                 centre = average + mean_lo
                 centres[channel], scales[channel] = centre, weight[c + channel] / sqrt(m2 / num_values + eps)

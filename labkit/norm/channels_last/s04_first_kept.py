@@ -15,7 +15,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory: L2 and the SMs together hold only a part.
 
-Parts: `meet` of `labkit.parts.meeting`; `merged`, `of_warp` of `labkit.parts.moments`; `load_at`, `store_at` of
+Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`, `store_at` of
 `labkit.parts.vectors`.
 """
 
@@ -30,8 +30,8 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import TAKES
 from labkit.norm.pieces import normalise, tma_rows
-from labkit.parts.meeting import meet
-from labkit.parts.moments import merged, of_warp
+from labkit.parts.meeting import sync_blocks
+from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
@@ -181,7 +181,7 @@ def first_kept(
         partials[0, c, block], partials[1, c, block] = references[e, column], mean_lo
         partials[2, c, block] = all_squares - all_total * mean_lo
     # -- exchange among all blocks --
-    meet(arrived, 0, blocks)
+    sync_blocks(arrived, 0, blocks)
 
     # -- statistics of some channels --
     for c in range(warp * blocks + block, channels, (WARPS + 1) * blocks):
@@ -195,8 +195,8 @@ def first_kept(
             n = np.float32(pixels_of(other, blocks, pixels)) if other < blocks else np.float32(0)
             s = block_partials[2, step] if other < blocks else np.float32(0)
             m, r = block_partials[0, step], block_partials[1, step]
-            num_values, average, mean_lo, m2 = merged(num_values, average, mean_lo, m2, n, m, r, s)
-        num_values, average, mean_lo, m2 = of_warp(num_values, average, mean_lo, m2)
+            num_values, average, mean_lo, m2 = merge_moments(num_values, average, mean_lo, m2, n, m, r, s)
+        num_values, average, mean_lo, m2 = warp_moments(num_values, average, mean_lo, m2)
         if lane == 0:
             centre = average + mean_lo
             mean[c], variance[c] = centre, m2 / num_values
@@ -205,7 +205,7 @@ def first_kept(
             running_mean[c] = keep * running_mean[c] + factor * centre
             running_variance[c] = keep * running_variance[c] + factor * unbiased
     # -- exchange the statistics --
-    meet(arrived, 1, blocks)
+    sync_blocks(arrived, 1, blocks)
 
     # -- store tiles, load again; write y --
     if warp == WARPS:

@@ -13,7 +13,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory. `s02_last_first` finds part of the first pass's data in L2.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `is_last` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.sums import is_last
+from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
 THREADS = 512
@@ -91,7 +91,7 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
             if c + e < channels:
                 partials[0, part, c + e], partials[1, part, c + e] = sums[0, e, t], sums[1, e, t]
 
-    if is_last(arrived, np.uint32(cuda.blockIdx.x), num_parts):
+    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_parts):
         for e in range(WIDTH):
             g_sum[e] = gx_sum[e] = np.float32(0)
             if c + e < channels:

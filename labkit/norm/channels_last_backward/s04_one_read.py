@@ -16,7 +16,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by the time in which blocks sum and synchronise, and memory is idle: a copy of the same bytes takes three fifths
 of the time (H100, 64 x 256 x 56 x 56 in float32).
 
-Parts: `meet` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`
+Parts: `sync_blocks` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`
 of `labkit.parts.vectors`.
 """
 
@@ -30,9 +30,9 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import TAKES
 from labkit.norm.images import as_pixels
-from labkit.parts.meeting import meet
+from labkit.parts.meeting import sync_blocks
 from labkit.parts.sums import warp_sum
-from labkit.parts.vector_widths import width_of_four
+from labkit.parts.vector_widths import width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
 THREADS, WARP, WARPS = 512, 32, 16  # threads per block, threads per warp, warps per block
@@ -133,7 +133,7 @@ def one_read(
             if lane == 0 and channel < channels:
                 partials[item // CHANNELS, channel, block] = partial
         # -- exchange within the team --
-        meet(arrived, part, blocks)
+        sync_blocks(arrived, part, blocks)
 
         # -- sums of these channels --
         for item in range(warp, 2 * CHANNELS, WARPS):
@@ -206,7 +206,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
-    width = width_of_four(dy, x, dx)
+    width = width_up_to_four(dy, x, dx)
     across, teams, blocks, capacity = geometry(problem, format.itemsize, width)
     partials = workspace.array("partials", (2, problem.C, blocks), np.float32)
     arrived = workspace.counters(-(-problem.C // (across * width)))

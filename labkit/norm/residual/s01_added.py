@@ -10,7 +10,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory. `s02_fused` does everything after the statistics in one pass.
 
-Parts: `of_block` of `labkit.parts.moments`.
+Parts: `block_moments` of `labkit.parts.moments`.
 """
 
 from math import sqrt
@@ -22,7 +22,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_planes
 from labkit.norm.residual import TAKES
-from labkit.parts.moments import ROWS, of_block
+from labkit.parts.moments import ROWS, block_moments
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
@@ -42,7 +42,7 @@ def shifted(x, mean, variance, running_mean, running_variance, images, factor):
             shifted_sum += value - first
             squares += (value - first) * (value - first)
     shifted_mean = shifted_sum / max(count, np.float32(1))
-    num_values, average, mean_lo, squares = of_block(
+    num_values, average, mean_lo, squares = block_moments(
         count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
     )
     if t == 0:

@@ -12,7 +12,7 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory.
 
-Parts: `merged`, `of_block` of `labkit.parts.moments`; `copy_async`, `load`, `load_shared`, `store` of
+Parts: `merge_moments`, `block_moments` of `labkit.parts.moments`; `copy_async`, `load`, `load_shared`, `store` of
 `labkit.parts.vectors`.
 """
 
@@ -25,8 +25,8 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.images import as_planes
 from labkit.norm.residual import TAKES
-from labkit.parts.moments import ROWS, merged, of_block
-from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
 CLUSTER = 8  # blocks per channel
@@ -89,7 +89,7 @@ def one_read(
                 shifted_sum += x_reg[e] - first
                 squares += (x_reg[e] - first) * (x_reg[e] - first)
         mean_lo = shifted_sum / max(num_values, np.float32(1))
-        num_values, average, mean_lo, squares = of_block(
+        num_values, average, mean_lo, squares = block_moments(
             num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
         )
         # -- exchange within the cluster --
@@ -113,7 +113,7 @@ def one_read(
         for block in range(1, CLUSTER):
             n, m = moments[phase, 0, block], moments[phase, 1, block]
             r, s = moments[phase, 2, block], moments[phase, 3, block]
-            num_values, average, mean_lo, squares = merged(num_values, average, mean_lo, squares, n, m, r, s)
+            num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
         centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
         phase = np.uint32(1 - phase)
         next_c = next_channels[phase]
@@ -165,7 +165,7 @@ def launches(
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)
-    width = width_of_four(x, residual, y)
+    width = width_up_to_four(x, residual, y)
     clusters, blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance

@@ -25,7 +25,7 @@ from labkit.ladder import Launch
 from labkit.norm.images import as_planes
 from labkit.norm.residual_backward import TAKES
 from labkit.parts.sums import warp_sum
-from labkit.parts.vector_widths import specialise_vectors, width_of_four
+from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store, store_shared
 
 CLUSTER = 8  # blocks per channel
@@ -185,7 +185,7 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
     problem.check(*arrays, takes=TAKES, dtype=format.dtype)
     images = as_planes(dy, x, y, dx, dresidual)
-    width = width_of_four(*images)
+    width = width_up_to_four(*images)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
     arguments = *images[:3], weight, mean, variance, *images[3:], dweight, dbias, workspace.counters(1), *numbers

@@ -1,7 +1,7 @@
-"""Clusters: blocks that run side by side, wait for one another, and reach one another's shared memory.
+"""Clusters: blocks that run together, wait for one another, and access one another's shared memory.
 
-A block must have begun, and must not end, while others reach its shared memory: all wait for one another by
-`cluster_sync` before the first time and after the last.
+A block must have begun, and must not end, while others access its shared memory: all call `cluster_sync` before the
+first access and after the last.
 (CUDA C++ Programming Guide, "Thread Block Clusters", "Distributed Shared Memory"; PTX ISA, `barrier.cluster`, `mapa`,
 `ld.shared::cluster`, `st.shared::cluster`; compute capability 9.0.)
 """
@@ -16,29 +16,29 @@ WIDTHS_BYTES = (4, 8)
 
 @instruction(Rank(), needs=(9, 0))
 def cluster_rank():
-    """The number of this block within its cluster, an int32."""
+    """Return the number of this block within its cluster, an int32."""
 
 
 @instruction(Sync(), waits=True, needs=(9, 0), family=CLUSTERS)
 def cluster_sync():
-    """A barrier of all threads of the cluster."""
+    """Wait for all threads of the cluster."""
 
 
 @instruction(Load(WIDTHS_BYTES), needs=(9, 0), family=CLUSTERS)
 def cluster_load(array, index, cta):
-    """The element at `index` of the same shared array in block `cta` of the cluster.
+    """Read an element of the same shared array in block `cta` of the cluster.
 
     Parameters
     ----------
     array
-        A shared array of elements of 4 or 8 bytes.
+        Shared array of elements of 4 or 8 bytes.
     index
-        A whole number, or a tuple of them, one for each axis; it does not count from the end.
+        Integer, or a tuple of one per axis; negative indices are invalid.
     cta
-        The number of a block in its cluster, as `cluster_rank` gives it.
+        Number of a block in its cluster, as `cluster_rank` returns it.
     """
 
 
 @instruction(Store(WIDTHS_BYTES), needs=(9, 0), family=CLUSTERS)
 def cluster_store(array, index, cta, value):
-    """Writes an element of the same shared array in block `cta` of the cluster; as `cluster_load`."""
+    """Write an element of the same shared array in block `cta` of the cluster; see `cluster_load`."""

@@ -1,37 +1,29 @@
-"""What goes wrong where blocks reach one another's shared memory, in a learner's words."""
+"""Findings of clusters, where blocks access one another's shared memory."""
 
+from labkit.ptx.finding import note
 from labkit.trace import WARP_LANES
 
 
-def may_not_have_begun(launch, site_number, block, warp, other):
-    """A warp of `block` reached shared memory of the block `other`, of which it has heard nothing."""
+def note_not_begun(launch, site_number, block, warp, other):
+    """Note that a warp of `block` accessed shared memory of a block `other` that may not have begun."""
     cure = "Let the blocks of a cluster begin together: call `ptx.cluster_sync()` first, in every thread."
-    may = "need not run yet, so that this memory may be in use by another"
-    _note(launch, site_number, block, warp, other, "begin", may, cure)
+    reason = "need not run yet, so that this memory may be in use by another"
+    _note(launch, site_number, block, warp, other, "begin", reason, cure)
 
 
-def may_have_ended(launch, site_number, block, warp, other):
-    """A warp of `block` reached shared memory of the block `other`, of whose threads none waited for that."""
+def note_ended(launch, site_number, block, warp, other):
+    """Note that a warp of `block` accessed shared memory of a block `other` that may have ended before."""
     cure = "Let the blocks of a cluster end together: call `ptx.cluster_sync()` at the end, in every thread."
-    may = "and all others may have ended by then, and their shared memory may be in use again"
-    _note(launch, site_number, block, warp, other, "end", may, cure)
+    reason = "and all others may have ended by then, and their shared memory may be in use again"
+    _note(launch, site_number, block, warp, other, "end", reason, cure)
 
 
-def _note(launch, site_number, block, warp, other, when, may, cure):
+def _note(launch, site_number, block, warp, other, when, reason, cure):
     log, site = launch.log, launch.sites[site_number]
-    key = ("cluster", site.line, site.column, when)
-    if log.known(key):
-        return
     who, there = log.thread(block, warp * WARP_LANES), log.thread(other, 0)
-    log.add(
-        key,
-        kind="cluster",
-        message=(
-            f"Line {site.line}: the warp of {log.name(who)} reaches {site.array} of another block of its cluster, "
-            f"where {log.name(there)} {may}. {cure}"
-        ),
-        remedy=cure,
-        site=site,
-        array=site.array,
-        threads=(who, there),
+    what = (
+        f"the warp of {log.name(who)} reaches {site.array} of another block of its cluster, where {log.name(there)} "
+        f"{reason}"
     )
+    key = ("cluster", site.line, site.column, when)
+    note(log, key, site, "cluster", what, cure, array=site.array, threads=(who, there))

@@ -1,4 +1,4 @@
-"""Powers of two on lanes: rounded rightly, where a GPU's may be two units in the last place off."""
+"""Powers of two on lanes, correctly rounded; a GPU's may be off by two units in the last place."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from numba import types
 
 from labkit.simulator.operands import check_count
 
-LEAST = np.finfo(np.float32).tiny
+MIN_NORMAL = np.finfo(np.float32).tiny
 
 
 def exp2(x):
-    """2**x of float32, with zero for what is less than the least normal number."""
+    """Return 2**x of float32, with subnormal results flushed to zero."""
     with np.errstate(over="ignore", under="ignore"):
         power = np.exp2(np.asarray(x, np.float64)).astype(np.float32)
-    return np.where(power < LEAST, np.float32(0), power)[()]
+    return np.where(power < MIN_NORMAL, np.float32(0), power)[()]
 
 
 @dataclass(frozen=True)
-class OfFloat32:
-    """A function of a float32 that gives another."""
+class FloatFunction:
+    """Call of a function of a float32 that returns a float32."""
 
     function: Callable
 

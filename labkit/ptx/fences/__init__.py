@@ -1,4 +1,4 @@
-"""Fences between what threads do and what works beside them.
+"""Fences between accesses of threads and of asynchronous hardware.
 
 (PTX ISA, "Memory Consistency Model: Proxies"; compute capability 9.0.)
 """
@@ -15,4 +15,4 @@ FENCES = Family(is_asynchronous=True)
 
 @instruction(Plain(proxies.fence), needs=(9, 0), family=FENCES)
 def fence_async():
-    """Shows the copy engine and the tensor cores what this thread wrote to shared memory (`fence.proxy.async`)."""
+    """Make this thread's writes to shared memory visible to TMA and the tensor cores (`fence.proxy.async`)."""

@@ -1,4 +1,4 @@
-"""The machine code of fences."""
+"""Machine code of fences."""
 
 from labkit.ptx import fences
 from labkit.ptx.intrinsics import intrinsic, plain

@@ -1,22 +1,23 @@
-"""Ordinary writes to shared memory that the copy engine and the tensor cores may not see yet.
+"""Ordinary writes to shared memory that TMA and the tensor cores may not see yet.
 
-They reach memory by another way than threads do, the *async proxy*. What a thread wrote, or copied by `cp_async`, is
-seen there once it has called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
+Both access memory through the *async proxy*. It sees what a thread wrote, or copied by `cp_async`, once the thread has
+called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
 """
 
 import numpy as np
 
+from labkit.ptx.finding import note
 from labkit.simulator.family import SharedState
 
 
 class Unfenced(SharedState):
-    """The thread of its block that wrote each unit last, and has not fenced that: its number + 1."""
+    """For each unit the number + 1 of the thread that wrote it last without a fence since, or 0."""
 
     def __init__(self, units: int):
         self._writer = np.zeros(units, np.int16)
 
     def note_write(self, w, site, array, mask, flat):
-        """These threads wrote the elements `flat`."""
+        """Record that these threads wrote the elements `flat`."""
         threads = w.thread
         if mask is not None:
             flat, threads = flat[mask], threads[mask]
@@ -24,22 +25,22 @@ class Unfenced(SharedState):
             self._writer[units] = threads + 1
 
     def drop(self, flat):
-        """Others have written the elements `flat`."""
+        """Record that asynchronous operations wrote the elements `flat`."""
         for units in self.units(flat):
             self._writer[units] = 0
 
     def fence(self, fenced):
-        """`fenced` says of each block's threads, numbered from 1 on, whether they fenced now."""
+        """Clear the writes of `fenced` threads: a mask of blocks and of threads, numbered from 1."""
         writer = self._writer.reshape(len(fenced), -1)
         writer[np.take_along_axis(fenced, writer, axis=1)] = 0
 
     def writers(self, flat) -> np.ndarray:
-        """The number + 1 of the thread that did not fence its write, for each of the elements; 0 for none."""
+        """Return for each element the number + 1 of the thread that has not fenced its write; 0 for none."""
         return np.max([self._writer.take(units) for units in self.units(flat)], axis=0)
 
 
 def fence(w, mask):
-    """`fence_async`: the copy engine and the tensor cores see what these lanes wrote."""
+    """Run `fence_async`: TMA and the tensor cores see the earlier writes of these lanes."""
     chunk = w.chunk
     fenced = np.zeros((len(chunk.blocks), chunk.launch.threads + 1), np.bool_)
     lanes = w.active(mask)
@@ -50,45 +51,30 @@ def fence(w, mask):
 
 
 def check_read(w, site, array, flat, reader):
-    """`reader`, the copy engine or the tensor cores, reads the elements `flat`: all writes there must be fenced."""
+    """Note unfenced writes to the elements `flat`, which `reader`, TMA or the tensor cores, reads."""
     _check(w, site, array, flat, f"{reader} may read an old", "wrote or copied it, which they see only")
 
 
 def check_write(w, site, array, flat):
-    """The copy engine writes the elements `flat`: all writes that threads made there before must be fenced."""
-    told = "a copy and what a thread wrote can arrive in either order at"
-    _check(w, site, array, flat, told, "wrote there before, which the copy engine knows to come first only")
+    """Note unfenced writes to the elements `flat`, which TMA writes."""
+    effect = "a copy and what a thread wrote can arrive in either order at"
+    _check(w, site, array, flat, effect, "wrote there before, which TMA knows to come first only")
 
 
-def _check(w, site_number, array, flat, told, wrote):
+def _check(w, site_number, array, flat, effect, wrote):
     writers = array.states[Unfenced].writers(flat)
     if not writers.any():
         return
     launch = w.chunk.launch
     log, site = launch.log, launch.sites[site_number]
-    key = ("proxy", site.line, site.column)
-    count = int(np.count_nonzero(writers))
-    if log.known(key, count):
-        return
-    at = int(np.argmax(writers > 0))
-    block = w.chunk.blocks[int(flat[at]) // array.elements]
-    writer = log.thread(block, int(writers[at]) - 1)
-    place = array.position(array.c_order(int(flat[at]) % array.elements))
+    n = int(np.argmax(writers > 0))
+    block = w.chunk.blocks[int(flat[n]) // array.elements]
+    writer = log.thread(block, int(writers[n]) - 1)
+    element = array.position(array.c_order(int(flat[n]) % array.elements))
+    what = f"{effect} {array.name}[{', '.join(map(str, element))}]: {log.name(writer)} {wrote} behind a fence"
     cure = (
         "Let each thread call `ptx.fence_async()` after it has written, or waited for its copies, and before the "
         "barrier that ends the writing."
     )
-    log.add(
-        key,
-        count,
-        kind="proxy",
-        message=(
-            f"Line {site.line}: {told} {array.name}[{', '.join(map(str, place))}]: "
-            f"{log.name(writer)} {wrote} behind a fence. {cure}"
-        ),
-        remedy=cure,
-        site=site,
-        array=array.name,
-        index=place,
-        threads=(writer,),
-    )
+    key, count = ("proxy", site.line, site.column), int(np.count_nonzero(writers))
+    note(log, key, site, "proxy", what, cure, count, array=array.name, index=element, threads=(writer,))

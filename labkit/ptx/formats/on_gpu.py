@@ -1,11 +1,11 @@
-"""The machine code of conversions."""
+"""Machine code of conversions."""
 
 from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
 from labkit.ptx import formats
-from labkit.ptx.intrinsics import F32, I32, assembly, fixed, intrinsic, literal
+from labkit.ptx.intrinsics import F32, I32, constant, conversion, intrinsic, literal
 
 PTX_NAMES = {format.number: format.ptx_name for format in formats.KNOWN.values()}
 
@@ -25,12 +25,8 @@ def _half(kind):
 
 @intrinsic(formats.pack2)
 def _pack2(typing, low, high, FORMAT):
-    name = _half(FORMAT)
-
-    def code(context, builder, signature, arguments):
-        return assembly(builder, f"cvt.rn.{name}x2.f32 $0, $2, $1;", I32, arguments[:2], memory=False)
-
-    return types.uint32(types.float32, types.float32, FORMAT), code
+    text = f"cvt.rn.{_half(FORMAT)}x2.f32 $0, $2, $1;"
+    return conversion(text, types.uint32, types.float32, types.float32, FORMAT)(typing)
 
 
 PACK4 = """{{
@@ -46,12 +42,7 @@ def _pack4(typing, a, b, c, d, FORMAT):
     number = literal(FORMAT, "the format")
     if number not in formats.QUARTERS:
         raise TypingError(f"a uint32 has four bytes of {listed(formats.QUARTERS, 'or')}; choose that format")
-    text = PACK4.format(PTX_NAMES[number])
-
-    def code(context, builder, signature, arguments):
-        return assembly(builder, text, I32, arguments[:4], memory=False)
-
-    return types.uint32(*[types.float32] * 4, FORMAT), code
+    return conversion(PACK4.format(PTX_NAMES[number]), types.uint32, *[types.float32] * 4, FORMAT)(typing)
 
 
 @intrinsic(formats.unpack2)
@@ -60,19 +51,14 @@ def _unpack2(typing, bits, FORMAT):
 
     def code(context, builder, signature, arguments):
         bits = arguments[0]
-        halves = [builder.trunc(bits, ir.IntType(16)), builder.trunc(builder.lshr(bits, fixed(16)), ir.IntType(16))]
+        halves = [builder.trunc(bits, ir.IntType(16)), builder.trunc(builder.lshr(bits, constant(16)), ir.IntType(16))]
         if name == "f16":
             values = [builder.fpext(builder.bitcast(half, ir.HalfType()), F32) for half in halves]
         else:
-            values = [builder.bitcast(builder.shl(builder.zext(half, I32), fixed(16)), F32) for half in halves]
+            values = [builder.bitcast(builder.shl(builder.zext(half, I32), constant(16)), F32) for half in halves]
         return cgutils.pack_array(builder, values)
 
     return types.UniTuple(types.float32, 2)(types.uint32, FORMAT), code
 
 
-@intrinsic(formats.to_tf32)
-def _to_tf32(typing, value):
-    def code(context, builder, signature, arguments):
-        return assembly(builder, "cvt.rna.tf32.f32 $0, $1;", I32, arguments, memory=False)
-
-    return types.uint32(types.float32), code
+intrinsic(formats.to_tf32)(conversion("cvt.rna.tf32.f32 $0, $1;", types.uint32, types.float32))

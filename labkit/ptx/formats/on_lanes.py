@@ -1,4 +1,4 @@
-"""Number formats of the tensor cores: what their bits stand for, and conversions to them.
+"""Number formats of the tensor cores on lanes: decoding, and conversions to them.
 
 (PTX ISA, "Alternate Floating-Point Data Formats" and `cvt`; Micikevicius and others, FP8 Formats for Deep Learning,
 2022.)
@@ -20,10 +20,10 @@ REGISTER_BITS = 32
 
 @dataclass(frozen=True)
 class Format:
-    """A number format.
+    """A number format in registers.
 
-    `flops` is what operations on it are counted as, a name in `gpus.Gpu.peak_tflops`; `decode` takes registers, an
-    array of uint32, and gives what they hold, along one more axis; `encode` rounds float32 to it.
+    `flops` names the counter of operations on it, as in `gpus.Gpu.peak_tflops`; `decode` takes registers, an array of
+    uint32, and returns their numbers along one more axis; `encode` rounds float32 to it.
     """
 
     name: str
@@ -33,17 +33,17 @@ class Format:
     encode: Callable[[np.ndarray], np.ndarray]
 
     @property
-    def each(self) -> int:
-        """How many numbers a register holds."""
+    def per_register(self) -> int:
+        """Numbers per register."""
         return REGISTER_BITS // self.bits
 
 
-def _parts(dtype):
-    """What takes registers apart into numbers of a narrower dtype, the lowest bits first."""
+def _splitter(dtype):
+    """Return a function that splits registers into numbers of a narrower dtype, the lowest bits first."""
     return lambda bits: np.asarray(bits, order="C")[..., None].view(dtype)
 
 
-_HALF_NAN = np.uint32(0x7FFF)  # the one that a conversion gives
+_HALF_NAN = np.uint32(0x7FFF)  # result of a conversion
 
 
 def _encoded_half(to_bits):
@@ -53,7 +53,7 @@ def _encoded_half(to_bits):
 def _to_tf32(value):
     bits = np.asarray(value).view(np.uint32)
     rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    cut = bits & np.uint32(0xFFFFE000)  # of what is no number, as an H100 was seen to do
+    cut = bits & np.uint32(0xFFFFE000)  # for infinities and NaNs, as on an H100
     return np.where(np.isfinite(value), rounded, cut)[()]
 
 
@@ -65,12 +65,12 @@ _ENCODERS = {
 }
 
 
-def in_registers(name: str, format: formats.Format) -> Format:
-    """Return a format as registers hold it, by its name in the kernel language."""
-    parts = _parts(format.dtype)
+def register_format(name: str, format: formats.Format) -> Format:
+    """Return a format in registers, by its name in the kernel language."""
+    split = _splitter(format.dtype)
 
     def decode(bits):
-        return format.multiplied(parts(bits))
+        return format.multiplied(split(bits))
 
     def encode(value):
         return format.encode(value).astype(np.uint32)
@@ -78,8 +78,8 @@ def in_registers(name: str, format: formats.Format) -> Format:
     return Format(name, format.bits, format.arithmetic, decode, _ENCODERS.get(format, encode))
 
 
-def format_of(translator, node, argument, formats: dict[int, Format]) -> Format:
-    """The format that an argument names, one of `formats`, by their numbers in the kernel language."""
+def find_format(translator, node, argument, formats: dict[int, Format]) -> Format:
+    """Return the format that an argument names, one of `formats` by their numbers in the kernel language."""
     written = translator.dotted(argument)
     if written in {f"ptx.{form.name}" for form in formats.values()}:
         translator.fail(
@@ -96,52 +96,38 @@ def format_of(translator, node, argument, formats: dict[int, Format]) -> Format:
 
 @dataclass(frozen=True)
 class Pack:
-    """A function `(low, high, FORMAT)` of two float32 that gives both as the halves of a uint32."""
+    """Call `(*values, FORMAT)` that rounds `count` float32 to the parts of a uint32, the first in the lowest bits."""
 
     formats: dict[int, Format]
+    count: int
 
     def translate(self, translator, node):
-        check_count(translator, node, 3)
+        check_count(translator, node, self.count + 1)
         what = f"`{translator.written(node.func)}`"
-        low, high = (translator.converted(translator.scalar(a, what), types.float32) for a in node.args[:2])
-        chosen = format_of(translator, node, node.args[2], self.formats)
-        encode = translator.constant(chosen.encode)
-        return translator.temp(f"({encode}({low}) | {encode}({high}) << np.uint32(16))", types.uint32)
-
-
-@dataclass(frozen=True)
-class PackBytes:
-    """A function `(a, b, c, d, FORMAT)` of four float32 that gives them as the bytes of a uint32."""
-
-    formats: dict[int, Format]
-
-    def translate(self, translator, node):
-        check_count(translator, node, 5)
-        what = f"`{translator.written(node.func)}`"
-        values = [translator.converted(translator.scalar(a, what), types.float32) for a in node.args[:4]]
-        chosen = format_of(translator, node, node.args[4], self.formats)
-        encode = translator.constant(chosen.encode)
-        parts = " | ".join(f"{encode}({value}) << np.uint32({8 * n})" for n, value in enumerate(values))
+        values = [translator.converted(translator.scalar(a, what), types.float32) for a in node.args[:-1]]
+        encode = translator.constant(find_format(translator, node, node.args[-1], self.formats).encode)
+        bits = REGISTER_BITS // self.count
+        parts = " | ".join(f"{encode}({value}) << np.uint32({bits * n})" for n, value in enumerate(values))
         return translator.temp(f"({parts})", types.uint32)
 
 
 @dataclass(frozen=True)
 class Unpack:
-    """A function `(bits, FORMAT)` that gives the two float32 that the halves of a uint32 stand for."""
+    """Call `(bits, FORMAT)` that converts the halves of a uint32 to two float32."""
 
     formats: dict[int, Format]
 
     def translate(self, translator, node):
         check_count(translator, node, 2)
         value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
-        chosen = format_of(translator, node, node.args[1], self.formats)
-        halves = translator.constant(lambda bits: tuple(np.moveaxis(chosen.decode(bits), -1, 0)))
+        format = find_format(translator, node, node.args[1], self.formats)
+        halves = translator.constant(lambda bits: tuple(np.moveaxis(format.decode(bits), -1, 0)))
         return translator.temp(f"{halves}({translator.converted(value, types.uint32)})", Tuple((types.float32,) * 2))
 
 
 @dataclass(frozen=True)
 class Round:
-    """A function of a float32 that gives its bits in a format of 32 bits."""
+    """Call that rounds a float32 to a format of 32 bits."""
 
     format: Format
 

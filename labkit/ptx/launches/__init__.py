@@ -1,23 +1,25 @@
-"""Launches that begin before the one before them has ended: programmatic dependent launch.
+"""Launches that overlap: programmatic dependent launch.
 
-Between two launches of a stream some microseconds go by, in which blocks end, the next ones begin and set up their
-barriers. The blocks of a kernel under `@cuda.jit(early=True)` may begin as soon as the launch before releases them, or
-its blocks end; they get ready meanwhile, and wait before they touch global memory: whatever they touch before that is
-a finding of the simulator, even where no earlier launch writes, which it cannot know. (CUDA C++ Programming Guide,
-"Programmatic Dependent Launch and Synchronization"; PTX ISA, `griddepcontrol`; compute capability 9.0.)
+Some microseconds pass between two launches of a stream: blocks end, and the next ones begin and initialise barriers.
+The blocks of a kernel under `@cuda.jit(early=True)` may begin as soon as the previous launch releases them, or its
+blocks end. They prepare meanwhile, and wait before they access global memory. The simulator reports any access before
+the wait, even where no earlier launch writes, which it cannot know. (CUDA C++ Programming Guide, "Programmatic
+Dependent Launch and Synchronization"; PTX ISA, `griddepcontrol`; compute capability 9.0.)
 """
 
 from labkit.ptx.instruction import instruction
-from labkit.ptx.launches.on_lanes import LAUNCHES, Release, Wait
+from labkit.ptx.launches.on_lanes import LAUNCHES, release
+from labkit.simulator.checks import early
+from labkit.simulator.instruction import Plain
 
 __all__ = ["launch_release", "launch_wait"]
 
 
-@instruction(Wait(), needs=(9, 0), family=LAUNCHES)
+@instruction(Plain(early.note_wait), needs=(9, 0), family=LAUNCHES)
 def launch_wait():
-    """Waits until the launch before this one has ended, and sees all that it wrote."""
+    """Wait until the previous launch has ended; all of its writes are visible then."""
 
 
-@instruction(Release(), needs=(9, 0))
+@instruction(Plain(release), needs=(9, 0))
 def launch_release():
-    """Lets the launch that follows begin, once all blocks have said so or ended, if its kernel is an early one."""
+    """Let the next launch, of an early kernel, begin once all blocks have called this or ended."""

@@ -1,4 +1,4 @@
-"""The machine code of programmatic dependent launch."""
+"""Machine code of programmatic dependent launch."""
 
 from labkit.ptx import launches
 from labkit.ptx.intrinsics import intrinsic, plain

@@ -1,7 +1,7 @@
-"""The tensor cores of one warp: `ldmatrix`, `stmatrix` and `mma.sync`.
+"""Tensor cores of one warp: `ldmatrix`, `stmatrix` and `mma.sync`.
 
-All lanes of the warp make the call together. Which lane holds which element of A, B and the accumulators is the
-*fragment* of the instruction. With g = lane // 4 and t = lane % 4, for 16-bit formats (m16n8k16):
+All lanes of the warp make the call together. The *fragment* of an instruction says which lane holds which element of
+A, B and the accumulators. With g = lane // 4 and t = lane % 4, for 16-bit formats (m16n8k16):
 
     a[0], a[1]   rows g and g + 8, columns 2 t and 2 t + 1 of A; a[2] and a[3] the same, 8 columns on
     b[0], b[1]   rows 2 t and 2 t + 1, and the same 8 rows on, in column g of B
@@ -37,7 +37,7 @@ MMA_NEEDS = {format.number: (8, 9) if format == E4M3 else (8, 0) for format in M
 
 @instruction(LoadMatrices(2), needs=(7, 5))
 def ldmatrix2(tile, index):
-    """Two 8 x 8 matrices of 16-bit elements from shared memory into fragments: two uint32.
+    """Load two 8 x 8 matrices of 16-bit elements from shared memory into fragments: two uint32.
 
     Lanes 0 to 7 each name where a row of the first matrix begins, lanes 8 to 15 those of the second; a row is 16
     bytes and begins at a multiple of 16. Each lane gets, of each matrix, the elements 2 t and 2 t + 1 of row g.
@@ -46,40 +46,39 @@ def ldmatrix2(tile, index):
 
 @instruction(LoadMatrices(4), needs=(7, 5))
 def ldmatrix4(tile, index):
-    """Four 8 x 8 matrices, as `ldmatrix2`: lanes 16 to 23 and 24 to 31 name the rows of the third and the fourth."""
+    """Load four 8 x 8 matrices; lanes 16 to 23 and 24 to 31 name the rows of the third and fourth; see `ldmatrix2`."""
 
 
 @instruction(LoadMatrices(2, transposed=True), needs=(7, 5))
 def ldmatrix2_transposed(tile, index):
-    """As `ldmatrix2`, but each lane gets of each matrix the elements of rows 2 t and 2 t + 1 in column g."""
+    """Load two matrices transposed: each lane gets the elements of rows 2 t and 2 t + 1 in column g of each matrix."""
 
 
 @instruction(LoadMatrices(4, transposed=True), needs=(7, 5))
 def ldmatrix4_transposed(tile, index):
-    """As `ldmatrix4`, transposed as in `ldmatrix2_transposed`."""
+    """Load four matrices transposed; see `ldmatrix4` and `ldmatrix2_transposed`."""
 
 
 @instruction(StoreMatrices(4), needs=(9, 0))
 def stmatrix4(tile, index, a, b, c, d):
-    """The reverse of `ldmatrix4`: writes four 8 x 8 matrices of 16-bit elements to shared memory."""
+    """Store four 8 x 8 matrices of 16-bit elements to shared memory; the inverse of `ldmatrix4`."""
 
 
 @instruction(StoreMatrices(4, transposed=True), needs=(9, 0))
 def stmatrix4_transposed(tile, index, a, b, c, d):
-    """The reverse of `ldmatrix4_transposed`: a lane's two elements become those of rows 2 t and 2 t + 1, column g."""
+    """Store four matrices transposed, a lane's two elements to rows 2 t and 2 t + 1 of column g."""
 
 
 @instruction(Multiply(FORMATS, SUMS), needs=MMA_NEEDS)
 def mma(acc, index, a, b, FORMAT):
-    """acc += A @ B by one warp: A has 16 rows, B 8 columns, and k is 16 for BF16 and FP16, 8 for TF32, 32 for 8 bits.
+    """Compute acc += A @ B by one warp: 16 rows, 8 columns; k is 16 for BF16 and FP16, 8 for TF32, 32 for 8 bits.
 
     Parameters
     ----------
     acc, index
-        A local array (float32; int32 for INT8) and where in it this fragment's four elements begin, along the last
-        axis.
+        Local array (float32; int32 for INT8) and index of the first of four accumulators, along the last axis.
     a, b
-        Four and two uint32, the fragments of A and B.
+        Fragments of A and B: four and two uint32.
     FORMAT
         `ptx.BF16`, `FP16`, `TF32`, `E4M3` or `INT8`, in a constant of the module.
     """

@@ -1,4 +1,4 @@
-"""The machine code of `ldmatrix`, `stmatrix` and `mma.sync`."""
+"""Machine code of `ldmatrix`, `stmatrix` and `mma.sync`."""
 
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
@@ -8,31 +8,31 @@ from labkit.ptx.formats.on_gpu import PTX_NAMES, listed
 from labkit.ptx.intrinsics import (
     F32,
     I32,
-    VOID,
-    assembly,
-    fixed,
-    index_kinds,
+    assembly_code,
+    constant,
+    element_pointer,
+    emit_assembly,
+    index_types,
     intrinsic,
     literal,
-    pointer,
     shared_address,
-    unpacked,
-)  # fmt: skip
+    unpack,
+)
 
-K_BITS = 256  # of each row of an operand that one product takes
+K_BITS = 256  # of a row of an operand, per product
 DEPTH = {number: K_BITS // format.bits for number, format in formats.ON_LANES.items()}
 
 
 def _ldmatrix(count, transposed):
     def definition(typing, tile, index):
-        index_kinds(tile, index)
+        index_types(tile, index)
 
         def code(context, builder, signature, arguments):
             row = shared_address(context, builder, tile, index, *arguments)
             results = ", ".join(f"${i}" for i in range(count))
             text = f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' * transposed}.shared.b16 {{{results}}}, [${count}];"
-            loaded = assembly(builder, text, (I32,) * count, [row])
-            return cgutils.pack_array(builder, unpacked(builder, loaded, count))
+            loaded = emit_assembly(builder, text, (I32,) * count, [row])
+            return cgutils.pack_array(builder, unpack(builder, loaded, count))
 
         return types.UniTuple(types.uint32, count)(tile, index), code
 
@@ -48,15 +48,13 @@ intrinsic(matrices.ldmatrix4_transposed)(_ldmatrix(4, True))
 def _stmatrix4(transposed):
     text = f"stmatrix.sync.aligned.m8n8.x4{'.trans' * transposed}.shared.b16 [$0], {{$1, $2, $3, $4}};"
 
-    def definition(typing, tile, index, a, b, c, d):
-        index_kinds(tile, index)
+    def definition(typing, tile, index, *_):
+        index_types(tile, index)
 
-        def code(context, builder, signature, arguments):
-            row = shared_address(context, builder, tile, index, *arguments[:2])
-            assembly(builder, text, VOID, [row, *arguments[2:]])
-            return context.get_dummy_value()
+        def operands(context, builder, signature, arguments):
+            return [shared_address(context, builder, tile, index, *arguments[:2]), *arguments[2:]]
 
-        return types.void(tile, index, *(types.uint32,) * 4), code
+        return types.void(tile, index, *(types.uint32,) * 4), assembly_code(text, operands)
 
     return definition
 
@@ -66,17 +64,17 @@ intrinsic(matrices.stmatrix4_transposed)(_stmatrix4(True))
 
 
 def accumulators(context, builder, array_type, index_type, array, index, count, kind=F32):
-    """Pointers to `count` neighbouring elements of a local array."""
-    first = pointer(context, builder, array_type, index_type, array, index)
-    return [builder.gep(first, [fixed(i)]) for i in range(count)]
+    """Return pointers to `count` neighbouring elements of a local array."""
+    first = element_pointer(context, builder, array_type, index_type, array, index)
+    return [builder.gep(first, [constant(i)]) for i in range(count)]
 
 
 def check_accumulators(acc, index, FORMAT):
-    """The format's number; raises where the accumulators have another type than it adds up."""
+    """Return the format's number; raise TypingError where the accumulators have another type than its sums."""
     number = literal(FORMAT, "the format")
     if number not in matrices.FORMATS:
         raise TypingError(f"the format is one of ptx.{listed(matrices.FORMATS, 'and')}")
-    index_kinds(acc, index)
+    index_types(acc, index)
     sums = matrices.SUMS[number]
     if acc.dtype != sums:
         raise TypingError(f"this format adds up in {sums}: make the accumulators of that type")
@@ -90,16 +88,16 @@ def _mma(typing, acc, index, a, b, FORMAT):
     result, sums = (I32, "s32") if matrices.SUMS[number] == types.int32 else (F32, "f32")
 
     def code(context, builder, signature, arguments):
-        places = accumulators(context, builder, acc, index, *arguments[:2], 4)
-        held = [builder.load(place) for place in places]
+        pointers = accumulators(context, builder, acc, index, *arguments[:2], 4)
+        held = [builder.load(pointer) for pointer in pointers]
         fragments = [*cgutils.unpack_tuple(builder, arguments[2]), *cgutils.unpack_tuple(builder, arguments[3])]
         text = (
             f"mma.sync.aligned.m16n8k{depth}.row.col.{sums}.{name}.{name}.{sums} "
             "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"
         )
-        sum_of = assembly(builder, text, (result,) * 4, fragments, ties=held, memory=False)
-        for place, value in zip(places, unpacked(builder, sum_of, 4), strict=True):
-            builder.store(value, place)
+        total = emit_assembly(builder, text, (result,) * 4, fragments, ties=held, memory=False)
+        for pointer, value in zip(pointers, unpack(builder, total, 4), strict=True):
+            builder.store(value, pointer)
         return context.get_dummy_value()
 
     fragment = types.UniTuple

@@ -1,9 +1,9 @@
 """Barriers in shared memory: `mbarrier`.
 
-An mbarrier is a uint64 of shared memory. It counts the arrivals of a phase, and the bytes of asynchronous copies that
-the phase still expects; when both are down to nothing, the phase is complete and the next one begins. Phases are
-told apart by their parity: the first is 0. A fresh barrier lets a wait for parity 1 pass at once, as if the phase
-before the first were complete. (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; copies
+An mbarrier is a uint64 of shared memory. It counts the arrivals that a phase still lacks, and the bytes of asynchronous
+copies that it still expects. When both are zero, the phase is complete and the next one begins. Phases are identified
+by their parity: that of the first is 0. A new barrier lets a wait for parity 1 pass at once, as if the phase before the
+first were complete. (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; copies
 count on it from compute capability 9.0.)
 """
 
@@ -24,32 +24,34 @@ __all__ = [
 HOPPER = (9, 0)
 
 
-@instruction(on_lanes.OnBarrier(on_lanes.init, "store", ("a count of arrivals",)), needs=(8, 0), family=MBARRIERS)
+@instruction(on_lanes.BarrierCall(on_lanes.init, "store", ("a count of arrivals",)), needs=(8, 0), family=MBARRIERS)
 def mbarrier_init(barriers, i, count):
-    """One thread sets up `barriers[i]` for phases of `count` arrivals; `mbarrier_init_fence` and a barrier of the block
-    (of the cluster) follow before others use it."""
+    """Initialise `barriers[i]` by one thread, for phases of `count` arrivals.
+
+    `mbarrier_init_fence` and a barrier of the block, or of the cluster, must follow before other threads use it.
+    """
 
 
 @instruction(Plain(on_lanes.fence_init), needs=HOPPER, family=MBARRIERS)
 def mbarrier_init_fence():
-    """Makes the barriers that this thread set up known to the copy engine and to the cluster."""
+    """Make the barriers that this thread initialised visible to TMA and to the cluster."""
 
 
-@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic"), needs=(8, 0), family=MBARRIERS)
+@instruction(on_lanes.BarrierCall(on_lanes.arrive, "atomic"), needs=(8, 0), family=MBARRIERS)
 def mbarrier_arrive(barriers, i):
-    """Arrives: what this thread did before is seen by those whose wait for this phase passes."""
+    """Arrive: threads whose wait for this phase passes see this thread's earlier writes."""
 
 
-@instruction(on_lanes.OnBarrier(on_lanes.arrive, "atomic", ("a number of bytes",)), needs=HOPPER, family=MBARRIERS)
+@instruction(on_lanes.BarrierCall(on_lanes.arrive, "atomic", ("a number of bytes",)), needs=HOPPER, family=MBARRIERS)
 def mbarrier_expect(barriers, i, bytes):
-    """Arrives, and makes the phase expect `bytes` more of copies."""
+    """Arrive, and make the phase expect `bytes` more bytes of copies."""
 
 
 @instruction(on_lanes.Wait(), waits=True, needs=HOPPER, family=MBARRIERS)
 def mbarrier_wait(barriers, i, parity):
-    """Waits until the phase of this parity is complete."""
+    """Wait until the phase of this parity is complete."""
 
 
 @instruction(on_lanes.ArriveAt(), needs=HOPPER, family=MBARRIERS)
 def mbarrier_arrive_at(barriers, i, cta):
-    """Arrives at the same barrier of block `cta` of the cluster."""
+    """Arrive at the same barrier of block `cta` of the cluster."""

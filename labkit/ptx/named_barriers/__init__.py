@@ -1,24 +1,24 @@
-"""Barriers of some warps of a block, by number: `bar.sync`, and `bar.arrive` for those who need not wait.
+"""Named barriers of some warps of a block: `bar.sync`, and `bar.arrive` for warps that need not wait.
 
-A barrier opens when as many threads have come to it as they all say, and then begins anew. (PTX ISA, "Parallel
+A barrier opens when the number of threads that they all give have arrived, and is then reusable. (PTX ISA, "Parallel
 Synchronization and Communication Instructions: barrier".)
 """
 
 from labkit.ptx.instruction import instruction
-from labkit.ptx.named_barriers.on_lanes import NAMED_BARRIERS, Come
+from labkit.ptx.named_barriers.on_lanes import NAMED_BARRIERS, BarrierCall
 
 __all__ = ["barrier_arrive", "barrier_sync"]
 
 
-@instruction(Come(waits=False), family=NAMED_BARRIERS)
+@instruction(BarrierCall(waits=False), family=NAMED_BARRIERS)
 def barrier_arrive(number, threads):
-    """Comes to a barrier of `threads` threads, whole warps, and goes on.
+    """Arrive at a barrier of `threads` threads, whole warps, without waiting.
 
-    Those who wait there with `barrier_sync` see what this warp did before; it knows nothing of what they do. A warp
-    comes once until the barrier opens.
+    Warps that wait there with `barrier_sync` see this warp's earlier writes, but not the reverse. A warp arrives once
+    until the barrier opens.
     """
 
 
-@instruction(Come(waits=True), waits=True, family=NAMED_BARRIERS)
+@instruction(BarrierCall(waits=True), waits=True, family=NAMED_BARRIERS)
 def barrier_sync(number, threads):
-    """A barrier of `threads` threads, whole warps: those that name the same number, 1 to 15, wait for one another."""
+    """Wait at the barrier of a number, 1 to 15, until `threads` threads, whole warps, have arrived."""

@@ -1,24 +1,17 @@
-"""The machine code of named barriers."""
+"""Machine code of named barriers."""
 
 from numba.cuda import types
 
 from labkit.ptx import named_barriers
-from labkit.ptx.intrinsics import VOID, assembly, intrinsic
+from labkit.ptx.intrinsics import assembly_code, intrinsic
 
 
 def _barrier(text):
-    def definition(typing, number, threads):
-        def code(context, builder, signature, arguments):
-            numbers = [
-                context.cast(builder, value, kind, types.uint32)
-                for value, kind in zip(arguments, signature.args, strict=True)
-            ]
-            assembly(builder, text, VOID, numbers)
-            return context.get_dummy_value()
+    def operands(context, builder, signature, arguments):
+        values = zip(arguments, signature.args, strict=True)
+        return [context.cast(builder, value, kind, types.uint32) for value, kind in values]
 
-        return types.void(number, threads), code
-
-    return definition
+    return lambda typing, number, threads: (types.void(number, threads), assembly_code(text, operands))
 
 
 intrinsic(named_barriers.barrier_arrive)(_barrier("bar.arrive $0, $1;"))

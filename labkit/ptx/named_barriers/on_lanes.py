@@ -1,4 +1,4 @@
-"""Barriers of some warps of a block, by number: those that name the same one wait for one another.
+"""Named barriers on lanes: warps of a block that name the same number wait for one another.
 
 (PTX ISA, "Parallel Synchronization and Communication Instructions: barrier"; a barrier counts whole warps.)
 """
@@ -9,11 +9,11 @@ import numpy as np
 from numba import types
 
 from labkit.ptx.named_barriers import findings
+from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.operands import check_count, waiting_line, whole_number
-from labkit.simulator.values import Value
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 
@@ -24,39 +24,41 @@ NAMED_BARRIERS = Family(keeps_clocks=True, keeps_events=True)
 
 
 class NamedBarriers:
-    """Which warps of a chunk's blocks have come to which barrier, for how many threads each, and whether they wait."""
+    """State of the named barriers of a chunk's blocks: arrived warps, their thread counts, and waiting warps."""
 
     def __init__(self, chunk):
         self.chunk = chunk
         shape = len(chunk.blocks), chunk.launch.warps_per_block
-        self.number = np.full(shape, NONE, np.int8)  # of the barrier at which a warp waits
-        self.threads = np.zeros((NUMBERS.stop, *shape), np.int64)  # that a warp has come for; 0: it has not come
+        self.number = np.full(shape, NONE, np.int8)  # barrier at which a warp waits
+        self.threads = np.zeros((NUMBERS.stop, *shape), np.int64)  # with which a warp has arrived; 0: it has not
         size = NUMBERS.stop * shape[0]
-        self.arriving = chunk.launch.clocks.barrier_clocks(chunk, size)  # what those know who came and went on
-        self.opened = chunk.launch.clocks.barrier_clocks(chunk, size)  # what they knew when the barrier opened
-        self.has_arrivals = False  # without a wait
-        self.waited = np.zeros((NUMBERS.stop, *shape), np.int32)  # who did when it last opened: their times then, or 0
-        self.epochs = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that time
+        self.arriving = chunk.launch.clocks.barrier_clocks(chunk, size)  # clocks of warps that arrived without waiting
+        self.opened = chunk.launch.clocks.barrier_clocks(chunk, size)  # the same when the barrier opened
+        self.has_arrivals = False  # without waiting
+        self.waited = np.zeros(
+            (NUMBERS.stop, *shape), np.int32
+        )  # times of the warps that waited when it last opened, else 0
+        self.epochs = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that opening
 
     def arrive(self, slots, warps, numbers, threads, call):
-        """These warps come to a barrier each; a barrier to which all have come opens."""
+        """Let these warps arrive at a barrier each, and open the barriers at which all have arrived."""
         findings.check_arrivals(self, slots, warps, numbers, call)
         findings.check_groups(self, slots, warps, numbers, call)
         self.threads[numbers, slots, warps] = threads
         for number in np.unique(numbers):
             threads = self.threads[number]
-            came, expected = WARP_LANES * (threads > 0).sum(axis=1), threads.max(axis=1)
-            full = np.flatnonzero((came > 0) & (came >= expected))
-            findings.check_barriers(self, number, full, call)
+            arrived, expected = WARP_LANES * (threads > 0).sum(axis=1), threads.max(axis=1)
+            full = np.flatnonzero((arrived > 0) & (arrived >= expected))
+            findings.check_thread_counts(self, number, full, call)
             self._open(number, full)
 
-    def tell(self, w, slots, numbers, rows):
-        """What these warps know is known to those who wait at their barriers, once they have opened."""
+    def publish(self, w, slots, numbers, rows):
+        """Publish the clocks of these warps to the warps that wait at their barriers, for when they open."""
         self.has_arrivals = True
         self._exchange(self.chunk.launch.clocks.pass_on, self.arriving, w, slots, numbers, rows)
 
-    def hear(self, w, slots, numbers, rows):
-        """These warps learn what those knew who came to their barriers and went on."""
+    def learn(self, w, slots, numbers, rows):
+        """Let these warps learn the clocks of warps that arrived at their barriers without waiting."""
         if self.has_arrivals:
             self._exchange(self.chunk.launch.clocks.learn, self.opened, w, slots, numbers, rows)
 
@@ -66,7 +68,7 @@ class NamedBarriers:
         step(w, clocks, places.take(w.row), here.take(w.row))
 
     def _open(self, number, slots):
-        """The warps that wait at this barrier of these blocks go on, and know what any of them knew."""
+        """Resume the warps that wait at this barrier of these blocks, and merge their clocks."""
         launch, blocks = self.chunk.launch, np.array(self.chunk.blocks)
         here = self.number[slots] == number
         counts = here.sum(axis=1)
@@ -87,23 +89,23 @@ class NamedBarriers:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What warps of a set wait for."""
+    """State of waiting warps of a warp set."""
 
     w: object
     barriers: NamedBarriers
 
     def reason(self, lane: int) -> str:
-        """What the wait of a lane lacks."""
+        """Return what the wait of a lane lacks."""
         slot, warp = int(self.w.slot[lane]), int(self.w.thread[lane]) // WARP_LANES
         number = int(self.barriers.number[slot, warp])
         threads = self.barriers.threads[number, slot]
-        expected, came = int(threads[warp]), WARP_LANES * int((threads > 0).sum())
-        return f" at barrier {number}, to which {came} of {expected} threads have come"
+        expected, arrived = int(threads[warp]), WARP_LANES * int((threads > 0).sum())
+        return f" at barrier {number}, to which {arrived} of {expected} threads have come"
 
 
 @dataclass(frozen=True)
-class Come:
-    """A function `(number, threads)` that comes to a barrier, and `waits` there or goes on."""
+class BarrierCall:
+    """Call `(number, threads)` that arrives at a barrier, and `waits` there or not."""
 
     waits: bool
 
@@ -114,33 +116,31 @@ class Come:
             translator.converted(whole_number(translator, argument, what), types.int64)
             for argument, what in zip(node.args, whats)
         )
-        line = waiting_line(translator, node) if self.waits else node.lineno
-        call = f"({line}, {node.col_offset}, {translator.written(node.func)!r})"
-        begins, run = ("yield from ", sync) if self.waits else ("", arrive)
-        translator.emit(f"{begins}{translator.constant(run)}(w, {translator.mask}, {call}, {number}, {threads})")
-        return Value("None", types.none)
+        call = call_site(translator, node, waiting_line(translator, node) if self.waits else node.lineno)
+        run = sync if self.waits else arrive
+        return emit_call(translator, run, translator.mask, call, number, threads, waits=self.waits)
 
 
 def arrive(w, mask, call, number, threads):
-    """The warps of `mask` come to a barrier each, and go on."""
+    """Let the warps of `mask` arrive at a barrier each, without waiting."""
     mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
-    rows, slots, warps, numbers, expected = _comers(w, mask, call, number, threads)
+    rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
     w.launch.events.note(w, mask, "come", call[0], place=number, amount=threads)
-    barriers = of(w)
-    barriers.tell(w, slots, numbers, rows)
+    barriers = get_barriers(w)
+    barriers.publish(w, slots, numbers, rows)
     barriers.arrive(slots, warps, numbers, expected, call)
 
 
 def sync(w, mask, call, number, threads):
-    """The warps of `mask` wait at a barrier each; yields as long as one of them has to."""
+    """Let the warps of `mask` wait at a barrier each; yields as long as one of them has to."""
     mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
-    rows, slots, warps, numbers, expected = _comers(w, mask, call, number, threads)
+    rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
     w.launch.events.note(w, mask, "sync", call[0], place=number, amount=threads)
-    barriers = of(w)
+    barriers = get_barriers(w)
     barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)
     w.waits_for = Waiting(w, barriers)
@@ -149,17 +149,17 @@ def sync(w, mask, call, number, threads):
         waiting[rows] = left
         yield call[0], waiting.take(w.row), ()
     w.waits_for = None
-    barriers.hear(w, slots, numbers, rows)
+    barriers.learn(w, slots, numbers, rows)
 
 
-def of(w) -> NamedBarriers:
-    """The barriers of the blocks of a warp set's chunk."""
+def get_barriers(w) -> NamedBarriers:
+    """Return the barriers of a warp set's chunk."""
     kept = w.chunk.kept
     return kept.get("named barriers") or kept.setdefault("named barriers", NamedBarriers(w.chunk))
 
 
-def _comers(w, mask, call, number, threads):
-    """Of the warps that come: their rows in `WarpSet.warps`, blocks and numbers; barriers, and threads they name."""
+def _arriving_warps(w, mask, call, number, threads):
+    """Return rows in `WarpSet.warps`, blocks, numbers, barriers and thread counts of the warps that arrive."""
     _check(w, mask, number, threads, call)
     first = w.warps[:, START]
     rows = np.flatnonzero(w.active(mask)[first])
@@ -168,7 +168,7 @@ def _comers(w, mask, call, number, threads):
 
 
 def _check(w, mask, number, threads, call):
-    """Stops a kernel that names a barrier which does not exist."""
+    """Raise KernelError for an invalid barrier or number of threads."""
     line, _, name = call
     lanes = w.active(mask)
     for value, what in ((w.fill(number), "number"), (w.fill(threads), "number of threads")):

@@ -1,7 +1,7 @@
 """Arrays in the block's dynamic shared memory, the only kind that may exceed 48 KB.
 
-The launch says how many bytes there are, `kernel[grid, block, stream, shared_bytes]`, up to 227 KB on an H100; the
-kernel says which array begins where.
+The launch sets its size, `kernel[grid, block, stream, shared_bytes]`, up to 227 KB on an H100; the kernel sets where
+each array begins.
 """
 
 from labkit.ptx.instruction import instruction
@@ -14,7 +14,7 @@ ALIGNMENT_BYTES = 1024
 
 @instruction(SharedArray(ALIGNMENT_BYTES))
 def shared_array(first_byte, shape, dtype):
-    """An array in dynamic shared memory, from its byte `first_byte` on; all three are fixed at compile time.
+    """Return an array in dynamic shared memory, from byte `first_byte` on; all arguments are compile-time constants.
 
-    The memory itself begins at a multiple of 1024 bytes, and an array at a multiple of its elements' size.
+    The memory is aligned to 1024 bytes; `first_byte` is a multiple of the elements' size.
     """

@@ -1,4 +1,4 @@
-"""The machine code of arrays in dynamic shared memory."""
+"""Machine code of arrays in dynamic shared memory."""
 
 from itertools import accumulate
 
@@ -7,7 +7,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
 from labkit.ptx import shared_memory
-from labkit.ptx.intrinsics import SHARED, fixed, intrinsic, literal
+from labkit.ptx.intrinsics import SHARED, constant, intrinsic, literal
 
 POOL = "labkit_dynamic_shared_memory"
 
@@ -28,17 +28,17 @@ def _shared_array(typing, first_byte, shape, dtype):
         if pool is None:
             pool = cgutils.add_global_variable(builder.module, ir.ArrayType(ir.IntType(8), 0), POOL, SHARED)
             pool.align, pool.linkage = shared_memory.ALIGNMENT_BYTES, "external"
-        place = builder.gep(pool, [fixed(0), fixed(begin)])
-        made = context.make_array(kind)(context, builder)
+        address = builder.gep(pool, [constant(0), constant(begin)])
+        array = context.make_array(kind)(context, builder)
         strides = list(accumulate(reversed(lengths[1:]), lambda a, b: a * b, initial=itemsize))[::-1]
         context.populate_array(
-            made,
-            data=builder.addrspacecast(place, made.data.type, "generic"),
+            array,
+            data=builder.addrspacecast(address, array.data.type, "generic"),
             shape=[context.get_constant(types.intp, n) for n in lengths],
             strides=[context.get_constant(types.intp, n) for n in strides],
             itemsize=context.get_constant(types.intp, itemsize),
             meminfo=None,
         )
-        return made._getvalue()
+        return array._getvalue()
 
     return kind(first_byte, shape, dtype), code

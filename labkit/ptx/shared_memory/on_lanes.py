@@ -1,4 +1,4 @@
-"""Arrays at a given place in the block's dynamic shared memory."""
+"""Arrays in the block's dynamic shared memory, on lanes."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from labkit.simulator.operands import check_count
 
 @dataclass(frozen=True)
 class SharedArray:
-    """A function `(first_byte, shape, dtype)` that gives an array; the memory begins at a multiple of `alignment`."""
+    """Call `(first_byte, shape, dtype)` that returns an array; the memory is aligned to `alignment` bytes."""
 
     alignment: int
 

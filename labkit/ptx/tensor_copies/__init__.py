@@ -1,17 +1,16 @@
-"""Copies of whole tiles by the Tensor Memory Accelerator (TMA): one thread asks, the copy engine does it.
+"""Copies of whole tiles by the Tensor Memory Accelerator (TMA), issued by one thread.
 
-A `TensorMap` describes an array in global memory and the box of it that one copy moves. In shared memory the rows of
-a box, 128 bytes each, lie one after the other, and the 16-byte pieces of a row are *swizzled*: piece p of row r lies
-where piece p ^ (r % 8) would. So eight rows of one column lie in different banks. Rows of 64 or 32 bytes lie two or
-four to a line of 128, and all pieces of line l are swizzled alike: by l % 4, or l % 2. Tiles begin at multiples of 1024
-bytes. What a box has outside of the array is zeros; a store leaves it out. (PTX ISA, "Tensors"; CUDA driver API,
-cuTensorMapEncodeTiled; compute capability 9.0.)
+A `TensorMap` describes an array in global memory and the box of it that one copy moves. In shared memory the rows of a
+box, 128 bytes each, are contiguous, and their 16-byte vectors are *swizzled*: vector p of row r is stored at position
+p ^ (r % 8). So eight rows of one column are in different banks. Rows of 64 or 32 bytes share a line of 128 bytes by
+twos or fours, and line l is swizzled by l % 4 or l % 2. Tiles begin at multiples of 1024 bytes. Elements of a box
+outside of the array are loaded as zeros and not stored. (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled;
+compute capability 9.0.)
 
-A `PixelMap` describes images instead, and how the windows of a convolution lie on them. The rows of a tile are then
-pixels: of windows that follow one another, each the one at the same place in its window. ("im2col mode" in the PTX ISA;
-cuTensorMapEncodeIm2col.)
+A `PixelMap` describes images and the windows of a convolution on them. The rows of a tile are then pixels of
+consecutive windows, at the same offset in each. ("im2col mode" in the PTX ISA; cuTensorMapEncodeIm2col.)
 
-Without a map the engine moves elements that lie one after the other, as `tma_add` does.
+Without a map TMA moves contiguous elements, as `tma_add` does.
 """
 
 from labkit.ptx.instruction import instruction
@@ -40,23 +39,23 @@ HOPPER = (9, 0)
 class TensorMap(BoxedArray):
     """An array in global memory and the box of it that one copy moves; an argument of a kernel.
 
-    In the outputs of `labkit.simulate` the array stands in its place.
+    The outputs of `labkit.simulate` have the array instead.
 
     Parameters
     ----------
     array
-        A device array, or without a GPU a NumPy array; its rows begin at multiples of 16 bytes.
+        Device array, or NumPy array without a GPU; its rows begin at multiples of 16 bytes.
     box
-        How many elements a box has along each axis, at most 256; 32, 64 or 128 bytes along the last.
+        Elements of a box along each axis, at most 256; 32, 64 or 128 bytes along the last.
     to_tf32
-        Whether loads round float32 elements to TF32, to the nearest; the tensor cores themselves cut them off.
+        Whether loads round float32 elements to the nearest TF32, which the tensor cores would truncate.
 
     Raises
     ------
     TypeError
-        The array is none, or holds what the copy engine does not move, or the box is no tuple of whole numbers.
+        `array` is not an array or has an unsupported type, or the box is not a tuple of integers.
     ValueError
-        The array or the box is none that the copy engine takes.
+        The shape or alignment of the array, or the box, is not supported.
     """
 
     def __init__(self, array, box: tuple[int, ...], to_tf32: bool = False):
@@ -72,43 +71,42 @@ class TensorMap(BoxedArray):
 class PixelMap(WindowedImages):
     """Images in global memory and the windows of a convolution on them; an argument of a kernel.
 
-    The windows of an image follow one another in the order of the convolution's outputs. The corner of window (p, q)
-    lies at row `p * stride_h - top` and column `q * stride_w - left`; after the last q of a row of windows comes the
-    first of the next row, and after the last row of an image the first of the next image. There are as many as the
-    convolution has outputs: `(H + top + bottom - (R - 1) * dilation_h - 1) // stride_h + 1` of them down, and across
-    alike. To the copy engine they are the corners of a box, from row -top to before row
-    `H + bottom - (R - 1) * dilation_h`, over which it walks in steps of the strides; at the end of a row it goes back
-    to the box's left side, at the end of an image to its top. The place of a pixel in its window moves all of the box.
+    Windows are in the order of the convolution's outputs. The corner of window (p, q) is at row `p * stride_h - top`
+    and column `q * stride_w - left`; the next row of windows follows the last q, the next image the last row. There are
+    `(H + top + bottom - (R - 1) * dilation_h - 1) // stride_h + 1` rows of windows, and columns likewise. TMA treats
+    them as the corners of a box, from row -top to before row `H + bottom - (R - 1) * dilation_h`, over which it moves
+    by the strides; at the end of a row it returns to the box's left side, at the end of an image to its top. A pixel's
+    offset in its window shifts the whole box.
 
-    Pixels outside of their image are zeros, as are those beyond the last image and the channels beyond the last; a
-    barrier counts their bytes as well. In the outputs of `labkit.simulate` the images stand in the map's place.
+    Pixels outside of their image, images past the last and channels past the last are zeros, whose bytes a barrier
+    counts as well. The outputs of `labkit.simulate` have the images instead of the map.
 
     Parameters
     ----------
     images
-        A device array of shape N x H x W x C, or without a GPU a NumPy array; its rows, of C elements, begin at
-        multiples of 16 bytes.
+        Device array of shape N x H x W x C, or NumPy array without a GPU; its rows, of C elements, begin at multiples
+        of 16 bytes.
     pixels
-        How many windows have a pixel in one copy, at most 1024: the rows of a tile.
+        Pixels per copy, one per window, at most 1024: the rows of a tile.
     channels
-        How many of a pixel's elements a copy brings: 128 bytes.
+        Elements of a pixel per copy: 128 bytes.
     top, left, bottom, right
-        How far windows reach beyond the image on each side: the padding.
+        Padding of the image on each side.
     R, S
-        The height and the width of a window, in pixels of the filter.
+        Height and width of a window, in pixels of the filter.
     stride_h, stride_w
-        From one window to the next, down and across, 1 to 8.
+        Vertical and horizontal distance of windows, 1 to 8.
     dilation_h, dilation_w
-        From one pixel of a window to the next, down and across.
+        Vertical and horizontal distance of a window's pixels.
     to_tf32
-        Whether loads round float32 elements to TF32, to the nearest; the tensor cores themselves cut them off.
+        Whether loads round float32 elements to the nearest TF32, which the tensor cores would truncate.
 
     Raises
     ------
     TypeError
-        The images are no array, or hold what the copy engine does not move, or a size is no whole number.
+        `images` is not an array or has an unsupported type, or a size is not an integer.
     ValueError
-        The images or the windows are none that the copy engine takes.
+        The shape or alignment of the images, or the windows, are not supported.
     """
 
     def __init__(
@@ -128,17 +126,17 @@ class PixelMap(WindowedImages):
 
 @instruction(on_lanes.LoadCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load(tile, index, tensor_map, place, barriers, i):
-    """One thread begins the copy of a box to a shared array; it counts its bytes on `barriers[i]` when it is done.
+    """Begin the copy of a box to a shared array, by one thread; its bytes are counted on `barriers[i]` when done.
 
     Parameters
     ----------
     tile, index
-        The shared array, and where in it the box goes.
+        Shared array, and index of the tile.
     tensor_map
         A `TensorMap`, an argument of the kernel.
     place
-        Where the box begins in the array, an index for each axis: (row, column) of a matrix. The last one is a
-        multiple of 16 bytes; a box may reach, or lie, outside of the array.
+        Coordinates of the box in the array, one per axis: (row, column) of a matrix. The last one is a multiple of 16
+        bytes; a box may be partly or entirely outside of the array.
     barriers, i
         The mbarrier, whose phase expects the box's bytes: `mbarrier_expect`.
     """
@@ -146,69 +144,70 @@ def tma_load(tile, index, tensor_map, place, barriers, i):
 
 @instruction(on_lanes.LoadCall(multicast=True), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load_multicast(tile, index, tensor_map, place, barriers, i, ctas):
-    """As `tma_load`, to the same place in each block of the cluster whose bit is set in `ctas`; each has its own
-    barrier, of the same index, on which the bytes are counted."""
+    """Begin a `tma_load` to the same place in each block of the cluster whose bit is set in `ctas`.
+
+    The bytes are counted on each block's own barrier of the same index.
+    """
 
 
 @instruction(on_lanes.LoadCall(of_pixels=True), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load_pixels(tile, index, pixel_map, place, offset, barriers, i):
-    """One thread begins the copy of a pixel of each of the windows from one on to a shared array, as `tma_load`.
+    """Begin the copy of one pixel of each of consecutive windows to a shared array, by one thread; see `tma_load`.
 
     Parameters
     ----------
     tile, index
-        The shared array, and where in it the tile goes.
+        Shared array, and index of the tile.
     pixel_map
         A `PixelMap`, an argument of the kernel.
     place
-        (n, h, w, c): the image of the first window, the row and the column of its corner in the image, which is that of
-        a window there, and the first channel.
+        (n, h, w, c): image of the first window, row and column of its corner, which must be a window's corner, and
+        first channel.
     offset
-        (r * dilation_h, s * dilation_w): where in each window the pixel lies, down and across, from 0 to 255.
+        (r * dilation_h, s * dilation_w): vertical and horizontal offset of the pixel in each window, 0 to 255.
     barriers, i
-        The mbarrier, whose phase expects the bytes of the whole tile: 128 for each pixel.
+        The mbarrier, whose phase expects the bytes of the whole tile: 128 per pixel.
     """
 
 
 @instruction(on_lanes.LoadCall(of_pixels=True, multicast=True), needs=HOPPER, family=TENSOR_COPIES)
 def tma_load_pixels_multicast(tile, index, pixel_map, place, offset, barriers, i, ctas):
-    """As `tma_load_pixels`, to each block of the cluster whose bit is set in `ctas`, as `tma_load_multicast`."""
+    """Begin a `tma_load_pixels` to each block of the cluster whose bit is set in `ctas`; see `tma_load_multicast`."""
 
 
 @instruction(on_lanes.Prefetch(), needs=HOPPER)
 def tma_prefetch(tensor_map):
-    """Begins to fetch the map itself, so that the first copy by it need not wait for that."""
+    """Prefetch a map, so that its first copy need not wait for it."""
 
 
 @instruction(on_lanes.StoreCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store(tensor_map, place, tile, index):
-    """One thread begins the copy of a box from a shared array; `fence_async` by the writers comes before."""
+    """Begin the copy of a box from a shared array, by one thread, after a `fence_async` by the writers."""
 
 
 @instruction(on_lanes.AddCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_add(array, index, tile, tile_index, count):
-    """One thread begins to add elements of a shared array to a global one; `fence_async` by the writers comes before.
+    """Begin to add elements of a shared array to a global one, by one thread, after a `fence_async` by the writers.
 
-    Each element changes at once, as by an atomic, in an order that nobody knows; later launches find the sums. The
-    thread commits it and waits for it as for a store. (PTX ISA, "cp.reduce.async.bulk".)
+    Each element is updated atomically, in undefined order; later launches see the sums. The thread commits and waits as
+    for a store. (PTX ISA, "cp.reduce.async.bulk".)
 
     Parameters
     ----------
     array, index
-        The global array, of float32, and where in it the sums begin, along the last axis.
+        Global float32 array, and index of the first sum, along the last axis.
     tile, tile_index
-        The shared array, and where in it the numbers begin.
+        Shared array, and index of the first number.
     count
-        How many there are, a multiple of 4, fixed when the kernel is compiled; both places lie at multiples of 16
-        bytes.
+        Number of elements, a multiple of 4 and a compile-time constant; both addresses are multiples of 16 bytes.
     """
 
 
 @instruction(Plain(on_lanes.commit), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store_commit():
-    """Makes a group of the stores and additions that this thread began since the last commit."""
+    """Close the group of this thread's stores and additions since the last commit."""
 
 
 @instruction(on_lanes.StoreWait(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store_wait(pending):
-    """Waits until at most `pending` of this thread's groups still read shared memory; fixed at compile time."""
+    """Wait until at most `pending` of this thread's groups still read shared memory; a compile-time constant."""

@@ -1,4 +1,4 @@
-"""Which bytes of an array a copy moves: boxes of it, or pixels of a convolution's windows."""
+"""Bytes of an array that a TMA copy moves: boxes of it, or pixels of a convolution's windows."""
 
 import numpy as np
 from numba import njit
@@ -10,32 +10,32 @@ from labkit.simulator.tensor_maps import WindowedImages
 from labkit.simulator.warps import BLOCK, SM, START, THREAD
 from labkit.trace import SECTOR_BYTES, WARP_LANES
 
-MOST_OFFSET = 255  # the copy engine's
-UNIT_BYTES = 16  # an H100 stops where a box does not begin at a multiple of them
+MAX_OFFSET = 255  # of a pixel in its window
+UNIT_BYTES = 16  # alignment of a box, without which an H100 stops
 
 
 class Boxes:
-    """Boxes of an array: rows of 32, 64 or 128 bytes each, as far as they lie in the array."""
+    """Boxes of an array, clipped to it: rows of 32, 64 or 128 bytes each."""
 
     def __init__(self, boxed, first, inside, column):
-        """Rows that begin at `first` and lie `inside` of the array, as far as it has the columns from `column` on."""
+        """Make boxes of rows that begin at the elements `first`, with columns from `column` on, if `inside`."""
         self.array, self.row_bytes, self.to_tf32 = boxed.array, boxed.row_bytes, boxed.to_tf32
         self.count, self.rows = first.shape
-        columns, each = boxed.array.shape[-1], boxed.box[-1]
-        self.skipped = np.clip(-column, 0, each)  # of each row of a box, elements before the array
-        self.used = np.clip(columns - column, 0, each) - self.skipped
+        columns, width = boxed.array.shape[-1], boxed.box[-1]
+        self.skipped = np.clip(-column, 0, width)  # elements of each row of a box before the array
+        self.used = np.clip(columns - column, 0, width) - self.skipped
         self.used = np.maximum(self.used, 0)
         self.first = self.array.offset + first + (column + self.skipped)[:, None]
         self.inside = inside & (self.used > 0)[:, None]
 
     def read(self) -> np.ndarray:
-        """The bytes of each row of each box, zeros outside of the array."""
+        """Return the bytes of each row of each box, zeros outside of the array."""
         rows = np.zeros((self.count, self.rows, self.row_bytes), np.uint8)
         _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, False)
-        return _rounded_to_tf32(rows.view(np.uint32)).view(np.uint8) if self.to_tf32 else rows
+        return _round_to_tf32(rows.view(np.uint32)).view(np.uint8) if self.to_tf32 else rows
 
     def write(self, rows):
-        """Puts the bytes of rows into the array, as far as they lie there."""
+        """Write the bytes of rows to the array, as far as they are inside of it."""
         _move(self.array.data.view(np.uint8), *self._rows, self.array.itemsize, rows, True)
 
     @property
@@ -43,28 +43,28 @@ class Boxes:
         return self.first, self.inside, self.skipped, self.used
 
     def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the elements of the boxes lie in the array's memory, and which of them lie in it at all."""
+        """Return the indices of the boxes' elements in the array's memory, and a mask of those inside of the array."""
         along = np.arange(self.row_bytes // self.array.itemsize)
         inside = self.inside[:, :, None] & (along < self.used[:, None, None])
         return np.where(inside, self.first[:, :, None] + along, 0).reshape(-1), inside.reshape(-1)
 
-    def hold(self, rows) -> np.ndarray:
-        """Whether the array holds what these rows bring, for each of the `places`."""
-        given = rows.view(f"u{self.array.itemsize}")
-        along = np.arange(given.shape[2]) + self.skipped[:, None, None]
-        given = np.take_along_axis(given, np.minimum(along, given.shape[2] - 1), axis=2).reshape(-1)
-        return self.array.data.view(given.dtype).take(self.places()[0]) == given
+    def matches(self, rows) -> np.ndarray:
+        """Return for each of the `places` whether the array equals these rows."""
+        values = rows.view(f"u{self.array.itemsize}")
+        along = np.arange(values.shape[2]) + self.skipped[:, None, None]
+        values = np.take_along_axis(values, np.minimum(along, values.shape[2] - 1), axis=2).reshape(-1)
+        return self.array.data.view(values.dtype).take(self.places()[0]) == values
 
     def count_accesses(self, w, lanes, site, is_load):
-        """Adds the boxes, one for each of `lanes`, to a site's totals."""
+        """Add the boxes, one per lane of `lanes`, to a site's totals."""
         used = self.inside * self.used[:, None]
         count_rows(w, lanes, site, self.array, self.first, used, is_load)
 
 
 def count_rows(w, lanes, site, array, first, used, is_load):
-    """Adds copies, one for each of `lanes`, to a site's totals; L2 sees each sector once for a row, and L1 none.
+    """Add copies, one per lane of `lanes`, to a site's totals; L2 gets each sector once per row, L1 none.
 
-    A copy has rows, which begin at the elements `first`, and of which it moves `used`.
+    A copy moves `used` elements of each of its rows, which begin at the elements `first`.
     """
     launch = w.chunk.launch
     if launch.early:
@@ -88,13 +88,13 @@ def count_rows(w, lanes, site, array, first, used, is_load):
 
 
 def boxes_at(boxed, places, line) -> Boxes:
-    """The boxes of a map that begin at some places: for each axis an array of all boxes, then for each `offset`."""
-    rows_at = _pixels_at if isinstance(boxed, WindowedImages) else _rows_at
-    return Boxes(boxed, *rows_at(boxed, places, line), places[len(boxed.array.shape) - 1])
+    """Return the boxes of a map at `places`: per axis an array over all boxes, then the same per axis of `offset`."""
+    find_rows = _pixels_at if isinstance(boxed, WindowedImages) else _rows_at
+    return Boxes(boxed, *find_rows(boxed, places, line), places[len(boxed.array.shape) - 1])
 
 
 def _rows_at(boxed, places, line):
-    """Where the rows of boxes begin in the array's memory, up to the column, and whether they lie in the array."""
+    """Return where the rows of boxes begin in the array's memory, without the column, and a mask of those inside."""
     array, box = boxed.array, boxed.box
     column = places[len(box) - 1]
     wrong = column * array.itemsize % UNIT_BYTES != 0
@@ -107,23 +107,23 @@ def _rows_at(boxed, places, line):
     first, inside = np.zeros((len(places[0]), 1), np.int64), np.ones((len(places[0]), 1), np.bool_)
     for axis in range(len(box) - 1):
         along = (places[axis][:, None] + np.arange(box[axis]))[:, None, :]
-        inside = (inside[:, :, None] & _lies_in(along, array.shape[axis])).reshape(len(first), -1)
+        inside = (inside[:, :, None] & _is_inside(along, array.shape[axis])).reshape(len(first), -1)
         first = (first[:, :, None] + along * array.strides[axis]).reshape(len(first), -1)
     return first, inside
 
 
 def _pixels_at(images, places, line):
-    """The same of a pixel of each of the windows that follow one another from some window on.
+    """Return the same for one pixel of each of consecutive windows.
 
-    `places`: image, row, column and channel of the first window's corner, then down and across where the pixel lies in
-    its window.
+    `places`: image, row, column and channel of the first window's corner, then the pixel's vertical and horizontal
+    offset in its window.
     """
     image, *corner, _ = places[:4]
     offset, array, number = places[4:], images.array, image
     for axis, name in enumerate(("row", "column")):
         first, step, count = images.first[axis], images.steps[axis], images.windows[axis]
         window = (corner[axis] - first) // step
-        # Right of the last window an H100 stops with an illegal instruction; between two it walks on from there.
+        # Beyond the last window an H100 stops with an illegal instruction; between two it continues from there.
         wrong = (window < 0) | (window >= count) | (first + window * step != corner[axis])
         if wrong.any():
             raise KernelError(
@@ -131,10 +131,10 @@ def _pixels_at(images, places, line):
                 f"{name} {first} on and {step} apart",
                 line,
             )
-        outside = (offset[axis] < 0) | (offset[axis] > MOST_OFFSET)
+        outside = (offset[axis] < 0) | (offset[axis] > MAX_OFFSET)
         if outside.any():
             raise KernelError(
-                f"a pixel lies 0 to {MOST_OFFSET} {name}s from its window's corner, not {offset[axis][outside][0]}",
+                f"a pixel lies 0 to {MAX_OFFSET} {name}s from its window's corner, not {offset[axis][outside][0]}",
                 line,
             )
         number = number * count + window
@@ -143,38 +143,38 @@ def _pixels_at(images, places, line):
     for axis in (1, 0):
         number, window = np.divmod(number, images.windows[axis])
         along = images.first[axis] + window * images.steps[axis] + offset[axis][:, None]
-        inside &= _lies_in(along, array.shape[1 + axis])
+        inside &= _is_inside(along, array.shape[1 + axis])
         begin += along * array.strides[1 + axis]
-    return begin + number * array.strides[0], inside & _lies_in(number, array.shape[0])
+    return begin + number * array.strides[0], inside & _is_inside(number, array.shape[0])
 
 
-def _lies_in(along, size):
+def _is_inside(along, size):
     return (along >= 0) & (along < size)
 
 
-def _rounded_to_tf32(bits):
-    """The bits of float32 rounded to TF32: to the nearest, ties to even, as an H100's copy engine was seen to do."""
+def _round_to_tf32(bits):
+    """Round the bits of float32 to TF32, to the nearest, ties to even, as an H100's TMA does."""
     finite = bits & 0x7F800000 != 0x7F800000
     return np.where(finite, (bits + 0xFFF + (bits >> 13 & 1)) & 0xFFFFE000, bits).astype(np.uint32)
 
 
 @njit(cache=True)
 def _move(data, first, inside, skipped, used, itemsize, rows, into_array):
-    """Moves the rows of boxes from an array, as far as they lie in it, or to it."""
+    """Copy the rows of boxes, clipped to the array, from it or to it."""
     for box in range(first.shape[0]):
         begin, size = skipped[box] * itemsize, used[box] * itemsize
         for row in range(first.shape[1]):
             if inside[box, row]:
-                at = first[box, row] * itemsize
+                byte = first[box, row] * itemsize
                 if into_array:
-                    data[at : at + size] = rows[box, row, begin : begin + size]
+                    data[byte : byte + size] = rows[box, row, begin : begin + size]
                 else:
-                    rows[box, row, begin : begin + size] = data[at : at + size]
+                    rows[box, row, begin : begin + size] = data[byte : byte + size]
 
 
 @njit(cache=True)
 def _list_sectors(first, sectors, clock, warp, sm, to_l2):
-    """Fills the rows that L2 is sent (clock, warp, sector, SM), and returns how many."""
+    """Fill the rows (clock, warp, sector, SM) that are sent to L2, and return their number."""
     rows = 0
     for box in range(first.shape[0]):
         for row in range(first.shape[1]):

@@ -1,11 +1,13 @@
-"""What goes wrong with copies of tiles, in a learner's words."""
+"""Findings of TMA copies."""
 
 import numpy as np
 
+from labkit.ptx.finding import note
 from labkit.ptx.tile_findings import note_tile
 
 
-def misaligned(w, site_number, array, lanes, index, byte):
+def note_misaligned(w, site_number, array, lanes, index, byte):
+    """Note tiles that do not begin at multiples of 1024 bytes; `byte` is where each lane's tile begins."""
     lane = int(np.argmax(lanes))
     cure = "Make the tile's size a multiple of 1024 bytes."
     what = f"which is byte {int(byte[lane]):,} of shared memory, but a tile begins at a multiple of 1024 bytes"
@@ -15,25 +17,16 @@ def misaligned(w, site_number, array, lanes, index, byte):
     note_tile(w, site_number, array, lanes, index, "misaligned", what, cure)
 
 
-def left_behind(w, running):
-    """Stores for which their thread had not waited when it ended."""
+def note_unfinished_stores(w, running):
+    """Note stores that their thread had not waited for when it ended."""
+    cure = "Close the group with `ptx.tma_store_commit()` and wait with `ptx.tma_store_wait(0)` in the same thread."
     for store, lanes, _ in running:
         log = w.chunk.launch.log
         site = log.launch.sites[store.site]
-        key = ("in-flight", site.line, site.column, "end")
-        if log.known(key):
-            continue
         who = log.lane(w, int(np.argmax(lanes)))
-        cure = "Close the group with `ptx.tma_store_commit()` and wait with `ptx.tma_store_wait(0)` in the same thread."
-        log.add(
-            key,
-            kind="in-flight",
-            message=(
-                f"Line {site.line}: {log.name(who)} ends before the store that it began here has read {site.array}, "
-                f"and the block's shared memory may be gone by then. {cure}"
-            ),
-            remedy=cure,
-            site=site,
-            array=site.array,
-            threads=(who,),
+        what = (
+            f"{log.name(who)} ends before the store that it began here has read {site.array}, and the block's shared "
+            "memory may be gone by then"
         )
+        key = ("in-flight", site.line, site.column, "end")
+        note(log, key, site, "in-flight", what, cure, array=site.array, threads=(who,))

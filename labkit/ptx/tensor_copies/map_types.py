@@ -1,4 +1,4 @@
-"""Tensor maps as arguments of a compiled kernel: numba's type of them, and their bytes."""
+"""Tensor maps as arguments of a compiled kernel: their numba type and their encoding."""
 
 from contextlib import contextmanager
 from threading import local
@@ -8,12 +8,12 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.extending import core_models, register_model
 
-from labkit.ptx.intrinsics import I64, assembly, fixed
+from labkit.ptx.intrinsics import I64, constant, emit_assembly
 from labkit.simulator.tensor_maps import WindowedImages
 
 
 class TensorMapType(types.Type):
-    """numba's type of a tensor map: in a kernel it is where the map lies in memory."""
+    """numba's type of a tensor map; in a kernel its value is the map's address."""
 
     def __init__(self, axes):
         self.axes = axes
@@ -21,17 +21,17 @@ class TensorMapType(types.Type):
 
 
 class PixelMapType(TensorMapType):
-    """The same of a map of pixels."""
+    """numba's type of a pixel map."""
 
     def __init__(self):
         super().__init__(4)
 
 
-BY_VALUE = ir.VectorType(I64, 16)  # 128 bytes, aligned as the copy engine wants a map, which a struct would not be
+BY_VALUE = ir.VectorType(I64, 16)  # 128 bytes, with the alignment that TMA needs and a struct lacks
 
 
 class _Compiling(local):
-    """What a thread compiles: while it is a device function, another thread may compile a kernel."""
+    """State of a compiling thread: one may compile a device function while another compiles a kernel."""
 
     device_function = False
 
@@ -42,9 +42,9 @@ _compiling = _Compiling()
 @register_model(PixelMapType)
 @register_model(TensorMapType)
 class _TensorMapModel(core_models.PrimitiveModel):
-    """A kernel gets the map itself among its parameters, where the copy engine finds it soon; others get its address.
+    """Model by which a kernel gets the map itself as a parameter, and a device function its address.
 
-    Of a parameter the address is taken by the name that LLVM gives it in PTX, the kernel's and its number.
+    A parameter's address is taken by its name in PTX, which LLVM makes of the kernel's name and a number.
     """
 
     def __init__(self, manager, kind):
@@ -54,19 +54,19 @@ class _TensorMapModel(core_models.PrimitiveModel):
         return BY_VALUE
 
     def as_argument(self, builder, value):  # of a device function: the address goes first
-        return builder.insert_element(BY_VALUE(ir.Undefined), value, fixed(0))
+        return builder.insert_element(BY_VALUE(ir.Undefined), value, constant(0))
 
     def from_argument(self, builder, value):
         if _compiling.device_function:
-            return builder.extract_element(value, fixed(0))
+            return builder.extract_element(value, constant(0))
         name = f"{builder.function.name}_param_{builder.function.args.index(value) - 1}"  # 0 is where numba returns to
         text = f"{{\n.reg .b64 map;\nmov.b64 map, {name};\ncvta.param.u64 $0, map;\n}}"
-        return assembly(builder, text, I64, [], memory=False)
+        return emit_assembly(builder, text, I64, [], memory=False)
 
 
 @contextmanager
-def device_function():
-    """While this thread compiles one, and not a kernel."""
+def compiling_device_function():
+    """Mark that this thread compiles a device function, not a kernel."""
     outside = _compiling.device_function
     _compiling.device_function = True
     try:
@@ -75,12 +75,12 @@ def device_function():
         _compiling.device_function = outside
 
 
-PROMOTED = {32: "NONE", 64: "L2_64B", 128: "L2_256B"}  # what L2 fetches at least: no more than short rows
+L2_PROMOTION = {32: "NONE", 64: "L2_64B", 128: "L2_256B"}  # least size that L2 fetches
 ELEMENTS = {1: "UINT8", 2: "UINT16", 4: "UINT32"}
 
 
-def encoded(tensor_map):
-    """The 128 bytes of a map, as the driver's `CUtensorMap`. (CUDA driver API, "Tensor Map Object Managment".)"""
+def encode_map(tensor_map):
+    """Return a map as the driver's `CUtensorMap`. (CUDA driver API, "Tensor Map Object Managment".)"""
     from cuda.bindings import driver
 
     array = tensor_map.array
@@ -96,7 +96,7 @@ def encoded(tensor_map):
     else:
         encode = driver.cuTensorMapEncodeTiled
         steps, box = (1,) * len(shape), ([driver.cuuint32_t(n) for n in reversed(tensor_map.box)],)
-    status, made = encode(
+    status, encoded = encode(
         getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{elements}"),
         len(shape),
         begin,
@@ -106,9 +106,9 @@ def encoded(tensor_map):
         [driver.cuuint32_t(n) for n in reversed(steps)],
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{tensor_map.row_bytes}B"),
-        getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{PROMOTED[tensor_map.row_bytes]}"),
+        getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{L2_PROMOTION[tensor_map.row_bytes]}"),
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
     if status != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"the driver refuses a tensor map of {shape} {elements}: {status.name}")
-    return made
+    return encoded

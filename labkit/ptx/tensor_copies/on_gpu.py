@@ -1,4 +1,4 @@
-"""The machine code of TMA copies."""
+"""Machine code of TMA copies."""
 
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
@@ -6,20 +6,20 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import tensor_copies
 from labkit.ptx.intrinsics import (
     I64,
-    VOID,
-    assembly,
-    index_kinds,
+    assembly_code,
+    element_pointer,
+    index_types,
     intrinsic,
     literal,
+    numbered,
     plain,
-    pointer,
     shared_address,
-)  # fmt: skip
+)
 from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 
 
-def _place(context, builder, kinds, place, kind=types.int32):
-    """A place as PTX wants it: the last axis first."""
+def _coordinates(context, builder, kinds, place, kind=types.int32):
+    """Return coordinates in PTX's order: the last axis first."""
     values = cgutils.unpack_tuple(builder, place)
     return [context.cast(builder, v, given, kind) for v, given in zip(values, kinds, strict=True)][::-1]
 
@@ -36,91 +36,70 @@ def _check_place(place, count, what="box"):
 
 
 def _operands(first, count):
-    """So many operands of inline assembly, as PTX writes a place."""
+    """Return the text of `count` operands in braces, as PTX writes coordinates."""
     return "{" + ", ".join(f"${first + i}" for i in range(count)) + "}"
 
 
-def _load(*kinds, of_pixels=False, multicast=False):
-    """`kinds`: the types of all arguments."""
-    tile, index, tensor_map, place, *offset = kinds[: 4 + of_pixels]
-    barriers, i, *ctas = kinds[4 + of_pixels :]
-    _check_map(tensor_map, (PixelMapType if of_pixels else TensorMapType,))
-    _check_place(place, tensor_map.axes, "first window" if of_pixels else "box")
-    for pair in offset:
-        _check_place(pair, 2, "pixel in its window")
-    index_kinds(tile, index)
-    index_kinds(barriers, i)
-    axes = tensor_map.axes
+def _load(of_pixels=False, multicast=False):
+    """Return the definition of a load of a box or of pixels, to one block or to several."""
 
-    def code(context, builder, signature, arguments):
-        to = shared_address(context, builder, tile, index, *arguments[:2])
-        coordinates = _place(context, builder, place, arguments[3])
-        barrier = shared_address(context, builder, barriers, i, *arguments[4 + of_pixels : 6 + of_pixels])
-        operands = [to, arguments[2], barrier, *coordinates]
-        given, mode, delivery = "", "tile", ""
-        if of_pixels:
-            mode, given = "im2col", f", {_operands(len(operands), 2)}"
-            operands += _place(context, builder, offset[0], arguments[4], types.uint16)
-        if multicast:
-            delivery, given = ".multicast::cluster", f"{given}, ${len(operands)}"
-            operands.append(context.cast(builder, arguments[-1], ctas[0], types.uint16))
+    def definition(typing, *kinds):
+        tile, index, tensor_map, place, *offset = kinds[: 4 + of_pixels]
+        barriers, i, *ctas = kinds[4 + of_pixels :]
+        _check_map(tensor_map, (PixelMapType if of_pixels else TensorMapType,))
+        _check_place(place, tensor_map.axes, "first window" if of_pixels else "box")
+        for pair in offset:
+            _check_place(pair, 2, "pixel in its window")
+        index_types(tile, index)
+        index_types(barriers, i)
+        axes, count = tensor_map.axes, 3 + tensor_map.axes  # operands before the offset
+
+        def operands(context, builder, signature, arguments):
+            target = shared_address(context, builder, tile, index, *arguments[:2])
+            barrier = shared_address(context, builder, barriers, i, *arguments[4 + of_pixels : 6 + of_pixels])
+            values = [target, arguments[2], barrier, *_coordinates(context, builder, place, arguments[3])]
+            if of_pixels:
+                values += _coordinates(context, builder, offset[0], arguments[4], types.uint16)
+            if multicast:
+                values.append(context.cast(builder, arguments[-1], ctas[0], types.uint16))
+            return values
+
+        mode, more = ("im2col", f", {_operands(count, 2)}") if of_pixels else ("tile", "")
+        delivery, more = (".multicast::cluster", f"{more}, ${count + 2 * of_pixels}") if multicast else ("", more)
         text = (
             f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes{delivery} "
-            f"[$0], [$1, {_operands(3, axes)}], [$2]{given};"
+            f"[$0], [$1, {_operands(3, axes)}], [$2]{more};"
         )
-        assembly(builder, text, VOID, operands)
-        return context.get_dummy_value()
+        return types.void(*kinds), assembly_code(text, operands)
 
-    return types.void(*kinds), code
-
-
-@intrinsic(tensor_copies.tma_load)
-def _tma_load(typing, tile, index, tensor_map, place, barriers, i):
-    return _load(tile, index, tensor_map, place, barriers, i)
+    return definition
 
 
-@intrinsic(tensor_copies.tma_load_multicast)
-def _tma_load_multicast(typing, tile, index, tensor_map, place, barriers, i, ctas):
-    return _load(tile, index, tensor_map, place, barriers, i, ctas, multicast=True)
-
-
-@intrinsic(tensor_copies.tma_load_pixels)
-def _tma_load_pixels(typing, tile, index, pixel_map, place, offset, barriers, i):
-    return _load(tile, index, pixel_map, place, offset, barriers, i, of_pixels=True)
-
-
-@intrinsic(tensor_copies.tma_load_pixels_multicast)
-def _tma_load_pixels_multicast(typing, tile, index, pixel_map, place, offset, barriers, i, ctas):
-    return _load(tile, index, pixel_map, place, offset, barriers, i, ctas, of_pixels=True, multicast=True)
+intrinsic(tensor_copies.tma_load)(_load())
+intrinsic(tensor_copies.tma_load_multicast)(_load(multicast=True))
+intrinsic(tensor_copies.tma_load_pixels)(_load(of_pixels=True))
+intrinsic(tensor_copies.tma_load_pixels_multicast)(_load(of_pixels=True, multicast=True))
 
 
 @intrinsic(tensor_copies.tma_prefetch)
 def _tma_prefetch(typing, tensor_map):
     _check_map(tensor_map, (TensorMapType, PixelMapType))
-
-    def code(context, builder, signature, arguments):
-        assembly(builder, "prefetch.tensormap [$0];", VOID, arguments)
-        return context.get_dummy_value()
-
-    return types.void(tensor_map), code
+    return types.void(tensor_map), assembly_code("prefetch.tensormap [$0];", lambda *given: given[3])
 
 
 @intrinsic(tensor_copies.tma_store)
 def _tma_store(typing, tensor_map, place, tile, index):
     _check_map(tensor_map)
     _check_place(place, tensor_map.axes)
-    index_kinds(tile, index)
+    index_types(tile, index)
     axes = tensor_map.axes
 
-    def code(context, builder, signature, arguments):
-        coordinates = _place(context, builder, place, arguments[1])
-        begin = shared_address(context, builder, tile, index, *arguments[2:4])
-        where = _operands(2, axes)
-        text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [$0, {where}], [$1];"
-        assembly(builder, text, VOID, [arguments[0], begin, *coordinates])
-        return context.get_dummy_value()
+    def operands(context, builder, signature, arguments):
+        coordinates = _coordinates(context, builder, place, arguments[1])
+        return [arguments[0], shared_address(context, builder, tile, index, *arguments[2:4]), *coordinates]
 
-    return types.void(tensor_map, place, tile, index), code
+    text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [$0, {_operands(2, axes)}], [$1];"
+    return types.void(tensor_map, place, tile, index), assembly_code(text, operands)
 
 
 @intrinsic(tensor_copies.tma_add)
@@ -130,28 +109,18 @@ def _tma_add(typing, array, index, tile, tile_index, count):
         raise TypingError(f"float32 is added to float32 here, not {tile.dtype} to {array.dtype}")
     if number <= 0 or number % 4:
         raise TypingError(f"a multiple of 4 numbers is added, not {number}")
-    index_kinds(array, index)
-    index_kinds(tile, tile_index)
+    index_types(array, index)
+    index_types(tile, tile_index)
 
-    def code(context, builder, signature, arguments):
-        to = builder.ptrtoint(pointer(context, builder, array, index, *arguments[:2]), I64)
-        begin = shared_address(context, builder, tile, tile_index, *arguments[2:4])
-        text = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [$0], [$1], {4 * number};"
-        assembly(builder, text, VOID, [to, begin])
-        return context.get_dummy_value()
+    def operands(context, builder, signature, arguments):
+        target = builder.ptrtoint(element_pointer(context, builder, array, index, *arguments[:2]), I64)
+        return [target, shared_address(context, builder, tile, tile_index, *arguments[2:4])]
 
-    return types.void(array, index, tile, tile_index, count), code
-
-
-@intrinsic(tensor_copies.tma_store_wait)
-def _tma_store_wait(typing, pending):
-    groups = literal(pending, "how many groups may be under way")
-
-    def code(context, builder, signature, arguments):
-        assembly(builder, f"cp.async.bulk.wait_group.read {groups};", VOID, [])
-        return context.get_dummy_value()
-
-    return types.void(pending), code
+    text = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [$0], [$1], {4 * number};"
+    return types.void(array, index, tile, tile_index, count), assembly_code(text, operands)
 
 
 intrinsic(tensor_copies.tma_store_commit)(plain("cp.async.bulk.commit_group;"))
+intrinsic(tensor_copies.tma_store_wait)(
+    numbered("cp.async.bulk.wait_group.read {};", "how many groups may be in flight")
+)

@@ -1,7 +1,7 @@
-"""Copies of boxes between global and shared memory by the copy engine.
+"""TMA copies of boxes between global and shared memory, on lanes.
 
-A load reads the array when it begins, and lands when its barrier's phase ends (`mbarriers`). A store or an addition is
-done with at once, but until its thread has waited for it nobody may overwrite the tile.
+A load reads the array when it begins, and writes the tile when its barrier's phase ends (`mbarriers`). A store or an
+addition is executed at once, but no thread may overwrite the tile until the issuing thread has waited for it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from labkit.ptx.fences import proxies
 from labkit.ptx.mbarriers import on_lanes as mbarriers
 from labkit.ptx.tensor_copies import findings
 from labkit.ptx.tensor_copies.boxes import UNIT_BYTES, boxes_at, count_rows
-from labkit.ptx.tile_findings import too_short
+from labkit.ptx.tile_findings import note_too_short
+from labkit.ptx.translation import emit_call
 from labkit.simulator import memory, tiles
 from labkit.simulator.checks.in_flight import Operation, PendingRead
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
@@ -24,7 +25,7 @@ from labkit.simulator.groups import Groups
 from labkit.simulator.operands import check_count, element, fixed_number, locate_vectors, whole_number
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
 
-BANKS_BYTES = 128  # of a word in each of the 32 banks
+WAVEFRONT_BYTES = 128  # a word from each of the 32 banks
 WAIT_FOR_LOAD = "Wait for its barrier with `ptx.mbarrier_wait` first."
 WAIT_FOR_STORE = (
     "Close its group with `ptx.tma_store_commit()`, wait for it with `ptx.tma_store_wait(n)` in the thread that began "
@@ -45,23 +46,23 @@ ADDS_TO_COME = (
 
 @njit(cache=True)
 def _swizzle(data, first, rows, boxes, into_tile):
-    """Moves the rows of these boxes to where they lie in tiles that begin at the bytes `first`, or back."""
+    """Copy the rows of these boxes to tiles that begin at the bytes `first`, swizzled, or back."""
     row_bytes = rows.shape[2]
     pieces = row_bytes // 16
     for box in boxes:
         for row in range(rows.shape[1]):
             for i in range(row_bytes):
                 place = row * row_bytes + i
-                at = first[box] + (place ^ ((place >> 7 & (pieces - 1)) << 4))
+                byte = first[box] + (place ^ ((place >> 7 & (pieces - 1)) << 4))
                 if into_tile:
-                    data[at] = rows[box, row, i]
+                    data[byte] = rows[box, row, i]
                 else:
-                    rows[box, row, i] = data[at]
+                    rows[box, row, i] = data[byte]
 
 
 @dataclass(eq=False)
-class Load:
-    """Boxes on their way to tiles, which begin at the elements `first` of a shared array."""
+class PendingLoad:
+    """Boxes in flight to tiles, which begin at the elements `first` of a shared array."""
 
     site: int
     number: int
@@ -75,7 +76,7 @@ class Load:
         return self.rows.shape[1] * self.rows.shape[2]
 
     def land(self, boxes):
-        """These boxes are there."""
+        """Write these boxes to their tiles."""
         array, first = self.array, self.first
         _swizzle(array.data.view(np.uint8), first * array.itemsize, self.rows, boxes, True)
         each = self.box_bytes // array.itemsize
@@ -84,27 +85,31 @@ class Load:
             self.source.end(np.isin(np.arange(len(first)), boxes))
 
 
-def _tile(w, site, array, mask, index, tile_bytes):
-    """Where the tiles of the lanes begin, and the lanes whose tile lies in the array and begins where it may."""
+def _locate_tiles(w, site, array, mask, index, tile_bytes):
+    """Return where the lanes' tiles begin, and the lanes whose tile is inside of the array and aligned."""
     flat, mask = memory.flatten(w, site, array, mask, index)
     if mask is False:
         return flat, mask
-    lanes, each = w.active(mask), tile_bytes // array.itemsize
+    lanes, size = w.active(mask), tile_bytes // array.itemsize
     within = flat % array.elements
-    outside = lanes & (within + each > tiles.end(array))
+    outside = lanes & (within + size > tiles.end(array))
     if outside.any():
-        too_short(w, site, array, outside, index, each)
+        note_too_short(w, site, array, outside, index, size)
     byte = array.address + within * array.itemsize
     wrong = lanes & ((byte % tiles.ALIGNMENT_BYTES != 0) | (array.alignment < tiles.ALIGNMENT_BYTES))
     if wrong.any():
-        findings.misaligned(w, site, array, wrong, index, byte)
+        findings.note_misaligned(w, site, array, wrong, index, byte)
     lanes = lanes & ~outside & ~wrong
     return flat, lanes if lanes.any() else False
 
 
-def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, barriers, i, line=0, ctas=None):
-    """Each lane of `mask` begins the copy of a box to a tile; to that of each block of its cluster named by `ctas`."""
-    flat, mask = _tile(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * boxed.row_bytes)
+def load(w, mask, source, target, barrier, line=0, ctas=None):
+    """Begin a box's copy to a tile per lane of `mask`, in each block of its cluster that the mask `ctas` names.
+
+    source: site, map and coordinates. target, barrier: site, array and indices.
+    """
+    (map_site, boxed, place), (tile_site, tile, index), (barrier_site, barriers, i) = source, target, barrier
+    flat, mask = _locate_tiles(w, tile_site, tile, mask, index, prod(boxed.box[:-1]) * boxed.row_bytes)
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))
@@ -115,22 +120,22 @@ def load(w, mask, map_site, boxed, place, tile_site, tile, index, barrier_site, 
     rows = boxes.read()
     targets = [(w.active(mask), 0)]
     if ctas is not None:
-        named = clusters.chosen(w, w.active(mask), ctas, line)
-        targets = [(mine, clusters.away(w, mine, np.int64(cta), line)) for cta, mine in named]
-    for mine, away in targets:
-        at, mine = mbarriers.ready(w, barrier_site, barriers, mine, i, away)
-        if mine is not False:
-            mbarriers.check_fence(w, barrier_site, barriers, at, mine)
-            source = _reading(w, map_site, boxes, lanes, mine[lanes])
-            place = flat + away * tile.elements
-            copy = _send(w, tile_site, tile, np.flatnonzero(mine), place, rows[mine[lanes]], source)
+        by_block = clusters.multicast_targets(w, w.active(mask), ctas, line)
+        targets = [(senders, clusters.block_offset(w, senders, np.int64(cta), line)) for cta, senders in by_block]
+    for senders, offset in targets:
+        numbers, senders = mbarriers.find_barriers(w, barrier_site, barriers, senders, i, offset)
+        if senders is not False:
+            mbarriers.check_fence(w, barrier_site, barriers, numbers, senders)
+            reads = _begin_source_reads(w, map_site, boxes, lanes, senders[lanes])
+            first = flat + offset * tile.elements
+            copy = _begin_load(w, tile_site, tile, np.flatnonzero(senders), first, rows[senders[lanes]], reads)
             if ctas is not None:
-                w.chunk.launch.clocks.publish(w, mine)
-            mbarriers.begin_copy(w, barrier_site, barriers, at, mine, copy)
+                w.chunk.launch.clocks.publish(w, senders)
+            mbarriers.begin_copy(w, barrier_site, barriers, numbers, senders, copy)
 
 
-def _reading(w, site, boxes, lanes, mine) -> PendingRead | None:
-    """What a load reads for those of `lanes` that `mine` says, a box each, if the kernel writes there as well."""
+def _begin_source_reads(w, site, boxes, lanes, mine) -> PendingRead | None:
+    """Begin the reads of a box for each of `lanes` in the mask `mine`; None where the kernel never writes there."""
     in_flight = boxes.array.in_flight
     if in_flight is None:
         return None
@@ -141,24 +146,24 @@ def _reading(w, site, boxes, lanes, mine) -> PendingRead | None:
     return PendingRead(in_flight, number, box, places[inside])
 
 
-def _send(w, site, tile, lanes, flat, rows, source) -> Load:
-    """Sends these rows, a box a lane, on their way to the tiles that begin at `flat`."""
-    flat, each = flat[lanes], rows.shape[1] * rows.shape[2] // tile.itemsize
-    covered = tiles.elements(flat, each)
-    _count_tile(w, site, tile, lanes, each)
+def _begin_load(w, site, tile, lanes, flat, rows, source) -> PendingLoad:
+    """Begin the load of these rows, one box per lane, to the tiles that begin at `flat`."""
+    flat, size = flat[lanes], rows.shape[1] * rows.shape[2] // tile.itemsize
+    covered = tiles.elements(flat, size)
+    _count_tile(w, site, tile, lanes, size)
     tiles.note_writes(w, site, tile, lanes, covered)
     proxies.check_write(w, site, tile, covered)
     tile.states[proxies.Unfenced].drop(covered)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD)
     number = tile.in_flight.begin(operation, covered, w, lanes)
-    return Load(site, number, tile, flat, rows, source)
+    return PendingLoad(site, number, tile, flat, rows, source)
 
 
-def _count_tile(w, site, tile, lanes, each):
-    """Adds tiles of so many elements to a site's totals: 128 bytes are one pass through the banks."""
+def _count_tile(w, site, tile, lanes, size):
+    """Add tiles of `size` elements to a site's totals: 128 bytes are one wavefront."""
     totals = w.chunk.launch.counts[site]
     slots = w.slot[lanes] if len(totals) > 1 else np.zeros(len(lanes), np.int64)
-    for what, amount in ((ACCESSES, each), (REQUESTS, 1), (WAVEFRONTS, -(-each * tile.itemsize // BANKS_BYTES))):
+    for what, amount in ((ACCESSES, size), (REQUESTS, 1), (WAVEFRONTS, -(-size * tile.itemsize // WAVEFRONT_BYTES))):
         np.add.at(totals, (slots, what), amount)
 
 
@@ -166,8 +171,8 @@ def _count_tile(w, site, tile, lanes, each):
 
 
 @dataclass(frozen=True)
-class Store:
-    """Boxes that are read from tiles: the lanes that asked, and the places of their tiles' elements, a row each."""
+class PendingStore:
+    """Tiles that a store or addition reads: the issuing lanes, and the indices of their tiles' elements, a row each."""
 
     site: int
     number: int
@@ -176,30 +181,38 @@ class Store:
     covered: np.ndarray
 
 
-def store(w, mask, map_site, boxed, place, tile_site, tile, index):
-    """Each lane of `mask` begins the copy of a box from a tile."""
+def store(w, mask, target, source):
+    """Begin a box's copy from a tile per lane of `mask`.
+
+    target: site, map and coordinates. source: site, array and indices.
+    """
+    (map_site, boxed, place), (tile_site, tile, index) = target, source
     box_bytes = prod(boxed.box[:-1]) * boxed.row_bytes
-    flat, mask = _tile(w, tile_site, tile, mask, index, box_bytes)
+    flat, mask = _locate_tiles(w, tile_site, tile, mask, index, box_bytes)
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))
     boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
-    _begin_reading(w, mask, tile_site, tile, tiles.elements(flat[lanes], box_bytes // tile.itemsize), "the store")
+    _begin_tile_reads(w, mask, tile_site, tile, tiles.elements(flat[lanes], box_bytes // tile.itemsize), "the store")
     rows = np.empty((len(lanes), boxes.rows, boxes.row_bytes), np.uint8)
     _swizzle(tile.data.view(np.uint8), flat[lanes] * tile.itemsize, rows, np.arange(len(lanes)), False)
     boxes.count_accesses(w, lanes, map_site, False)
-    unchanged = boxes.hold(rows)
+    unchanged = boxes.matches(rows)
     boxes.write(rows)
     places, inside = boxes.places()
-    tiles.note_writes(w, map_site, boxes.array, lanes, places, inside, unchanged, boxes.hold(rows))
+    tiles.note_writes(w, map_site, boxes.array, lanes, places, inside, unchanged, boxes.matches(rows))
     operation = Operation(map_site, "the store", NEVER_WAITED_FOR)
     box = np.repeat(lanes, len(places) // len(lanes))[inside]
     boxes.array.in_flight.begin(operation, places[inside], w, box)
     w.chunk.launch.version += 1
 
 
-def add(w, mask, site, array, index, tile_site, tile, tile_index, count):
-    """Each lane of `mask` begins to add `count` elements of a tile to those of an array."""
+def add(w, mask, target, source, count):
+    """Begin to add `count` elements of a tile to those of an array, per lane of `mask`.
+
+    target, source: site, array and indices.
+    """
+    (site, array, index), (tile_site, tile, tile_index) = target, source
     size_bytes = count * array.itemsize
     flat, mask = locate_vectors(w, site, array, mask, size_bytes, index, alignment=UNIT_BYTES)
     if mask is False:
@@ -209,7 +222,7 @@ def add(w, mask, site, array, index, tile_site, tile, tile_index, count):
         return
     lanes = np.flatnonzero(w.active(mask))
     places, covered = (tiles.elements(begin[lanes], count) for begin in (flat, first))
-    _begin_reading(w, mask, tile_site, tile, covered, "the addition")
+    _begin_tile_reads(w, mask, tile_site, tile, covered, "the addition")
     count_rows(w, lanes, site, array, flat[lanes][:, None], np.full((len(lanes), 1), count), False)
     w.chunk.sample(w, site, array, mask, flat)
     tiles.note_atomics(w, site, array, lanes, places)
@@ -218,26 +231,26 @@ def add(w, mask, site, array, index, tile_site, tile, tile_index, count):
     w.chunk.launch.version += 1
 
 
-def _begin_reading(w, mask, site, tile, covered, name):
-    """What `name` says begins to read the elements `covered`, as many of a tile for each lane of `mask`."""
+def _begin_tile_reads(w, mask, site, tile, covered, name):
+    """Begin an operation, `name` in findings, that reads the elements `covered`, one tile per lane of `mask`."""
     lanes = np.flatnonzero(w.active(mask))
-    each = len(covered) // len(lanes)
-    _count_tile(w, site, tile, lanes, each)
+    size = len(covered) // len(lanes)
+    _count_tile(w, site, tile, lanes, size)
     tiles.note_reads(w, site, tile, lanes, covered)
-    proxies.check_read(w, site, tile, covered, "the copy engine")
+    proxies.check_read(w, site, tile, covered, "TMA")
     number = tile.in_flight.begin(Operation(site, name, WAIT_FOR_STORE, reads=True), covered, w, lanes)
-    w.launch.events.note(w, mask, "store", w.launch.sites[site].line, tile.name, amount=each * tile.itemsize)
-    _stores(w).begin(Store(site, number, tile, lanes, covered.reshape(len(lanes), each)), w.active(mask))
+    w.launch.events.note(w, mask, "store", w.launch.sites[site].line, tile.name, amount=size * tile.itemsize)
+    _stores(w).begin(PendingStore(site, number, tile, lanes, covered.reshape(len(lanes), size)), w.active(mask))
 
 
 def commit(w, mask):
-    """`tma_store_commit`: the lanes of `mask` close their groups."""
+    """Run `tma_store_commit`: close the groups of the lanes of `mask`."""
     w.launch.events.note(w, mask, "commit stores")
     _stores(w).commit(w.active(mask))
 
 
 def wait(w, mask, pending):
-    """`tma_store_wait`: the tiles of the lanes' groups may be written again."""
+    """Run `tma_store_wait`: end the tile reads of the lanes' groups."""
     w.launch.events.note(w, mask, "finish stores", amount=pending)
     for done, lanes in _stores(w).finish(w.active(mask), pending):
         lanes = np.flatnonzero(lanes)
@@ -247,10 +260,10 @@ def wait(w, mask, pending):
 
 
 def _stores(w) -> Groups:
-    """The groups of stores of a warp set."""
+    """Return the groups of stores of a warp set."""
     if "stores" not in w.groups:
         w.groups["stores"] = Groups(w.lanes)
-        w.chunk.at_end.append(lambda: findings.left_behind(w, w.groups["stores"].running))
+        w.chunk.at_end.append(lambda: findings.note_unfinished_stores(w, w.groups["stores"].running))
     return w.groups["stores"]
 
 
@@ -268,18 +281,18 @@ def _tensor_map(translator, node, argument, kinds=("TensorMap",)):
 
 
 def _boxed(translator, node, tensor_map, place, kind, offset=None):
-    """The site of an access to the array under a map, the map, and where the box begins, as code."""
+    """Return the code of an access by a map: site, map, and coordinates of the box."""
     value = _tensor_map(translator, node, tensor_map, ("TensorMap",) if offset is None else ("PixelMap",))
     what = "box" if offset is None else "first window"
     begin = _numbers(translator, place, f"the place of a {what}", value.type.array.ndim)
     if offset is not None:
         begin = f"(*{begin}, *{_numbers(translator, offset, 'the place of a pixel in its window', 2)})"
     site = translator.site(tensor_map, Value("", value.type.array), kind)
-    return f"{site}, {value.code}, {begin}"
+    return f"({site}, {value.code}, {begin})"
 
 
 def _numbers(translator, node, what, count):
-    """A tuple of whole numbers, as code."""
+    """Return the code of a tuple of `count` integers."""
     value = translator.expression(node)
     items = value.type.items if isinstance(value.type, Tuple) else ()
     if len(items) != count or not all(isinstance(item, types.Integer) for item in items):
@@ -288,18 +301,18 @@ def _numbers(translator, node, what, count):
 
 
 def _in_shared(translator, node, array, index, kind):
-    """The site of an access to a tile, its array and the indices of its first element, as code."""
+    """Return the code of an access to a tile: site, array, and indices of the first element."""
     subscript, found, indices = element(translator, node, array, index, ("shared",))
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
-    return f"{translator.site(subscript, found, kind)}, {found.code}, ({indices},)"
+    return f"({translator.site(subscript, found, kind)}, {found.code}, ({indices},))"
 
 
 @dataclass(frozen=True)
 class LoadCall:
-    """A function `(tile, index, tensor_map, place, barriers, i)`, and with `multicast` a mask of blocks.
+    """Call `(tile, index, tensor_map, place, barriers, i)`; with `multicast` a mask of blocks follows.
 
-    With `of_pixels` the place of the pixels in their windows comes after `place`.
+    With `of_pixels` the offset of the pixels in their windows follows `place`.
     """
 
     multicast: bool = False
@@ -310,15 +323,14 @@ class LoadCall:
         tile, index, tensor_map, place, *offset = node.args[: 4 + self.of_pixels]
         barriers, i, *blocks = node.args[4 + self.of_pixels :]
         box = _boxed(translator, node, tensor_map, place, "load", *offset)
-        to = _in_shared(translator, node, tile, index, "store")
-        site, array, mask, at = mbarriers.barrier(translator, node, barriers, i, "atomic")
-        given = "".join(f", {node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks)
-        translator.emit(f"{translator.constant(load)}(w, {mask}, {box}, {to}, {site}, {array}, {at}{given})")
-        return Value("None", types.none)
+        target = _in_shared(translator, node, tile, index, "store")
+        site, array, mask, barrier = mbarriers.barrier_operands(translator, node, barriers, i, "atomic")
+        more = [f"{node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks]
+        return emit_call(translator, load, mask, box, target, f"({site}, {array}, {barrier})", *more)
 
 
 class Prefetch:
-    """A function `(tensor_map)`, which changes nothing but how soon a copy is done."""
+    """Call `(tensor_map)`, which only changes timing."""
 
     def translate(self, translator, node):
         check_count(translator, node, 1)
@@ -327,44 +339,41 @@ class Prefetch:
 
 
 class StoreCall:
-    """A function `(tensor_map, place, tile, index)`."""
+    """Call `(tensor_map, place, tile, index)` that begins a store."""
 
     def translate(self, translator, node):
         check_count(translator, node, 4)
         tensor_map, place, tile, index = node.args
         box = _boxed(translator, node, tensor_map, place, "store")
-        of = _in_shared(translator, node, tile, index, "load")
-        translator.emit(f"{translator.constant(store)}(w, {translator.mask}, {box}, {of})")
-        return Value("None", types.none)
+        source = _in_shared(translator, node, tile, index, "load")
+        return emit_call(translator, store, translator.mask, box, source)
 
 
 class AddCall:
-    """A function `(array, index, tile, tile_index, count)`."""
+    """Call `(array, index, tile, tile_index, count)` that begins an addition."""
 
     def translate(self, translator, node):
         check_count(translator, node, 5)
         sums, tile = node.args[:2], node.args[2:4]
         subscript, array, indices = element(translator, node, *sums, ("global",))
-        _, of, _ = element(translator, node, *tile, ("shared",))
+        _, addends, _ = element(translator, node, *tile, ("shared",))
         count = fixed_number(translator, node, node.args[4], "how many numbers are added")
-        for kind in (array.type, of.type):
+        for kind in (array.type, addends.type):
             if kind.dtype != types.float32:
                 translator.fail(node, f"float32 is added to float32 here, and `{kind.name}` is {describe(kind)}")
         if array.type.others:
             translator.fail(node, f"`{translator.written(sums[0])}` may be one of several arrays here: name one")
         if count <= 0 or count % 4:
             translator.fail(node, f"a multiple of 4 numbers is added, not {count}")
-        to = f"{translator.site(subscript, array, 'atomic')}, {array.code}, ({indices},)"
-        begin = _in_shared(translator, node, *tile, "load")
-        translator.emit(f"{translator.constant(add)}(w, {translator.mask}, {to}, {begin}, {count})")
-        return Value("None", types.none)
+        target = f"({translator.site(subscript, array, 'atomic')}, {array.code}, ({indices},))"
+        source = _in_shared(translator, node, *tile, "load")
+        return emit_call(translator, add, translator.mask, target, source, count)
 
 
 class StoreWait:
-    """A function `(pending)`."""
+    """Call `(pending)` that waits for stores."""
 
     def translate(self, translator, node):
         check_count(translator, node, 1)
-        pending = fixed_number(translator, node, node.args[0], "how many groups may be under way")
-        translator.emit(f"{translator.constant(wait)}(w, {translator.mask}, {pending})")
-        return Value("None", types.none)
+        pending = fixed_number(translator, node, node.args[0], "how many groups may be in flight")
+        return emit_call(translator, wait, translator.mask, pending)

@@ -1,29 +1,28 @@
-"""Vector accesses: an instruction by which each lane reads or writes neighbouring elements of an array at once.
+"""Vector accesses on lanes: each lane reads or writes neighbouring elements of an array at once.
 
-Counted as one access of all their bytes. The banks of shared memory serve 128 bytes in a pass, so a warp that moves
-16 bytes a lane takes four passes, a quarter of it in each, or more (CUDA C++ Best Practices Guide, "Shared Memory and
-Memory Banks"; measured with Nsight Compute). A load of which lanes share the elements takes two: see counters.py.
+Counted as one access of all their bytes. Shared memory serves 128 bytes per wavefront, so a warp that moves 16 bytes
+per lane takes four wavefronts, a quarter of its lanes each, or more (CUDA C++ Best Practices Guide, "Shared Memory and
+Memory Banks"; measured with Nsight Compute). A load whose lanes share elements takes two: see counters.py.
 """
 
 from dataclasses import dataclass
 
-from numba import types
-
+from labkit.ptx.translation import emit_call
 from labkit.simulator import memory, numba_types
 from labkit.simulator.operands import check_count, element, locate_vectors
 from labkit.simulator.slices import Either
-from labkit.simulator.values import Tuple, Value, describe
+from labkit.simulator.values import Tuple, describe
 
 
 @dataclass(frozen=True)
 class VectorLoad:
-    """A function `(array, index)` that gives `elements` neighbours; together they have one of `widths_bytes`."""
+    """Call `(array, index)` that returns `elements` neighbours, which have one of `widths_bytes` together."""
 
     elements: int
     widths_bytes: tuple[int, ...]
 
     def translate(self, translator, node):
-        subscript, array, index = _place(translator, node, self, 2)
+        subscript, array, index = _vector_element(translator, node, self, 2)
         number = translator.site(subscript, array, "load", self.elements)
         run = translator.constant(load)
         code = f"{run}(w, {number}, {array.code}, {translator.mask}, {self.elements}, {index})"
@@ -32,23 +31,21 @@ class VectorLoad:
 
 @dataclass(frozen=True)
 class VectorStore:
-    """A function `(array, index, ...)` that writes `elements` neighbours; as `VectorLoad`."""
+    """Call `(array, index, ...)` that writes `elements` neighbours; see `VectorLoad`."""
 
     elements: int
     widths_bytes: tuple[int, ...]
 
     def translate(self, translator, node):
-        subscript, array, index = _place(translator, node, self, 2 + self.elements)
-        given = [translator.scalar(value, "a vector store") for value in node.args[2:]]
-        values = ", ".join(translator.converted(value, array.type.dtype) for value in given)
+        subscript, array, index = _vector_element(translator, node, self, 2 + self.elements)
+        scalars = [translator.scalar(value, "a vector store") for value in node.args[2:]]
+        values = ", ".join(translator.converted(value, array.type.dtype) for value in scalars)
         number = translator.site(subscript, array, "store", self.elements)
-        run = translator.constant(store)
-        translator.emit(f"{run}(w, {number}, {array.code}, {translator.mask}, ({values}), {index})")
-        return Value("None", types.none)
+        return emit_call(translator, store, number, array.code, translator.mask, f"({values})", index)
 
 
-def _place(translator, node, access, count):
-    """The subscript that the first two arguments stand for, its array, and the code of its indices."""
+def _vector_element(translator, node, access, count):
+    """Return the subscript of the first two arguments, its array, and the code of its indices."""
     check_count(translator, node, count)
     subscript, array, index = element(translator, node, *node.args[:2], ("global", "shared"))
     if access.elements * numba_types.dtype_of(array.type.dtype).itemsize not in access.widths_bytes:
@@ -62,9 +59,9 @@ def _place(translator, node, access, count):
 
 
 def load(w, site, array, mask, elements, *index):
-    """The neighbours that the lanes of `mask` read, a tuple of `elements` values; 0 where the access is wrong."""
+    """Return the neighbours that the lanes of `mask` read, a tuple of `elements` values; 0 for invalid accesses."""
     if isinstance(array, Either):
-        return memory.access_each(w, array, mask, lambda a, own: load(w, site, a, own, elements, *index))
+        return memory.access_each(w, array, mask, lambda a, lanes: load(w, site, a, lanes, elements, *index))
     site = site[array.name] if isinstance(site, dict) else site
     flat, mask = locate_vectors(w, site, array, mask, elements * array.itemsize, index)
     if mask is False:
@@ -75,9 +72,9 @@ def load(w, site, array, mask, elements, *index):
 
 
 def store(w, site, array, mask, values, *index):
-    """Writes a tuple of values to neighbouring elements."""
+    """Write a tuple of values to neighbouring elements."""
     if isinstance(array, Either):
-        memory.access_each(w, array, mask, lambda a, own: store(w, site, a, own, values, *index))
+        memory.access_each(w, array, mask, lambda a, lanes: store(w, site, a, lanes, values, *index))
         return
     site = site[array.name] if isinstance(site, dict) else site
     flat, mask = locate_vectors(w, site, array, mask, len(values) * array.itemsize, index)

@@ -1,4 +1,6 @@
-"""The machine code of `wgmma` and `setmaxnreg`."""
+"""Machine code of `wgmma` and `setmaxnreg`."""
+
+from inspect import signature
 
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
@@ -9,48 +11,48 @@ from labkit.ptx.intrinsics import (
     F32,
     I32,
     I64,
-    VOID,
-    assembly,
-    fixed,
-    index_kinds,
+    constant,
+    emit_assembly,
+    index_types,
     intrinsic,
     literal,
+    numbered,
     plain,
     shared_address,
-    unpacked,
-)  # fmt: skip
+    unpack,
+)
 from labkit.ptx.matrices.on_gpu import DEPTH, accumulators, check_accumulators
 from labkit.ptx.warpgroups import K_MAJOR, MN_MAJOR
 
-# A descriptor of a tile whose rows are 128 swizzled bytes: eight rows lie 1024 bytes apart, and the mode stands in the
-# top bits. Bits 16 to 29 say how far apart the tiles of an MN-major operand lie; K-major ones have no use for it. (PTX
-# ISA, "Matrix Descriptor Format", and "Strides" of the canonical layouts.)
+# Descriptor of a tile with rows of 128 swizzled bytes: eight rows are 1024 bytes apart, and the top bits are the mode.
+# Bits 16 to 29 hold the stride between the tiles of an MN-major operand; K-major operands do not use them. (PTX ISA,
+# "Matrix Descriptor Format", and "Strides" of the canonical layouts.)
 SWIZZLED_128 = (1024 >> 4) << 32 | 1 << 62
 NOT_USED = 1 << 16
 MN_COLUMNS = 64  # of a tile of an MN-major operand
 
 
 def descriptor(context, builder, array_type, index_type, array, index, major):
-    """What `wgmma` takes for a tile in shared memory."""
+    """Return the descriptor of a tile in shared memory, which `wgmma` takes."""
     address = shared_address(context, builder, array_type, index_type, array, index)
-    start = builder.lshr(builder.and_(address, fixed(0x3FFFF)), fixed(4))
-    apart = fixed(NOT_USED)
+    start = builder.lshr(builder.and_(address, constant(0x3FFFF)), constant(4))
+    tile_stride = constant(NOT_USED)
     if major == MN_MAJOR and array_type.ndim > 2:
         strides = cgutils.unpack_tuple(builder, context.make_array(array_type)(context, builder, array).strides)
-        apart = builder.shl(builder.lshr(builder.trunc(strides[-3], I32), fixed(4)), fixed(16))
-    low = builder.zext(builder.or_(start, apart), I64)
-    return builder.or_(low, fixed(SWIZZLED_128, I64))
+        tile_stride = builder.shl(builder.lshr(builder.trunc(strides[-3], I32), constant(4)), constant(16))
+    low = builder.zext(builder.or_(start, tile_stride), I64)
+    return builder.or_(low, constant(SWIZZLED_128, I64))
 
 
 def check_tile(array, index, major, columns=MN_COLUMNS):
-    """Refuses what `descriptor` cannot describe."""
-    index_kinds(array, index)
+    """Raise TypingError for a tile that has no `descriptor`."""
+    index_types(array, index)
     if major == MN_MAJOR and columns > MN_COLUMNS and array.ndim < 3:
         raise TypingError(f"an MN-major B of {columns} columns needs an axis for its tiles of {MN_COLUMNS}")
 
 
 def _major(kind, FORMAT) -> int:
-    """How an operand lies, which its format must allow."""
+    """Return whether an operand is K-major or MN-major; raise TypingError where its format does not allow it."""
     major = literal(kind, "how an operand lies")
     if major not in (K_MAJOR, MN_MAJOR):
         raise TypingError(f"an operand lies ptx.K_MAJOR or ptx.MN_MAJOR, and {major} is neither")
@@ -64,14 +66,15 @@ SCALED = "{{\n.reg .pred keeps;\nsetp.ne.u32 keeps, ${}, 0;\n{}\n}}"
 
 
 def _wgmma(acc, index, N, FORMAT, majors, scale=None):
-    """Checks, and the code that issues it; `majors` says how the operands in shared memory lie, B's last.
+    """Check a product and return the code that issues it.
 
-    `scale` has the types of `keeps` and `SIGN`, where there are these; the code takes the value of `keeps` last.
+    `majors` are those of the operands in shared memory, B's last. `scale` has the types of `keeps` and `SIGN`, if the
+    instruction has them; the code takes the value of `keeps` last.
     """
     number, columns = check_accumulators(acc, index, FORMAT), literal(N, "N")
     if number not in warpgroups.FORMATS:
-        of_mma = listed(matrices.FORMATS.keys() - warpgroups.FORMATS.keys(), "or")
-        raise TypingError(f"wgmma takes {listed(warpgroups.FORMATS, 'or')} here; use mma for {of_mma}")
+        others = listed(matrices.FORMATS.keys() - warpgroups.FORMATS.keys(), "or")
+        raise TypingError(f"wgmma takes {listed(warpgroups.FORMATS, 'or')} here; use mma for {others}")
     if columns % 8 or not 8 <= columns <= 256:
         raise TypingError(f"N is 8 to 256 in steps of 8, not {columns}")
     name, depth, count = PTX_NAMES[number], DEPTH[number], columns // 2
@@ -80,10 +83,10 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
     a_sign = _sign(sign) if scale else 1
 
     def issue(context, builder, acc_value, acc_index, a_operands, b_descriptor, keeps_value=None):
-        places = accumulators(context, builder, acc, index, acc_value, acc_index, count)
-        begins = isinstance(keeps, types.Literal) and not keeps.literal_value
-        held = [] if begins else [builder.load(place) for place in places]
-        adds, more = "0" if begins else "1", []
+        pointers = accumulators(context, builder, acc, index, acc_value, acc_index, count)
+        overwrites = isinstance(keeps, types.Literal) and not keeps.literal_value
+        held = [] if overwrites else [builder.load(pointer) for pointer in pointers]
+        adds, more = "0" if overwrites else "1", []
         if keeps is not None and not isinstance(keeps, types.Literal):
             adds, more = "keeps", [builder.zext(context.cast(builder, keeps_value, keeps, types.boolean), I32)]
         sums = ", ".join(f"${i}" for i in range(count))
@@ -96,9 +99,9 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
         )
         if more:
             text = SCALED.format(count + len(a_operands) + 1, text)
-        begun = assembly(builder, text, (F32,) * count, [*a_operands, b_descriptor, *more], ties=held)
-        for place, value in zip(places, unpacked(builder, begun, count), strict=True):
-            builder.store(value, place)
+        begun = emit_assembly(builder, text, (F32,) * count, [*a_operands, b_descriptor, *more], ties=held)
+        for pointer, value in zip(pointers, unpack(builder, begun, count), strict=True):
+            builder.store(value, pointer)
         return context.get_dummy_value()
 
     return issue
@@ -111,92 +114,43 @@ def _sign(kind) -> int:
     return sign
 
 
-def _of_tiles(acc, index, N, FORMAT, a, b, scale=None):
-    """The code of a product of two tiles; a tile is its array and index, how it lies, and its argument's number."""
-    check_tile(*a[:3])
-    check_tile(*b[:3], literal(N, "N"))
-    issue = _wgmma(acc, index, N, FORMAT, (a[2], b[2]), scale)
+def _multiply(function):
+    """Return the definition of a `wgmma`, whose parameters tell what it takes; see `labkit.ptx.warpgroups`."""
+    names = list(signature(function).parameters)
 
-    def code(context, builder, signature, arguments):
-        a_descriptor, b_descriptor = (
-            descriptor(context, builder, array, place, *arguments[number : number + 2], major)
-            for array, place, major, number in (a, b)
-        )
-        keeps = [arguments[-2]] if scale else []
-        return issue(context, builder, *arguments[:2], [a_descriptor], b_descriptor, *keeps)
-
-    return code
-
-
-def _of_a_fragment(acc, index, N, FORMAT, B, b_index, major, scale=None):
-    """The code of a product of a fragment and a tile."""
-    check_tile(B, b_index, major, literal(N, "N"))
-    issue = _wgmma(acc, index, N, FORMAT, (major,), scale)
-
-    def code(context, builder, signature, arguments):
-        b = descriptor(context, builder, B, b_index, *arguments[4:6], major)
-        keeps = [arguments[-2]] if scale else []
-        return issue(context, builder, *arguments[:2], cgutils.unpack_tuple(builder, arguments[3]), b, *keeps)
-
-    return code
-
-
-@intrinsic(warpgroups.wgmma)
-def _from_shared(typing, acc, index, N, A, a_index, B, b_index, FORMAT):
-    code = _of_tiles(acc, index, N, FORMAT, (A, a_index, K_MAJOR, 3), (B, b_index, K_MAJOR, 5))
-    return types.void(acc, index, N, A, a_index, B, b_index, FORMAT), code
-
-
-@intrinsic(warpgroups.wgmma_major)
-def _from_shared_major(typing, acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT):
-    a, b = (A, a_index, _major(A_MAJOR, FORMAT), 3), (B, b_index, _major(B_MAJOR, FORMAT), 6)
-    code = _of_tiles(acc, index, N, FORMAT, a, b)
-    return types.void(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT), code
-
-
-@intrinsic(warpgroups.wgmma_registers)
-def _from_registers(typing, acc, index, N, a, B, b_index, FORMAT):
-    code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, K_MAJOR)
-    return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, FORMAT), code
-
-
-@intrinsic(warpgroups.wgmma_registers_major)
-def _from_registers_major(typing, acc, index, N, a, B, b_index, B_MAJOR, FORMAT):
-    code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, _major(B_MAJOR, FORMAT))
-    return types.void(acc, index, N, types.UniTuple(types.uint32, 4), B, b_index, B_MAJOR, FORMAT), code
-
-
-@intrinsic(warpgroups.wgmma_scaled)
-def _from_shared_scaled(typing, acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
-    a, b = (A, a_index, _major(A_MAJOR, FORMAT), 3), (B, b_index, _major(B_MAJOR, FORMAT), 6)
-    code = _of_tiles(acc, index, N, FORMAT, a, b, (keeps, SIGN))
-    return types.void(acc, index, N, A, a_index, A_MAJOR, B, b_index, B_MAJOR, FORMAT, keeps, SIGN), code
-
-
-@intrinsic(warpgroups.wgmma_registers_scaled)
-def _from_registers_scaled(typing, acc, index, N, a, B, b_index, B_MAJOR, FORMAT, keeps, SIGN):
-    code = _of_a_fragment(acc, index, N, FORMAT, B, b_index, _major(B_MAJOR, FORMAT), (keeps, SIGN))
-    fragment = types.UniTuple(types.uint32, 4)
-    return types.void(acc, index, N, fragment, B, b_index, B_MAJOR, FORMAT, keeps, SIGN), code
-
-
-def _numbered(text, what):
-    """The definition of an instruction whose one operand is fixed at compile time."""
-
-    def definition(typing, count):
-        number = literal(count, what)
+    def definition(typing, *kinds):
+        given = dict(zip(names, kinds, strict=True))
+        N, FORMAT = given["N"], given["FORMAT"]
+        tiles = {}  # operands in shared memory: their major, by the number of the array's argument
+        for name in ("A", "B") if "A" in given else ("B",):
+            major = _major(given[f"{name}_MAJOR"], FORMAT) if f"{name}_MAJOR" in given else K_MAJOR
+            tiles[names.index(name)] = major
+            columns = [literal(N, "N")] if name == "B" else []
+            check_tile(given[name], given[f"{name.lower()}_index"], major, *columns)
+        scale = (given["keeps"], given["SIGN"]) if "keeps" in given else None
+        issue = _wgmma(given["acc"], given["index"], N, FORMAT, [*tiles.values()], scale)
 
         def code(context, builder, signature, arguments):
-            assembly(builder, text.format(number), VOID, [])
-            return context.get_dummy_value()
+            *a, b = (
+                descriptor(context, builder, *kinds[n : n + 2], *arguments[n : n + 2], major)
+                for n, major in tiles.items()
+            )
+            a = a or cgutils.unpack_tuple(builder, arguments[3])
+            return issue(context, builder, *arguments[:2], a, b, *([arguments[-2]] if scale else []))
 
-        return types.void(count), code
+        fragment = types.UniTuple(types.uint32, 4)
+        return types.void(*(fragment if name == "a" else kind for name, kind in given.items())), code
 
     return definition
 
 
+for _function in (
+    warpgroups.wgmma, warpgroups.wgmma_major, warpgroups.wgmma_scaled,
+    warpgroups.wgmma_registers, warpgroups.wgmma_registers_major, warpgroups.wgmma_registers_scaled,
+):  # fmt: skip
+    intrinsic(_function)(_multiply(_function))
 intrinsic(warpgroups.wgmma_fence)(plain("wgmma.fence.sync.aligned;"))
 intrinsic(warpgroups.wgmma_commit)(plain("wgmma.commit_group.sync.aligned;"))
-intrinsic(warpgroups.wgmma_wait)(_numbered("wgmma.wait_group.sync.aligned {};", "how many groups may be under way"))
-intrinsic(warpgroups.setmaxnreg_inc)(_numbered("setmaxnreg.inc.sync.aligned.u32 {};", "a number of registers"))
-intrinsic(warpgroups.setmaxnreg_dec)(_numbered("setmaxnreg.dec.sync.aligned.u32 {};", "a number of registers"))
+intrinsic(warpgroups.wgmma_wait)(numbered("wgmma.wait_group.sync.aligned {};", "how many groups may be in flight"))
+intrinsic(warpgroups.setmaxnreg_inc)(numbered("setmaxnreg.inc.sync.aligned.u32 {};", "a number of registers"))
+intrinsic(warpgroups.setmaxnreg_dec)(numbered("setmaxnreg.dec.sync.aligned.u32 {};", "a number of registers"))

@@ -1,8 +1,8 @@
-"""Registers that the tensor cores of a warpgroup read: were they written since the last `wgmma_fence`?
+"""Registers of a `wgmma` fragment that are written without a `wgmma_fence` before the product.
 
-A warp orders what it did to its registers before the products that read them by a fence (PTX ISA, "wgmma.fence").
-What is looked at are the statements that run before the product in any case, and one that may call a fence counts as
-if it did: nobody is accused who may be right. What an earlier round of a loop wrote behind the product is not found.
+A fence orders a warp's register writes before the products that read them (PTX ISA, "wgmma.fence"). Only statements
+that always run before the product are considered, and one that may call a fence counts as a fence: there are no false
+alarms. Writes after the product in an earlier iteration of a loop are not found.
 """
 
 import ast
@@ -11,7 +11,7 @@ from labkit.simulator.translator.control_flow import called_names, callees
 
 
 def written_since_fence(function: ast.FunctionDef, product: ast.Call, fragment: ast.expr, names) -> int:
-    """The line that last wrote a variable of the product's fragment with no fence behind it; 0 for none.
+    """Return the line that last wrote a variable of the product's fragment with no fence after it; 0 for none.
 
     `names` resolves what the function calls.
     """
@@ -26,7 +26,7 @@ def written_since_fence(function: ast.FunctionDef, product: ast.Call, fragment: 
 
 
 def _statements_before(body, node) -> list[ast.stmt]:
-    """The statements of this block, and of those within, that come before the one which holds the node."""
+    """Return the statements of this block, and of nested ones, before the statement that contains the node."""
     for number, statement in enumerate(body):
         if any(part is node for part in ast.walk(statement)):
             inner = (getattr(statement, block, []) for block in ("body", "orelse"))
@@ -35,7 +35,7 @@ def _statements_before(body, node) -> list[ast.stmt]:
 
 
 def _assigned(node) -> set[str]:
-    """The variables to which a statement assigns, or to whose elements."""
+    """Return the variables that a statement assigns to, or to elements of."""
     if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
         return set()
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -10,7 +10,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.conv.problem import Forward
 from labkit.conv.winograd.products import BLOCKINGS, make_products
 from labkit.forecast import sass
-from labkit.gemm.interface.planes import in_planes
+from labkit.gemm.interface.planes import batched_kernel
 from labkit.simulator.in_place import simulate_in_place
 
 STEPS = ladder.ladder("conv", "winograd")
@@ -97,7 +97,7 @@ def test_products_are_right_by_blocks_of_each_size(way, rows, cols):
     U, V = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, rows, 36), (2, 36, cols)))
     M = np.full((2, rows, cols), np.nan, np.float32)
     grid, block = way.grid(*M.shape), (32, way.warps)
-    trace = simulate_in_place(in_planes(way.kernel), grid, block, U, V, M, shared_bytes=way.shared_bytes)
+    trace = simulate_in_place(batched_kernel(way.kernel), grid, block, U, V, M, shared_bytes=way.shared_bytes)
     assert trace.errors == ()
     np.testing.assert_allclose(M, U @ V, rtol=1e-4, atol=1e-4)
 
@@ -107,7 +107,7 @@ def test_products_are_right_by_blocks_of_each_size(way, rows, cols):
 @pytest.mark.sample(1)
 def test_as_many_blocks_fit_on_an_sm_as_are_counted_on(way):
     matrix = np.zeros((1, 4, 4), np.float32)
-    code = sass.compiled(in_planes(way.kernel), matrix, matrix, matrix)
+    code = sass.compiled(batched_kernel(way.kernel), matrix, matrix, matrix)
     assert code.spill_bytes == 0
     assert way.resident * way.warps * 32 * -(-code.registers // 8) * 8 <= 65536
     assert way.resident * (way.shared_bytes + 1024) <= 228 * 1024
@@ -122,4 +122,4 @@ def blocks_of(rows, cols):
     """Rows and columns of the blocks for 36 products; the matrices need no memory."""
     shapes = (36, rows, 64), (36, 64, cols), (36, rows, cols)
     launch = make_products(*(np.broadcast_to(np.float32(0), shape) for shape in shapes))
-    return next((way.rows, way.cols) for way in BLOCKINGS if in_planes(way.kernel) is launch.kernel)
+    return next((way.rows, way.cols) for way in BLOCKINGS if batched_kernel(way.kernel) is launch.kernel)

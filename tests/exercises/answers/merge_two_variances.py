@@ -325,11 +325,11 @@ SHORTCUTS = (
             "away = cuda.atomic.add(means, (p, c), np.float32(0)) - average",
         ),
     ),
-    shortcut("another's kernel", cell="from labkit.parts.moments import merged as merge\n"),
+    shortcut("another's kernel", cell="from labkit.parts.moments import merge_moments as merge\n"),
     shortcut(
         "the package asked",
         cell="""
-from labkit.parts.moments import merged
+from labkit.parts.moments import merge_moments
 
 
 @cuda.jit
@@ -338,7 +338,7 @@ def merge(count, means, squares, mean, variance):
     if c < mean.size:
         n = m = rest = s = np.float32(0)
         for p in range(count.shape[0]):
-            n, m, rest, s = merged(n, m, rest, s, count[p, c], means[p, c], np.float32(0), squares[p, c])
+            n, m, rest, s = merge_moments(n, m, rest, s, count[p, c], means[p, c], np.float32(0), squares[p, c])
         mean[c], variance[c] = m + rest, s / n
 """,
     ),

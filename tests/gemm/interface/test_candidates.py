@@ -12,7 +12,7 @@ from labkit.gemm.interface import candidates, product
 from labkit.gemm.interface.candidates import Candidate, Shape
 
 SHAPE = Shape(40, 50, 60)
-FORMATS = {format.name: format for format in candidates.multiplied()}
+FORMATS = {format.name: format for format in candidates.supported_formats()}
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_a_gpu_times_and_remembers():
 @pytest.mark.parametrize("format", FORMATS.values(), ids=str)
 def test_a_candidate_is_a_choice_in_later_processes_and_is_told_in_words(format):
     estimate, *others = candidates.candidates(format, Shape(64, 4096, 4096))
-    question = candidates.question(format, SHAPE, *(np.zeros((2, 8), format.dtype) for _ in range(3)))
+    question = candidates.tuning_key(format, SHAPE, *(np.zeros((2, 8), format.dtype) for _ in range(3)))
     tuning.remember("gemm", question, others[1])
     tuning._stored_choices.cache_clear()
     assert tuning.choice("gemm", question, [estimate, *others]) == others[1] != estimate
@@ -143,7 +143,9 @@ def test_speeds_are_those_of_this_gpu_else_of_one_of_its_capability_else_of_anot
 
     def load(record, machine):
         asked.append(machine)
-        return results.Results(record, {}, [{"step": "tuned", "problem": candidates.SPEED_OF} | known[machine]])
+        return results.Results(
+            record, {}, [{"step": "tuned", "problem": candidates.REFERENCE_PROBLEM} | known[machine]]
+        )
 
     monkeypatch.setattr(candidates.results, "nearest", lambda *_: {"this": (9, 0), "same": (9, 0), "other": (8, 0)})
     monkeypatch.setattr(candidates.results, "load", load)

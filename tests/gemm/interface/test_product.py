@@ -16,7 +16,7 @@ from labkit.layouts.elements import BITS
 from labkit.layouts.interface import strided
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
-FORMATS = {format.name: format for format in candidates.multiplied()}
+FORMATS = {format.name: format for format in candidates.supported_formats()}
 ROUNDING = {"float32": 2.0**-24, "tf32": 2.0**-10, "bfloat16": 2.0**-8, "float16": 2.0**-11, "float8_e4m3": 2.0**-8}
 SIDES = st.sampled_from([1, 2, 3, 7, 8, 16, 17, 31, 40, 64, 67])
 
@@ -213,7 +213,7 @@ def test_a_batch_that_runs_backwards_is_multiplied_too(name, backwards):
 
 def right_in_float32(monkeypatch, candidate, sides, orders, batches=(None, None), factors=(1.0, 0.0)):
     """Whether a product by this candidate is right, of arrays that lie as `orders` say."""
-    monkeypatch.setattr(product, "choice", lambda *_: candidate)
+    monkeypatch.setattr(product, "choose_candidate", lambda *_: candidate)
     (M, N, K), (alpha, beta) = sides, factors
     rng = np.random.default_rng([M, N, K])
     shapes = [(M, K), (K, N), (M, N)]
@@ -249,7 +249,7 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
 def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
-    monkeypatch.setattr(launches, "MOST_PLANES", 2)
+    monkeypatch.setattr(launches, "MAX_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)
     sides = zip((*batches, 5), ((20, 24), (24, 36), (20, 36)))
     A, B, C = (
@@ -272,9 +272,11 @@ def test_a_few_rows_or_columns_are_computed_one_by_one(orders, sides, monkeypatc
 )
 def test_what_lies_well_is_taken_as_it_lies(name, options, monkeypatch):
     format = FORMATS[name]
-    monkeypatch.setattr(product, "choice", lambda _, *of: candidates.candidates(format, candidates.Shape.of(*of))[-1])
+    monkeypatch.setattr(
+        product, "choose_candidate", lambda _, *of: candidates.candidates(format, candidates.Shape.of(*of))[-1]
+    )
     if name == "float32":
-        monkeypatch.setattr(product, "choice", lambda *_: candidates.Candidate("vectorised"))
+        monkeypatch.setattr(product, "choose_candidate", lambda *_: candidates.Candidate("vectorised"))
     rng = np.random.default_rng(0)
     A, a = encoded(rng.standard_normal((16, 32)), format)
     B, b = encoded(rng.standard_normal((48, 32) if options else (32, 48)), format)
@@ -311,8 +313,10 @@ def test_a_result_without_elements_is_given_back(shape, on):
 
 def test_rows_of_a_batch_times_one_matrix_are_one_product(monkeypatch):
     asked = []
-    choose = product.choice
-    monkeypatch.setattr(product, "choice", lambda _, *of: asked.append(candidates.Shape.of(*of)) or choose(FP32, *of))
+    choose = product.choose_candidate
+    monkeypatch.setattr(
+        product, "choose_candidate", lambda _, *of: asked.append(candidates.Shape.of(*of)) or choose(FP32, *of)
+    )
     A, B = (np.random.default_rng(n).standard_normal(s).astype(np.float32) for n, s in enumerate(((9, 4, 8), (8, 12))))
     found = gemm.multiply(cuda.to_device(A)[:, :1], cuda.to_device(B)).copy_to_host()
     assert np.allclose(found, A[:, :1] @ B, atol=1e-5)
@@ -329,9 +333,9 @@ WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
 )
 @pytest.mark.parametrize("tiling", [WHOLE, BROKEN, Tiling(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
 def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copied, monkeypatch):
-    monkeypatch.setattr(product, "choice", lambda *_: candidates.Candidate("general", tiling))
+    monkeypatch.setattr(product, "choose_candidate", lambda *_: candidates.Candidate("general", tiling))
     if instead:
-        monkeypatch.setattr(launches, "in_boxes", lambda tiling, *_: instead.get(tiling, tiling))
+        monkeypatch.setattr(launches, "choose_whole_boxes", lambda tiling, *_: instead.get(tiling, tiling))
     A, B = (np.random.default_rng(n).standard_normal((80, 80)).astype(np.float16) for n in range(2))
     on_A, on_B = cuda.to_device(A), cuda.to_device(B)
     found = gemm.multiply(on_A, on_B, transpose_a=True)
@@ -355,7 +359,7 @@ def test_a_product_into_columns_is_the_transposed_one_into_rows():
 def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch):
     older = candidates.candidates(FORMATS[name], candidates.Shape(*shape), (8, 9))[0]
     assert older.tiling is None
-    monkeypatch.setattr(product, "choice", lambda *_: older)
+    monkeypatch.setattr(product, "choose_candidate", lambda *_: older)
     format, (M, N, K) = FORMATS[name], shape
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), format) for sides in ((2, M, K), (K, N)))
@@ -371,7 +375,7 @@ def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
     format = FORMATS["bfloat16"]
     found = candidates.candidates(format, candidates.Shape(13, 90, 400))
     tiled = next(c for c in found if (c.tiling.splits > 1, c.tiling.swapped) == kind)
-    monkeypatch.setattr(product, "choice", lambda *_: tiled)
+    monkeypatch.setattr(product, "choose_candidate", lambda *_: tiled)
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), format) for sides in ((13, 400), (90, 400)))
     C, c = encoded(rng.standard_normal((13, 90)), format, result=True)
@@ -382,8 +386,10 @@ def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
 
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
-    shapes, choose = [], product.choice
-    monkeypatch.setattr(product, "choice", lambda _, *of: shapes.append(candidates.Shape.of(*of)) or choose(FP32, *of))
+    shapes, choose = [], product.choose_candidate
+    monkeypatch.setattr(
+        product, "choose_candidate", lambda _, *of: shapes.append(candidates.Shape.of(*of)) or choose(FP32, *of)
+    )
     A = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32)
     B = cuda.to_device(np.eye(8, dtype=np.float32))
     B = views.as_strided(B, (3, 8, 8), (0, *B.strides)) if repeated else B
@@ -393,7 +399,7 @@ def test_a_batch_times_one_matrix_is_a_single_product(repeated, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_more_rows_than_a_grid_has_blocks_take_several_launches(dtype, monkeypatch):
-    monkeypatch.setattr(launches, "MOST_ROWS", 8)
+    monkeypatch.setattr(launches, "MAX_ROWS", 8)
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((2, 21, 16)).astype(dtype), rng.standard_normal((2, 16, 5)).astype(dtype)
     expected = A.astype(float) @ B.astype(float)

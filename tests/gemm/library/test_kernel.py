@@ -12,7 +12,7 @@ from labkit.formats import BF16, E4M3, FP16, FP32, TF32
 from labkit.gemm.library import constants, kernel
 from labkit.gemm.library.form import Form
 from labkit.gemm.library.launches import launches
-from labkit.gemm.library.tilings import SHARED_BYTES, Tiling, most_stages
+from labkit.gemm.library.tilings import SHARED_BYTES, Tiling, max_stages
 
 FORMATS = [BF16, FP16, E4M3, TF32]
 KINDS = {
@@ -97,7 +97,7 @@ def test_the_kernel_costs_what_its_docstring_says():
 
 
 def test_a_kernel_fits_shared_memory_however_its_operands_lie():
-    deepest = [Tiling(rows, cols, most_stages(rows, cols)) for rows in (64, 128) for cols in (64, 72, 168, 256)]
+    deepest = [Tiling(rows, cols, max_stages(rows, cols)) for rows in (64, 128) for cols in (64, 72, 168, 256)]
     (A, B, _), _ = problem((128, 512, 64), BF16)
     for tiling in deepest:
         for X, Y in ((A, B), (A, np.asfortranarray(B)), (np.asfortranarray(A), np.asfortranarray(B))):

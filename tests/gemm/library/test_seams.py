@@ -9,11 +9,11 @@ from labkit import cuda, ptx, simulate, specialise
 from labkit.arrays.views import as_words
 from labkit.forecast import sass
 from labkit.formats import BF16
-from labkit.gemm.library.constants import BK, SUMS
-from labkit.gemm.library.epilogue import first_of_thread
+from labkit.gemm.library.constants import BK, NUM_ACC
+from labkit.gemm.library.epilogue import thread_origin
 from labkit.gemm.library.launches import launches
 from labkit.gemm.library.tilings import Tiling
-from labkit.parts.ring import claim, next_stage, prepare
+from labkit.parts.ring import acquire_stage, init_ring, next_stage
 
 TAPS = 3
 
@@ -46,8 +46,8 @@ class Normalised(NamedTuple):
 @cuda.jit(device=True)
 def normalise(sums, place, output):
     """max(scale * sum + shift, 0)"""
-    _, left = first_of_thread(place)
-    for n in range(SUMS):
+    _, left = thread_origin(place)
+    for n in range(NUM_ACC):
         col = left + n // 4 * 8 + n % 2
         if col < output.cols:
             sums[n] = max(sums[n] * output.scale[col] + output.shift[col], np.float32(0))
@@ -97,13 +97,13 @@ def column_sums(X_map, out, steps):
     full, empty = cuda.shared.array(STAGES, np.uint64), cuda.shared.array(STAGES, np.uint64)
     lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
     if warp == 0 and lane == 0:
-        prepare(full, empty, STAGES, 1)
+        init_ring(full, empty, STAGES, 1)
     cuda.syncthreads()
     stage, parity = 0, 0
     if warp == 0:
         if lane == 0:
             for step in range(steps):
-                claim(full, empty, stage, parity, 8 * 32 * 4)
+                acquire_stage(full, empty, stage, parity, 8 * 32 * 4)
                 ptx.tma_load(tiles, (stage, 0, 0), X_map, (step * 8, 0), full, stage)
                 stage, parity = next_stage(stage, parity, STAGES)
     else:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.gemm.library.tilings import SHARED_BYTES, Tiling, Work, estimate, in_boxes, tilings
+from labkit.gemm.library.tilings import SHARED_BYTES, Tiling, Work, choose_whole_boxes, estimate, tilings
 
 SMS = 132
 
@@ -39,7 +39,7 @@ def test_every_tiling_fits_a_block_and_the_copy_engine(work):
     ],
 )
 def test_boxes_are_whole_where_a_copy_would_take_longer(tiling, copied_bytes, whole):
-    taken = in_boxes(tiling, Work(8192, 8192, 2 * 8192), SMS, copied_bytes)
+    taken = choose_whole_boxes(tiling, Work(8192, 8192, 2 * 8192), SMS, copied_bytes)
     assert taken.cols % 64 == 0 if whole else taken == tiling
     assert taken == tiling or tiling.cols % 64
 

@@ -120,8 +120,8 @@ def test_a_split_product_is_right_and_the_same_in_every_run(shape, swapped, spli
     results = []
     for _ in range(2):  # the second finds the counters that the first has left
         on_device = [*map(cuda.to_device, (A, B, C))]
-        tiles = 64, 16, 3, splits, swapped
-        for launch in gemm.step("tensor", "split").launches_with(*on_device, BF16, workspace, *tiles):
+        tiling = {"bm": 64, "bn": 16, "stages": 3, "splits": splits, "swapped": swapped}
+        for launch in gemm.step("tensor", "split").launches_for_tiling(*on_device, BF16, workspace, **tiling):
             launch.run()
         results.append(on_device[2].copy_to_host())
     assert relative_error(problem, operands, (A, B, results[0])) < BF16.rounding

@@ -197,7 +197,7 @@ def test_who_reads_a_tile_without_waiting_is_told_to_wait():
         ("        ptx.mbarrier_expect(bar, 0, ROWS * 128)\n", "", "deadlock", "0 of 1 arrival and 3,072 of 0 expected"),
         ("ROWS * 128)", "ROWS * 64)", "deadlock", "1 of 1 arrival and 3,072 of 1,536 expected bytes"),
         ("ROWS * 128)", "ROWS * 256)", "deadlock", "3,072 of 6,144 expected bytes"),
-        ("        ptx.mbarrier_init_fence()\n", "", "mbarrier", "the copy engine may not know"),
+        ("        ptx.mbarrier_init_fence()\n", "", "mbarrier", "TMA may not know"),
         (", alignment=1024", "", "misaligned", "alignment=1024"),
         ("tile, (0, 0), source", "tile, (1, 0), source", "bounds", "the array ends before"),
         (LOAD[LOAD.index("    ptx.mbarrier_wait"):], "    out[0, 0, t] = 1\n", "in-flight", "nobody waits for"),
