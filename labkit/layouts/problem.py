@@ -169,8 +169,8 @@ class Conversion(ladder.Problem):
             check_array(name, X)
             if tuple(X.shape) != self.shape(layout):
                 raise ValueError(
-                    f"{name} is {shape_text(X.shape)}, but {layout} of this conversion is {shape_text(self.shape(layout))}: "
-                    "give it that shape, or state other sizes"
+                    f"{name} is {shape_text(X.shape)}, but {layout} of this conversion is "
+                    f"{shape_text(self.shape(layout))}: give it that shape, or state other sizes"
                 )
             if not has_c_order(X):
                 raise ValueError(

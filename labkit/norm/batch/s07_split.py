@@ -14,8 +14,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory. `s08_last_first` finds part of the first pass's data in L2.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of `labkit.parts.moments`;
-`is_last_block` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of
+`labkit.parts.moments`; `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt

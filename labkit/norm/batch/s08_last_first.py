@@ -12,8 +12,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory: L2 holds only a part. `s09_in_registers` keeps a small channel on the chip.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of `labkit.parts.moments`;
-`is_last_block` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of
+`labkit.parts.moments`; `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt

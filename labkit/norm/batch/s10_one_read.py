@@ -16,7 +16,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by waiting: for the first values, for the cluster, and for eight free slots in which the next cluster can start.
 `s11_overlapped` loads the next channel while it stores this one.
 
-Parts: `merge_moments`, `block_moments` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of `labkit.parts.vectors`.
+Parts: `merge_moments`, `block_moments` of `labkit.parts.moments`; `copy_async`, `load_shared`, `store` of
+`labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -15,8 +15,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory: L2 and the SMs together hold only a part.
 
-Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`, `store_at` of
-`labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`,
+`store_at` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache

@@ -16,8 +16,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by the time in which blocks sum and synchronise, and memory is idle: a copy of the same bytes takes three fifths
 of the time (H100, 64 x 256 x 56 x 56 in float32).
 
-Parts: `sync_blocks` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`, `store`
-of `labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`,
+`store` of `labkit.parts.vectors`.
 """
 
 from functools import cache

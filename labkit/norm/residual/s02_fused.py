@@ -11,8 +11,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory. `s03_one_read` keeps a channel of x on the chip.
 
-Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of `labkit.parts.moments`;
-`is_last_block` of `labkit.parts.sums`.
+Parts: `load_row_four`, `store_row_four` of `labkit.parts.fours`; `merge_moments`, `block_moments` of
+`labkit.parts.moments`; `is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
