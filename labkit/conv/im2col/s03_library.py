@@ -62,7 +62,7 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     matrices = workspace.array("matrices", (chunk, padded_rows, padded_cols), np.float32)
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, K, PQ)
     sequence = []
-    filters = arrange_operand(reshape(w, K, CRS), (K, padded_rows), "filters", workspace, sequence, gaps=False)
+    filters = arrange_operand(reshape(w, K, CRS), (K, padded_rows), "filters", workspace, sequence, allow_gaps=False)
     for n0 in range(0, N, chunk):
         result = slice_rows(outputs, n0, chunk)
         chunk_matrices = slice_rows(matrices, 0, result.shape[0])
