@@ -76,7 +76,7 @@ def in_each_layout(contender: Callable) -> dict[str, Callable]:
 
 def as_nchw(problem, named: Mapping) -> dict:
     """Return the problem's images by name, as tensors with the axes N C H W."""
-    images = {name: named[name] for name in problem.of_pixels}
+    images = {name: named[name] for name in problem.image_arrays}
     return images if problem.layout == "NCHW" else {name: X.permute(0, 3, 1, 2) for name, X in images.items()}
 
 

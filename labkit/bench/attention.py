@@ -20,7 +20,7 @@ def of_backend(problem, Q, K, V, O, backend: str):
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.group > 1}
+    options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.heads_per_kv > 1}
 
     def call():
         with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):

@@ -22,7 +22,7 @@ def of_torch(problem, format, *operands, backend: str, is_deterministic: bool = 
     tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
     of = {name: as_heads_of_torch(X, problem.layout) for name, X in tensors.items() if name != "lse"}
     inputs = [of[name].detach().requires_grad_() for name in "QKV"]
-    options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.group > 1}
+    options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.heads_per_kv > 1}
     outputs = []
 
     def call():

@@ -32,7 +32,7 @@ def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, fold
 
     Q, K, V, O = tensors_of(problem, format, Q, K, V, O)
     if folded:
-        Q = Q.reshape(problem.batch, problem.kv_heads, problem.group, problem.head_dim)
+        Q = Q.reshape(problem.batch, problem.kv_heads, problem.heads_per_kv, problem.head_dim)
     options = {"scale": problem.scale, "enable_gqa": not folded}
 
     def call():

@@ -15,7 +15,7 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    tensors = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
     memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     x, *residual = (images[name].contiguous(memory_format=memory_format) for name in images if name != "y")
     running = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]
@@ -53,7 +53,7 @@ def baselines(problem, format):
 
 def copy(problem, format, *operands):
     """Return a copy of the images, which moves the least bytes that batch norm without a residual can move."""
-    of = problem.named(operands)
+    of = problem.arrays_by_name(operands)
     return lambda stream: of["y"].copy_to_device(of["x"], stream=stream)
 
 

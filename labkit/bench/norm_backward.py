@@ -16,7 +16,7 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     """
     import torch
 
-    tensors = problem.named(_torch.tensors(format, *operands[:-1]))
+    tensors = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
     memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     dy, x, *y = (
         images[name].contiguous(memory_format=memory_format) for name in images if name[:2] not in ("dx", "dr")
@@ -77,7 +77,7 @@ def baselines(problem, format):
 
 def copy(problem, format, *operands):
     """Return copies of three times the images' bytes, the least that gradients without a residual can move."""
-    of = problem.named(operands)
+    of = problem.arrays_by_name(operands)
     half = problem.N // 2
 
     def launch(stream):

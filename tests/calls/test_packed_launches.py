@@ -94,7 +94,7 @@ def test_addresses_of_operands_and_of_the_workspace_come_to_their_places(packed,
     array = types.Array(types.float32, 2, "A")
     moved = []
     monkeypatch.setattr(packed_launches, "move_map", lambda tensor_map, address: moved.append(address))
-    monkeypatch.setattr(packed, "encoded", lambda tensor_map: packed.binding.CUtensorMap())
+    monkeypatch.setattr(packed, "encode_map", lambda tensor_map: packed.binding.CUtensorMap())
     monkeypatch.setattr(packed_launches, "get_compiled", lambda dispatcher, arguments: compiled(*dispatcher.kinds))
     kernel = SimpleNamespace(kinds=(array, array), options={})
     by_map = SimpleNamespace(kinds=(TensorMapType(2), array, array, array), options={"early": True})
@@ -197,7 +197,7 @@ def test_a_kernel_is_compiled_for_the_very_parameters_that_are_packed(call, pack
 
     from labkit.cuda.compiling import ptx_text
 
-    monkeypatch.setattr(packed, "encoded", lambda tensor_map: packed.binding.CUtensorMap())
+    monkeypatch.setattr(packed, "encode_map", lambda tensor_map: packed.binding.CUtensorMap())
     of_numba = SimpleNamespace(typeof_pyval=typeof)
     for launch in product_of(call):
         kinds = tuple(packed._kind(of_numba, value) for value in launch.arguments)

@@ -25,7 +25,7 @@ class PassingMap:
 def test_a_tensor_map_is_copied_while_it_is_there(monkeypatch):
     from labkit.cuda import packed
 
-    monkeypatch.setattr(packed, "encoded", lambda tensor_map: PassingMap())
+    monkeypatch.setattr(packed, "encode_map", lambda tensor_map: PassingMap())
     launch = object.__new__(packed.PackedLaunch)
     launch.maps, launch._buffers = [], []
     place = launch._encode_map(SimpleNamespace(array=None))

@@ -81,7 +81,7 @@ print(json.dumps({
     "order": list(FORMATS),
     "round trip": [int(n) for n in codes if not np.isnan(numbers[n]) and E3M4.encode(numbers[n]) != n],
     "numbers": [E3M4.largest, *numbers[[0x01, 0x10, 0x30, 0x7E, 0xB0]].tolist()],
-    "symbols": [formats.SYMBOLS["E3M4"] is E3M4, ptx.E3M4, NAMES[77], ON_LANES[77].each],
+    "symbols": [formats.SYMBOLS["E3M4"] is E3M4, ptx.E3M4, NAMES[77], 32 // ON_LANES[77].bits],
     "types": [str(dtype_of(Tensor())), str(numpy_type("float8_e3m4fn")), operands.TYPE_NAMES[E3M4]],
     "holds": [operands.can_hold(*pair) for pair in ((Tensor(), E3M4), (Tensor(), formats.E4M3), (bits, E3M4))],
     "declared": str(operands.common_format(Tensor(), Tensor())),

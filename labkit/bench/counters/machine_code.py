@@ -17,7 +17,7 @@ from labkit.trace import WARP_LANES, Trace
 
 def widths_bytes(code: Sass, kind: str) -> list[int]:
     """Return the bytes per lane of each instruction of a kind: `LDG.E.128`, a "global load", moves 16."""
-    names = [instruction.name for instruction in code.instructions if instruction.does(kind)]
+    names = [instruction.name for instruction in code.instructions if instruction.amount(kind)]
     return [next((int(bits) // 8 for bits in re.findall(r"\.[US]?(8|16|64|128)\b", name)), 4) for name in names]
 
 

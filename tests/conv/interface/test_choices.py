@@ -300,7 +300,7 @@ def test_what_the_copy_engine_does_not_take_is_left_to_a_step_without_it(sizes):
     ranking = conv.heuristic(problem, "bfloat16")
     assert "tensor/mma" in map(str, ranking.candidates)
     reasons = {str(row.algorithm): row.reason for row in ranking}
-    assert "the copy engine" in reasons["tensor/im2col"] and "the copy engine" in reasons["tensor/persistent"]
+    assert "TMA" in reasons["tensor/im2col"] and "TMA" in reasons["tensor/persistent"]
 
 
 @pytest.mark.parametrize("format", ["float32", "bfloat16"])

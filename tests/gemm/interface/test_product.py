@@ -110,7 +110,11 @@ def kernels(A, B, C, **options):
 
 def copies(*arrays, **options):
     """The kernels among them by which operands and results are copied."""
-    return [name for name in kernels(*arrays, **options) if name in ("copy", "turn", "number", "combine")]
+    return [
+        name
+        for name in kernels(*arrays, **options)
+        if name in ("copy_tiles", "transpose_tiles", "copy_elements", "combine")
+    ]
 
 
 BIASES = {"side by side": slice(None), "apart": slice(None, None, 3), "behind a number": slice(1, None)}
@@ -293,13 +297,13 @@ def test_what_lies_well_is_taken_as_it_lies(name, options, monkeypatch):
     A_device, B_device = map(cuda.to_device, (A, B))
     assert copied(A_device, B_device, **options) == []
     assert copied(views.transpose(A_device), B_device, transpose_a=True, **options) == []
-    turns = [] if name == "bfloat16" else ["turn"]  # tiles of 16 bits may be transposed
+    turns = [] if name == "bfloat16" else ["transpose_tiles"]  # tiles of 16 bits may be transposed
     assert copied(cuda.to_device(np.asfortranarray(A)), B_device, **options) == turns
     apart = cuda.to_device(np.pad(A, ((0, 0), (1, 7))))[:, 1:33]
-    assert copied(apart, B_device, **options) == ["copy"]
+    assert copied(apart, B_device, **options) == ["copy_tiles"]
     down = np.pad(A, ((0, 1), (0, 0))).T.copy()  # columns that begin at odd bytes
     down = views.transpose(cuda.to_device(down)[:, :16])
-    assert copied(down, B_device, **options) == ["turn"]
+    assert copied(down, B_device, **options) == ["transpose_tiles"]
 
 
 @pytest.mark.parametrize("shape", [(7, 0), (0, 7), (2, 0, 3)], ids=str)
@@ -328,7 +332,7 @@ WHOLE, BROKEN = Tiling(64, 64, 4), Tiling(64, 72, 4)  # boxes of 64 columns
 
 @pytest.mark.parametrize(
     ("instead", "copied"),
-    [({}, []), ({WHOLE: WHOLE, BROKEN: WHOLE}, []), ({WHOLE: WHOLE, BROKEN: BROKEN}, ["turn"])],
+    [({}, []), ({WHOLE: WHOLE, BROKEN: WHOLE}, []), ({WHOLE: WHOLE, BROKEN: BROKEN}, ["transpose_tiles"])],
     ids=["as it is", "another tiling", "a copy"],
 )
 @pytest.mark.parametrize("tiling", [WHOLE, BROKEN, Tiling(64, 8, 4, 1, True)], ids=["whole", "broken", "swapped"])
@@ -341,7 +345,7 @@ def test_what_runs_along_its_rows_is_loaded_in_whole_boxes(tiling, instead, copi
     found = gemm.multiply(on_A, on_B, transpose_a=True)
     assert np.allclose(found.copy_to_host(), A.T.astype(float) @ B.astype(float), rtol=2e-3, atol=2e-2)
     assert copies(on_A, on_B, found, transpose_a=True) == (
-        [] if tiling == WHOLE else ["turn"] if tiling.swapped and instead else copied
+        [] if tiling == WHOLE else ["transpose_tiles"] if tiling.swapped and instead else copied
     )
 
 
