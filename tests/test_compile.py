@@ -134,7 +134,7 @@ def test_a_kernel_of_blas_loads_vectors_or_single_elements(step, tmp_path):
         code, (target, *_) = ptx_for_the_oldest(kernel, types, OLD_AND_NEW)
         report, _ = assembled(code, target, tmp_path)
         assert NO_SPILLS in report
-        assert registers_of(report) <= 72  # else too few loads are under way
+        assert registers_of(report) <= 72  # else too few loads are in flight
         assert ("ld.global.v4" in code) == in_vectors
 
 
@@ -180,7 +180,7 @@ def test_a_kernel_around_a_product_assembles_without_spills(name, tmp_path):
     for target in targets:
         report, _ = assembled(code, target, tmp_path)
         assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in report
-        assert registers_of(report) <= 72  # else too few loads are under way
+        assert registers_of(report) <= 72  # else too few loads are in flight
 
 
 def of_layouts():

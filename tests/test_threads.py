@@ -173,7 +173,7 @@ def test_threads_compile_and_launch_kernels_with_clusters_and_tensor_maps_at_onc
 
 
 def expected(x, cluster, rows):
-    """Rows in shared memory with their pieces of 16 bytes where the copy engine puts them."""
+    """Rows in shared memory with their pieces of 16 bytes where TMA puts them."""
     pieces = x.reshape(BLOCKS, rows, 8, 8)
     places = np.arange(8) ^ (np.arange(rows) % 8)[:, None]
     lies = np.take_along_axis(pieces, places[None, :, :, None], axis=2).reshape(BLOCKS, rows, 64)

@@ -70,7 +70,7 @@ def test_no_text_has_a_word_that_is_never_right(public):
         if path == "tests/test_words.py":
             continue
         for name in public:
-            text = re.sub(rf"(?<![a-z_]){name}(?![a-z_])", "", text)
+            text = re.sub(rf"(?<![a-z_])(?:s\d\d_)?{name}(?![a-z_])", "", text)
         wrong += [f"{path}: {found[0]}" for found in NEVER.finditer(spoken(text))]
     assert not wrong, f"{len(wrong)} of these, see WORDS for what to write: " + ", ".join(wrong[:40])
 

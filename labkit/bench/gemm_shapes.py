@@ -1,6 +1,6 @@
 """`labkit bench gemm_shapes`: gemm.multiply in bfloat16 compared with cuBLAS, on squares and a transformer's layers.
 
-For each shape the most promising candidates are timed first, as `gemm.tune` does; then the fastest takes turns with
+For each shape the most promising candidates are timed first, as `gemm.tune` does; then the fastest alternates with
 cuBLAS. The last row is what can be read from memory at all: `nrm2` of a vector of 1 GB.
 """
 

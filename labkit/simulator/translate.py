@@ -40,7 +40,7 @@ def translate(function: FunctionType, argument_types: tuple, watch: bool = False
     """Translate a kernel for arguments of these types.
 
     `watch` adds code that reports every variable after every statement; `pauses` adds a yield before every access,
-    where warps can take turns (`interleaving`). Raises KernelError for code outside the kernel language.
+    where warps can switch (`interleaving`). Raises KernelError for code outside the kernel language.
     """
     program = _program(function, watch, pauses)
     program.kernel, _ = FunctionTranslator(program, function, argument_types, is_kernel=True).run()

@@ -12,7 +12,7 @@ from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import check_trace, join, type_name
 
 INSTANTS = 60
-ORDERS = {"takes turns between warpgroups": True, "serves who asked first": False}
+ORDERS = {"alternates between warpgroups": True, "serves who asked first": False}
 COPY, EXP2, COMPUTE, GEMM_1, GEMM_2, WAIT_PRODUCTS, WAIT_COPY, WAIT_OTHERS, BUBBLE = range(9)
 STYLES = {COPY: ("B", 0.8), EXP2: ("C", 0.9), COMPUTE: ("C", 0.4), GEMM_1: ("A", 0.95), GEMM_2: ("A", 0.5)}
 WAIT_COLOURS = {WAIT_PRODUCTS: "A", WAIT_COPY: "B", WAIT_OTHERS: "dim"}

@@ -74,7 +74,7 @@ def test_wide_heads_are_left_to_other_steps():
 
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 def test_the_compiler_leaves_exponentials_and_the_share_of_dq_under_products():
-    """One after the wait for the scores, the other after the wait for dQ, while products are under way."""
+    """One after the wait for the scores, the other after the wait for dQ, while products are in flight."""
     launches = STEP.launches(
         *AttentionBackward(1, 1, 256, D).operands(BF16), format=BF16, workspace=Workspace(memory=host)
     )

@@ -38,7 +38,7 @@ def test_one_query_of_32_heads_meets_a_cache_of_8():
     assert 134e6 < STEPS[-1].compared.min_bytes(BF16) < 135e6
 
 
-def test_caches_take_turns_that_would_leave_some_of_themselves_in_l2(monkeypatch):
+def test_caches_alternate_that_would_leave_some_of_themselves_in_l2(monkeypatch):
     gpu = SimpleNamespace(L2_CACHE_SIZE=50 * 2**20)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
     bytes_of_one = [problem.min_bytes(BF16) for problem in STEPS[-1].benched[:2]]

@@ -23,7 +23,7 @@ def test_baselines_stand_beside_ours_where_they_compute_the_problem(monkeypatch)
 
 def test_heads_of_128_numbers_are_timed_for_short_and_long_sequences():
     problems = STEPS[0].benched
-    assert all(step.benched == problems for step in STEPS)  # and take turns
+    assert all(step.benched == problems for step in STEPS)  # and alternate
     assert {(one.head_dim, one.batch * one.queries) for one in problems} == {(128, 16384)}
     assert [one.queries for one in problems if one.causal] == [2048, 4096, 8192, 16384]
     assert STEPS[0].compared.queries == 16384 and not STEPS[0].compared.causal

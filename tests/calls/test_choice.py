@@ -353,7 +353,7 @@ def test_a_step_that_gets_hard_operands_wrong_is_never_chosen():
     assert not choice._is_exact(ladder("attention", "fp8").step("linear_codes"))
 
 
-def test_an_array_that_the_copy_engine_does_not_move_leaves_its_step_to_the_next():
+def test_an_array_that_tma_does_not_move_leaves_its_step_to_the_next():
     problem = norm.BatchForward(64, 256, 56, 56)
     arrays = described(problem, FP32)
     shifted = (replace(arrays[0], address=arrays[0].address + 4), *arrays[1:])

@@ -109,7 +109,7 @@ def test_what_is_written_in_the_place_of_an_operand_is_right(call):
             np.testing.assert_array_equal(found[each], X)
 
 
-def test_arrays_that_take_turns_in_memory_share_none():
+def test_arrays_that_alternate_in_memory_share_none():
     memory = np.ones((4, 16), np.float32)
     x, out = memory[:, ::2], memory[:, 1::2]
     assert softmax.softmax(x, out=out) is out

@@ -128,7 +128,7 @@ def test_a_machine_without_git(work, monkeypatch, tmp_path):
         require_work(work)
 
 
-def test_a_merge_under_way(work):
+def test_an_unfinished_merge(work):
     git(work, "switch", "--quiet", "--create", "other")
     write(work, "theirs")
     git(work, "commit", "--quiet", "--all", "--message", "theirs")

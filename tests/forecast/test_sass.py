@@ -278,7 +278,7 @@ def test_a_step_is_as_fast_as_its_twin_or_its_machine_code_says_why(slug, multip
     step = gemm.step("fp32", slug)
     ours = sass.compiled(step.kernel, *gemm.Problem(8, 8, 8).operands()).instructions_per_iteration(multiply_adds)
     twin = sass.of_cubin(cpp.cubin(f"gemm/fp32/{step.name}", (9, 0))).instructions_per_iteration(multiply_adds)
-    rows = results.load("gemm", "nvidia-h100-80gb-hbm3").select(step=slug, rival="CUDA C++")
+    rows = results.load("gemm", "nvidia-h100-80gb-hbm3").select(step=slug, baseline="CUDA C++")
     assert rows
     for row in rows:
         assert row["ratio"] >= min(0.97, max(0.9, twin / ours))

@@ -50,7 +50,7 @@ def test_only_older_groups_are_waited_for():
 
 
 @pytest.mark.parametrize(("in_turns", "order"), [(True, [0, 4, 0, 4]), (False, [0, 0, 4, 4])])
-def test_tensor_cores_take_turns_or_serve_who_asked_first(in_turns, order):
+def test_tensor_cores_alternate_or_serve_who_asked_first(in_turns, order):
     late = product()[0], product()[1] | {"operations": 20.0}
     run = trace((0, product(), product(), COMMIT, FINISH), (4, late, late, COMMIT, FINISH))
     assert [span.warp for span in timeline(run, in_turns=in_turns).products()] == order
@@ -170,7 +170,7 @@ def test_steps_of_attention_multiply_all_their_flops_and_no_key_before_it_has_co
 
 
 def test_products_of_the_next_step_fall_under_powers_of_two(runs):
-    """In `wgmma` a warpgroup has no products under way while it takes powers of two; in `overlap` it has."""
+    """In `wgmma` a warpgroup has no products in flight while it takes powers of two; in `overlap` it has."""
 
     def under(run):
         line = timeline(run)

@@ -133,7 +133,7 @@ def test_a_checkup_that_breaks_is_a_fault_with_a_remedy(machine, monkeypatch):
     assert row.remedy
 
 
-def test_a_gpu_asked_for_in_vain(machine, monkeypatch):
+def test_a_gpu_asked_for_but_absent(machine, monkeypatch):
     monkeypatch.setenv("LABKIT_DEVICE", "gpu")
     row = machine()["runs on"]
     assert row.state == "fault"

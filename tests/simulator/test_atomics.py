@@ -67,7 +67,7 @@ def after(name, start, values, arguments="0, x[t]"):
 
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS, ids=lambda d: d.__name__)
-def test_threads_take_turns_and_each_gets_what_was_there(name, dtype):
+def test_threads_alternate_and_each_gets_what_was_there(name, dtype):
     if numba_types.type_of(np.dtype(dtype)) not in language.ATOMICS[name][1]:
         with pytest.raises(KernelError, match=f"`cuda.atomic.{name}` works on .*, and `there` holds {dtype.__name__}"):
             after(name, dtype(5), np.ones(64, dtype))

@@ -572,7 +572,7 @@ def lock(total, mutex):
         cuda.atomic.exch(mutex, 0, 0)
 
 
-def test_a_lock_lets_blocks_take_turns():
+def test_a_lock_lets_blocks_alternate():
     trace = run(lock, 5, 64, np.zeros(1), np.zeros(1, np.int32))
     assert trace.outputs[0][0] == 5
     assert trace.errors == ()

@@ -84,7 +84,7 @@ def test_a_choice_of_arrays_counts_for_the_one_it_is():
     assert counted == {(a, k): 16 for a in "xy" for k in ("load", "store")}
 
 
-def test_two_arrays_that_take_turns():
+def test_two_arrays_that_alternate():
     turn = "if step % 2 == 0:\n    s = x\n    d = y\nelse:\n    s = y\n    d = x\nd[i] = s[i] + 1.0"
     body = "for step in range(3):\n    " + turn.replace("\n", "\n    ")
     x, y = np.arange(32.0), np.zeros(32)

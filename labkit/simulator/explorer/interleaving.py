@@ -1,4 +1,4 @@
-"""One run of a launch whose warps take turns, an access at a time, in a given order.
+"""One run of a launch whose warps alternate, an access at a time, in a given order.
 
 The lanes of a warp stay in lockstep. All blocks run at once, and every warp sees an access at once. A GPU can order its
 accesses so, and in more ways: it need not show them to all threads in one order.

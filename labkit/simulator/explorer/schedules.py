@@ -178,7 +178,7 @@ def explore(
 ) -> Exploration:
     """Run one launch in many orders of its warps, and compare the results.
 
-    Warps take turns at every access of shared or global memory; the lanes of a warp stay in lockstep. Every outcome can
+    Warps may switch at every access of shared or global memory; the lanes of a warp stay in lockstep. Every outcome can
     happen on a GPU, but not all are found: a GPU may also show one thread's accesses to another in a different order.
 
     Parameters

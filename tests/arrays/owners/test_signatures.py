@@ -1,4 +1,4 @@
-"""What is known of an array at once: the same for arrays that lie alike, whoever made them, and for no others."""
+"""What is known of an array at once: the same for arrays that lie alike, however they were made, and for no others."""
 
 import ctypes
 from functools import cache

@@ -295,7 +295,7 @@ def test_where_nothing_applies_all_reasons_are_told():
         {"R": 201, "S": 1, "top": 200, "bottom": 200},
     ],
 )
-def test_what_the_copy_engine_does_not_take_is_left_to_a_step_without_it(sizes):
+def test_what_tma_does_not_take_is_left_to_a_step_without_it(sizes):
     problem = conv.Forward(1, 8, 300, 300, 6, layout="NHWC", **sizes)
     ranking = conv.heuristic(problem, "bfloat16")
     assert "tensor/mma" in map(str, ranking.candidates)

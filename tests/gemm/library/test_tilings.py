@@ -1,4 +1,4 @@
-"""Tilings: they fit a block and the copy engine, and let few SMs rest."""
+"""Tilings: they fit a block and TMA, and let few SMs rest."""
 
 from math import ceil
 
@@ -17,7 +17,7 @@ works = st.builds(
 
 @given(works)
 @settings(max_examples=50, deadline=None)
-def test_every_tiling_fits_a_block_and_the_copy_engine(work):
+def test_every_tiling_fits_a_block_and_tma(work):
     found = tilings(work, SMS)
     assert found
     for tiling in found:

@@ -189,7 +189,7 @@ def test_nobody_touches_what_is_on_its_way(line, verb):
 
 @pytest.mark.parametrize("wait, place, early", [(1, "4 * t + 3", 32), (1, "4 * t + 2", 0), (0, "4 * t + 3", 0)])
 def test_nobody_writes_what_a_copy_still_reads(wait, place, early):
-    """Of 12 bytes and 4, in two groups, the first has been read when one may be under way."""
+    """Of 12 bytes and 4, in two groups, the first has been read when one may be in flight."""
     text = f"""
     @cuda.jit
     def overwrite(x):
@@ -514,7 +514,7 @@ def ahead(x, out):
 
 
 @pytest.mark.parametrize("left, alone", [(1, 32), (0, 4 * 32)])
-def test_loads_with_no_copy_under_way_are_counted(left, alone):
+def test_loads_with_no_copy_in_flight_are_counted(left, alone):
     kernel = kernel_in(AHEAD, **NAMES, LEFT=left)
     trace = labkit.simulate(kernel, 1, 32, np.ones((4, 32), np.float32), np.zeros(32, np.float32))
     assert not trace.errors

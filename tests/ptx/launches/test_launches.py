@@ -40,7 +40,7 @@ def kernel(out, tensor_map, row):
 
 @pytest.mark.needs("numba-cuda")
 @pytest.mark.needs("toolkit")
-def test_a_map_is_a_parameter_by_value_and_the_copy_engine_gets_its_address():
+def test_a_map_is_a_parameter_by_value_and_tma_gets_its_address():
     from numba import types
 
     from labkit.cuda.compiling import ptx_text

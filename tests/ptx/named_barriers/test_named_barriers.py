@@ -96,7 +96,7 @@ def test_it_is_missed_where_it_is_left_away():
         assert {(f.kind, f.array) for f in trace.errors} == {("race", "kept")}
 
 
-def test_whoever_waits_for_too_many_waits_for_ever():
+def test_a_warp_that_waits_for_too_many_waits_for_ever():
     kernel, trace = parted(first="ptx.barrier_sync(1, 96)")
     (found,) = (f for f in trace.errors if f.kind == "deadlock")
     assert found.line == line_of(kernel, "barrier_sync(1, 96)")
@@ -257,7 +257,7 @@ def turns(out):
 """
 
 
-def test_two_groups_of_warps_take_turns():
+def test_two_groups_of_warps_alternate():
     """Both run the same lines; each waits until the other has come to its barrier."""
     trace = labkit.simulate(kernel_in(TURNS, ptx=ptx, int32=np.int32), 3, 128, np.full((3, 6), 9))
     assert not trace.errors, trace.errors

@@ -1,4 +1,4 @@
-"""Additions to memory by the copy engine: what is added, what is counted, and what must be waited for."""
+"""Additions to memory by TMA: what is added, what is counted, and what must be waited for."""
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def test_sums_begin_somewhere():
         ("ptx.tma_add(sums, (1, 4), tile, (1, 2), 8)", "misaligned"),
     ],
 )
-def test_places_that_the_copy_engine_does_not_take_are_found_out(after, kind):
+def test_places_that_tma_does_not_take_are_found_out(after, kind):
     assert kind in {one.kind for one in run(changed(INSTRUCTION, after)).errors}
 
 

@@ -1,4 +1,4 @@
-"""Copies of pixels by the copy engine: which windows, in which order, with zeros where, and what it does not take."""
+"""Copies of pixels by TMA: which windows, in which order, with zeros where, and what it does not take."""
 
 import re
 
@@ -347,7 +347,7 @@ WHOLE = dict(images=IMAGES, pixels=32, channels=64, top=1, left=1, bottom=1, rig
     ],
     ids=str,
 )
-def test_windows_that_the_copy_engine_does_not_take(changes, part):
+def test_windows_that_tma_does_not_take(changes, part):
     with pytest.raises(ValueError, match=part):
         ptx.PixelMap(**WHOLE | changes)
 

@@ -1,4 +1,4 @@
-"""Copies of boxes by the copy engine: where the bytes lie, what lies outside, and what must be waited for."""
+"""Copies of boxes by TMA: where the bytes lie, what lies outside, and what must be waited for."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -113,7 +113,7 @@ def test_a_box_lies_swizzled_in_its_tile_with_zeros_outside_of_the_array(row, co
 
 
 @pytest.mark.parametrize("column", [4, 150, -10])
-def test_a_box_begins_at_a_multiple_of_16_bytes_as_the_copy_engine_wants_it(column):
+def test_a_box_begins_at_a_multiple_of_16_bytes_as_tma_wants_it(column):
     with pytest.raises(KernelError, match=f"multiple of 16 bytes along the last axis, not at element {column} of 2"):
         load(kernel(LOAD), 5, column)
 
@@ -391,7 +391,7 @@ def test_an_array_is_the_same_beside_its_map():
         (np.zeros((1, 1, 1, 1, 8, 64), np.uint16), (1, 1, 1, 1, 8, 64)),
     ],
 )
-def test_boxes_that_the_copy_engine_does_not_take(array, box):
+def test_boxes_that_tma_does_not_take(array, box):
     with pytest.raises(ValueError, match="box|rows|axes|backwards"):
         ptx.TensorMap(array, box)
 
@@ -463,7 +463,7 @@ def test_a_kernel_gets_its_map_by_value_while_another_thread_compiles_a_device_f
     assert "cvta.param.u64" in text  # the address at which the launch has put it
 
 
-def test_a_thread_can_be_looked_at_beside_the_copy_engine():
+def test_a_thread_can_be_looked_at_beside_tma():
     arguments = ptx.TensorMap(numbers(72, 200), (ROWS, 64)), 0, 0, np.zeros((1, ROWS, 64), np.uint16)
     trace = labkit.simulate(kernel(LOAD), 1, 64, *arguments, inspect=(0, 3))
     assert trace.steps[-1].variables["r"] == ROWS - 1

@@ -182,7 +182,7 @@ def test_a_warp_need_not_wait_for_the_waits_of_the_others():
 
 
 def test_a_group_of_products_is_waited_for_by_each_warpgroup_on_its_own():
-    """The first warpgroup has a newer group under way, and so has waited for the one of both; the second has not."""
+    """The first warpgroup has a newer group in flight, and so has waited for the one of both; the second has not."""
     more = """    ptx.wgmma_commit()
     if t < 128:
         ptx.wgmma(acc, 0, N, a, (0, 0), b, (0, 0), FORMAT)
@@ -199,7 +199,7 @@ def test_a_group_of_products_is_waited_for_by_each_warpgroup_on_its_own():
     assert not trace.errors, trace.errors
 
 
-def test_a_product_that_one_warp_never_asks_for_is_waited_for_in_vain():
+def test_a_product_that_one_warp_never_asks_for_is_waited_for_forever():
     text = mutant("        ptx.wgmma(acc", "        if t // 32 != 3:\n            ptx.wgmma(acc")
     apart = "    if t // 32 == 3:\n        ptx.barrier_sync(1, 32)\n"
     made, trace, _ = run(text.replace("    ptx.wgmma_fence()\n", apart + "    ptx.wgmma_fence()\n"))
@@ -434,7 +434,7 @@ def test_more_than_64_mn_major_columns_need_an_axis_for_their_tiles():
         run_majors(flat, ptx.K_MAJOR, ptx.MN_MAJOR, 72)
 
 
-def test_a_group_may_be_under_way_while_others_are_waited_for():
+def test_a_group_may_be_in_flight_while_others_are_waited_for():
     text = PRODUCT.replace("acc = cuda.local.array(SUMS, float32)", "acc = cuda.local.array((2, SUMS), float32)")
     text = text.replace("acc[i] = i", "acc[0, i] = i\n        acc[1, i] = 0").replace("acc[4 *", "acc[half, 4 *")
     first, rest = text.split("    for k in range(4):\n")

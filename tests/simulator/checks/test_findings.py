@@ -102,7 +102,7 @@ def neighbour_in_global(x, y):
     x[i] = y[(i + 1) % y.size]
 
 
-def test_a_race_between_blocks_cannot_be_mended_by_a_barrier():
+def test_a_race_between_blocks_cannot_be_fixed_by_a_barrier():
     races = findings(neighbour_in_global, 2, 32, numbers(64), zeros(64), kind="race")
     across = next(r for r in races if r.threads[0].block != r.threads[1].block)
     assert "Blocks of one launch run in any order" in across.message
@@ -742,7 +742,7 @@ def test_lanes_of_one_warp_are_told_to_split_a_line_around_their_warps_barrier()
 
 
 @pytest.mark.parametrize("line", RACES)
-def test_a_race_says_what_it_does_to_the_result_and_how_to_mend_it(line):
+def test_a_race_says_what_it_does_to_the_result_and_how_to_fix_it(line):
     effect, cure = RACES[line]
     kernel = kernel_in(f"""
 @cuda.jit

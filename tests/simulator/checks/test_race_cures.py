@@ -103,7 +103,7 @@ def errors(kernel, blocks):
 
 
 @pytest.mark.parametrize("name", BARRIERS)
-def test_a_barrier_is_put_where_it_mends_the_race(name):
+def test_a_barrier_is_put_where_it_fixes_the_race(name):
     text, barrier, fragment, cure = BARRIERS[name]
     blocks = 1 if name == "reduction" else 2
     assert errors(kernel_in(text.format(barrier)), blocks) == ()

@@ -328,7 +328,7 @@ def the_first_resets(count, out):
 
 
 @cuda.jit
-def whoever_has_the_last_index_reads(count, out):
+def the_last_index_reads(count, out):
     """The counter's value is used as an index to write to, so it does not say that the others have counted."""
     if cuda.threadIdx.x == 0:
         place = cuda.atomic.add(count, 0, 1)
@@ -364,7 +364,7 @@ def told_by_another_flag(count, out):
 
 @pytest.mark.parametrize(
     "kernel",
-    [the_first_resets, whoever_has_the_last_index_reads, one_still_looks, told_by_another_flag],
+    [the_first_resets, the_last_index_reads, one_still_looks, told_by_another_flag],
     ids=lambda k: k.__name__,
 )
 @pytest.mark.parametrize("blocks", [3, 600])
@@ -481,7 +481,7 @@ def kernel(x, flag, out):
 @pytest.mark.parametrize(
     ("before", "who"), [*((b, "warp") for b in BEFORE), ("a read", "block"), ("an atomic", "block")]
 )
-def test_whoever_is_not_awaited_races(before, who, missing):
+def test_a_thread_that_is_not_awaited_races(before, who, missing):
     grid, block = (1, 128) if who == "warp" else (4, 32)
     kernel = one_of_many_is_not_awaited(before, who, missing)
     found = errors(kernel, grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(16, np.int32))

@@ -368,7 +368,7 @@ def test_a_warp_that_counts_while_it_waits_starves_nobody():
     assert set(results(found, 1)) == {7}
 
 
-def test_a_lock_lets_blocks_take_turns_in_every_order():
+def test_a_lock_lets_blocks_alternate_in_every_order():
     found = labkit.explore(locked, 3, WARP, zeros(1), zeros(1))
     assert found.complete and results(found, 0) == {3: found.orders}
     assert found.orders >= 6
@@ -431,7 +431,7 @@ def nobody_comes(out, flag):
         out[0] = 1
 
 
-def test_many_warps_that_wait_in_vain_hang_and_say_so():
+def test_many_warps_that_wait_forever_hang_and_say_so():
     found = labkit.explore(nobody_comes, 2, 1024, zeros(1), zeros(1), orders=1)
     assert found.outcomes[0].deadlock.line == line_of(nobody_comes, "while ")
     assert len(found.outcomes[0].schedule) == 64, "each looks once; that it looks again and again is left out"
@@ -569,16 +569,16 @@ def test_accesses_in_device_functions_and_through_views_are_turns_too():
 
 
 @cuda.jit
-def everybody_everywhere(out):
+def all_threads_everywhere(out):
     for k in range(out.size):
         out[k] += 1
 
 
 def test_the_work_is_bounded(monkeypatch):
-    found = labkit.explore(everybody_everywhere, 2, 256, zeros(8), orders=10)
+    found = labkit.explore(all_threads_everywhere, 2, 256, zeros(8), orders=10)
     assert found.orders <= 10 and not found.complete
     monkeypatch.setattr("labkit.simulator.explorer.schedules.MAX_ALL_TURNS", 600)
-    found = labkit.explore(everybody_everywhere, 2, 256, zeros(8))
+    found = labkit.explore(all_threads_everywhere, 2, 256, zeros(8))
     assert found.orders <= 3 and not found.complete
 
 

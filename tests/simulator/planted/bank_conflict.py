@@ -1,6 +1,6 @@
 """A transpose whose columns lie in one bank.
 
-Rows of 32 floats put a whole column into the same bank of shared memory, and 32 lanes take turns. One unused element
+Rows of 32 floats put a whole column into the same bank of shared memory, and 32 lanes alternate. One unused element
 a row spreads them.
 """
 

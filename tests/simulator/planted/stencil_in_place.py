@@ -1,6 +1,6 @@
 """A stencil that writes its result over its input.
 
-Each thread averages three neighbours in shared memory and stores the mean where the middle one was. Whoever comes
+Each thread averages three neighbours in shared memory and stores the mean where the middle one was. A thread that comes
 later averages means instead of values.
 """
 
