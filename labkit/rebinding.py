@@ -66,12 +66,12 @@ def imports(module: ModuleType) -> dict[str, tuple[ModuleType, str]]:
     """Return the names that a module imports from labkit's modules, each with its module and its name there."""
     body = ast.parse(Path(getfile(module)).read_text(encoding="utf-8")).body
     lines = [(str(line.module), line.names) for line in body if isinstance(line, ast.ImportFrom)]
-    homes = [(sys.modules[module], names) for module, names in lines if module.startswith("labkit.")]
+    homes = [(sys.modules[source], names) for source, names in lines if source.startswith("labkit.")]
     return {name.asname or name.name: (home, name.name) for home, names in homes for name in names}
 
 
 def recompute(function, constants: dict) -> tuple[dict, set[str]]:
-    """Return constants with all values that a function's file derives from them, and the names read for that."""
+    """Return constants with all values that a function's file derives from them, and the names that its assignments read."""
     values, sources, filename = dict(constants), set(), function.__code__.co_filename
     for node in assignments("".join(getlines(filename)), _globals_of(function.__code__)):
         sources |= names_in(node)

@@ -33,7 +33,7 @@ pages_in_work = []  # playgrounds that run their other settings for the page, so
 
 def record():
     """Keep every kernel that is translated, the names of those that run, and every playground that opens."""
-    translate, trace_of = run.translate.translate, run.report.trace
+    translate, trace_of = run.translate.translate, run.report.make_trace
     open_playground, make_page = Playground.__init__, Playground.page_data
 
     def translated(function, kinds, **options):
@@ -59,7 +59,7 @@ def record():
         finally:
             pages_in_work.pop()
 
-    run.translate.translate, run.report.trace = translated, trace
+    run.translate.translate, run.report.make_trace = translated, trace
     Playground.__init__, Playground.page_data = opened, page_data
 
 

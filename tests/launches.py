@@ -53,7 +53,7 @@ def drawn(step: Step, number: int) -> list[Problem]:
         sizes = {field.name: [getattr(one, field.name) for one in alike] for field in fields(base)}
         with suppress(ValueError):
             problem = type(base)(**{name: _size(random, values) for name, values in sizes.items()})
-            if not problem.misfit(getattr(step.module, "TAKES", {})) and _elements(problem) <= LARGE:
+            if not problem.misfit(getattr(step.module, "SUPPORTED", {})) and _elements(problem) <= LARGE:
                 found.append(problem)
         if len(found) == number:
             break

@@ -65,7 +65,7 @@ def batches(dtype: str) -> dict[str, Standing]:
 
 def _standing(step: Step, format: Format) -> Standing | None:
     """Simulate a step with a small problem; intensity and recorded speed are those of its large problem."""
-    small, large = step.roofline_point, step.compared
+    small, large = step.roofline_problem, step.compared
     if not small.flops:
         return None
     run = step.simulate(*small.operands(format), format=format)

@@ -242,7 +242,7 @@ def _ranked(chooser: Chooser, problem, format, gpu: CurrentGpu) -> tuple[Step, .
 
 
 def _computes(step, problem, format) -> bool:
-    takes = getattr(step.module, "TAKES", getattr(step.ladder.module, "TAKES", {}))
+    takes = getattr(step.module, "SUPPORTED", getattr(step.ladder.module, "SUPPORTED", {}))
     is_of_kind = step.problem is type(problem) and format in step.formats
     return is_of_kind and not problem.misfit(takes) and _is_exact(step)
 

@@ -24,7 +24,7 @@ LARGE = 2**31  # FLOPs, above which a part of the result is checked
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
 EPS = float(np.finfo(np.float32).eps)
 OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
-# for the TAKES of a step that computes every output of NCHW images
+# for the SUPPORTED of a step that computes every output of NCHW images
 UNIT_STRIDES = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {
     "layout": ("NCHW",)
 }

@@ -23,8 +23,8 @@ def current() -> tuple[Course, Path] | None:
     return (Course.read(folder / FILE), folder) if folder and (folder / FILE).is_file() else None
 
 
-def named(assignment: str) -> str:
-    """Return the name of an assignment, or raise a CourseError."""
+def check_name(assignment: str) -> str:
+    """Return the name of an assignment if it is valid, else raise a CourseError."""
     if not _NAME.fullmatch(assignment):
         raise CourseError(f"{assignment!r} cannot name an assignment: use letters, digits, - and _, such as hw2")
     return assignment

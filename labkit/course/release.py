@@ -10,7 +10,7 @@ from labkit import places
 from labkit.book.chapter import read_chapter
 from labkit.book.contents import TOC, source, title_of
 from labkit.course.handout import handout
-from labkit.course.manifest import NOTEBOOKS, CourseError, chosen, named
+from labkit.course.manifest import NOTEBOOKS, CourseError, check_name, chosen
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.contents import book_contents, slug_of
 from labkit.grading.course import FILE, Course
@@ -58,7 +58,7 @@ def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
     sources = {chapter.name: source(book / "notebooks", chapter.slug) for chapter in book_contents().chapters}
     names = chosen(sources, chapters)
     points = {id: exercise(id).points for name in names for id in exercise_ids(slug_of(name))}
-    course = Course(named(assignment), tuple(names), points)
+    course = Course(check_name(assignment), tuple(names), points)
     files = dict(_own_files(book))
     for name in names:
         notebook = handout(read_chapter(sources[name]).blank, names)

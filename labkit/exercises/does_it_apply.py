@@ -74,7 +74,7 @@ def find_misfit(problem, format):
     step = ladder("winograd").step("f4x4")
     if format_named(format) not in step.formats:
         return f"this step takes {' or '.join(map(str, step.formats))}, and the arrays hold {format}"
-    return problem.misfit(step.module.TAKES).rstrip(".")
+    return problem.misfit(step.module.SUPPORTED).rstrip(".")
 
 
 def draw_problem(rng) -> tuple[Forward, str]:

@@ -10,7 +10,7 @@ checks the operands and returns a list of `Launch`. A step that computes in seve
     FORMATS         the formats of its operands, from `labkit.formats`
     EXAMPLES        sizes of small, awkward problems, which every step must compute correctly
     BENCHED         sizes of the timed problems
-    ROOFLINE_POINT  sizes of the problem whose simulated run gives a step's point under a roofline
+    ROOFLINE_PROBLEM  sizes of the problem whose simulated run gives a step's point under a roofline
     COMPARED        sizes of the problem by which recorded steps are compared; default: the last of BENCHED
     RECORD          the name under which they are recorded; default: the operation's
 

@@ -90,9 +90,9 @@ class Step:
         return [self.problem(*sizes) for sizes in getattr(self.module, "LARGEST", ())]
 
     @property
-    def roofline_point(self) -> Problem:
+    def roofline_problem(self) -> Problem:
         """Problem whose simulated run gives the step's point under a roofline."""
-        return self.problem(*self._declared("ROOFLINE_POINT"))
+        return self.problem(*self._declared("ROOFLINE_PROBLEM"))
 
     def _declared(self, name):
         """Return a declaration of the step's file, or else of its ladder."""

@@ -20,7 +20,7 @@ PROBLEM = Problem
 FORMATS = (FP32,)
 EXAMPLES = (1, 1, 1), (7, 5, 3), (40, 30, 50)
 BENCHED = ((384, 384, 384),)
-ROOFLINE_POINT = 64, 64, 64
+ROOFLINE_PROBLEM = 64, 64, 64
 
 ladder = partial(_ladder.ladder, "loops")
 

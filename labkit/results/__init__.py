@@ -69,7 +69,7 @@ class Results:
         return [row for row in self.rows if all(_matches(row.get(name), wanted) for name, wanted in fields.items())]
 
     def table(self, columns: Sequence[str] | Mapping[str, str], /, folded: str = "", **fields) -> Table:
-        """Print columns of the selected rows.
+        """Return columns of the selected rows as a table.
 
         Parameters
         ----------
@@ -102,9 +102,8 @@ def recorded(folder: Path = FOLDER) -> list[tuple[str, str]]:
 def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> Results:
     """Return the record of an operation on one machine.
 
-    If no machine is named, it is this machine's GPU. If that has no record, it is the nearest GPU that has one (see
-    `nearest`); without a GPU it is the nearest to the one that the simulator models. Records of CPUs come last, by
-    name. `caption` of the result says whose record it is.
+    The default is this machine's GPU; without one, the GPU that the simulator models. If that GPU has no record, the
+    nearest GPU with one stands in (see `nearest`), and if none has, a CPU. `caption` of the result names the device.
 
     Raises
     ------
@@ -122,15 +121,15 @@ def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> R
 
 
 def table(operation: str, columns: Sequence[str] | Mapping[str, str], /, machine: str | None = None, **fields) -> Table:
-    """Print columns of the selected rows of a record: see `load` and `Results.table`."""
+    """Return columns of the selected rows of a record as a table: see `load` and `Results.table`."""
     return load(operation, machine).table(columns, **fields)
 
 
 def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path = FOLDER) -> dict[str, tuple[int, ...]]:
     """Return machines with results of an operation and their compute capabilities, the most similar to a GPU first.
 
-    The GPU itself comes first, then those of its compute capability, then all others. Among these the order is that of
-    multiprocessors and memory bandwidth, where `labkit.machine.gpus` has the figures.
+    The GPU itself comes first, then those of its compute capability, then all others. Within each
+    group, GPUs closest in multiprocessors and memory bandwidth come first, and GPUs not in `labkit.machine.gpus` last.
 
     Parameters
     ----------

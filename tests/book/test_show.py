@@ -57,7 +57,7 @@ def test_constants_that_a_kernel_imports_stand_above_it_under_the_name_of_their_
 def test_functions_that_it_calls_are_folded_beneath_it():
     html = show(s10_tuned.tuned)._repr_html_()
     folded = {title: text(code) for title, code in re.findall("<summary>(.*?)</summary>(.*?)</details>", html, re.S)}
-    for name in ("copy_tiles", "place", "load_rows", "multiply"):
+    for name in ("copy_tiles", "swizzle", "load_rows", "multiply"):
         assert f"def {name}(" in folded[f"{name}, which it uses"]
     assert "A_STEP, B_STEP = " in folded["copy_tiles, which it uses"]
 

@@ -27,7 +27,7 @@ def ladders():
     with pytest.MonkeyPatch.context() as patch:
         found = {}
         for name, K in (("fp32", 32), ("tensor", 64)):
-            patch.setattr(gemm.ladder(name).module, "ROOFLINE_POINT", (128, 256, K))
+            patch.setattr(gemm.ladder(name).module, "ROOFLINE_PROBLEM", (128, 256, K))
             found |= book.of(gemm.ladder(name))
         return found
 

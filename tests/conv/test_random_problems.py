@@ -26,7 +26,7 @@ def patience(monkeypatch):
 
 def accepted_values(step) -> dict[str, tuple]:
     """Return the values of a problem's attributes that a step accepts."""
-    return getattr(step.module, "TAKES", {})
+    return getattr(step.module, "SUPPORTED", {})
 
 
 def accepts(step, problem) -> bool:

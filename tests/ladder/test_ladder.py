@@ -142,7 +142,7 @@ TOY = {
         FORMATS = (FP32,)
         EXAMPLES = (1,), (1000,)
         BENCHED = ((4096,),)
-        ROOFLINE_POINT = (512,)
+        ROOFLINE_PROBLEM = (512,)
         """,
     "plain/s01_serial.py": """
         \"\"\"One thread adds all squares.\"\"\"

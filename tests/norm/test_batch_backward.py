@@ -28,7 +28,7 @@ def test_a_channel_that_no_cluster_can_keep_is_refused():
     ids=lambda value: getattr(value, "path", str(value)),
 )
 def test_what_the_registers_of_a_block_keep(step, sizes, taken):
-    problem = norm.BatchBackward(*sizes, layout=step.TAKES["layout"][0])
+    problem = norm.BatchBackward(*sizes, layout=step.SUPPORTED["layout"][0])
     assert step.geometry(problem) == taken
     with pytest.raises(ValueError, match=r"and a block keeps (8192|3072): choose another step"):
         step.geometry(norm.BatchBackward(70, 1, 16, 16 * 16, layout=problem.layout))
@@ -40,7 +40,7 @@ def test_a_thread_keeps_several_vectors(step, share, monkeypatch):
     name, value = ("MAX_THREADS", 128) if hasattr(step.module, "MAX_THREADS") else ("MAX_WARPS", 4)
     monkeypatch.setattr(step.module, name, value // share)
     for format in step.formats:
-        problem = norm.BatchBackward(5, 6, 5, 4, layout=step.TAKES["layout"][0])
+        problem = norm.BatchBackward(5, 6, 5, 4, layout=step.SUPPORTED["layout"][0])
         before = problem.operands(format)
         found = step.simulate(*before, format=format)
         assert found.errors == () and problem.is_right(before, found.operands, format)

@@ -21,7 +21,7 @@ def step(request):
 
 def problem_of(step, *sizes, **others):
     """A problem in the layout that a step takes."""
-    return norm.BatchInference(*sizes, layout=step.TAKES["layout"][0], **others)
+    return norm.BatchInference(*sizes, layout=step.SUPPORTED["layout"][0], **others)
 
 
 def test_the_formula_is_that_of_the_paper():

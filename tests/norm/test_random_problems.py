@@ -23,7 +23,7 @@ def batches(step):
     hard = st.booleans() if any(example.hard for example in step.examples) else st.just(False)
     others = {
         "relu": st.booleans(),
-        "layout": st.sampled_from(step.TAKES["layout"]),
+        "layout": st.sampled_from(step.SUPPORTED["layout"]),
         "momentum": st.none() | st.floats(0, 1),
         "batches": st.integers(0, 5),
         "eps": st.sampled_from([1e-5, 1e-3, 0.1]),

@@ -21,7 +21,7 @@ def step(request):
 
 def problem_of(step, *sizes, **others):
     """A problem in the layout that a step takes."""
-    return norm.BatchForward(*sizes, layout=step.TAKES["layout"][0], **others)
+    return norm.BatchForward(*sizes, layout=step.SUPPORTED["layout"][0], **others)
 
 
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):

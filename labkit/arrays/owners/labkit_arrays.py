@@ -1,6 +1,7 @@
 """labkit's own arrays: device arrays of the simulator, and views of GPU memory."""
 
 from labkit.arrays.owners.base import Owner
+from labkit.arrays.owners.numba_arrays import NumbaArrays
 from labkit.arrays.views import View
 from labkit.simulator import host
 
@@ -17,10 +18,13 @@ class SimulatedArrays(Owner):
         return host.unwrap(X).ctypes.data
 
 
-class Views(Owner):
-    """Owner of labkit's views of GPU memory. See `Owner`."""
+class Views(NumbaArrays):
+    """Owner of labkit's views of GPU memory; its new arrays are numba's. See `Owner`."""
 
     name = "labkit"
 
     def owns(self, X) -> bool:
         return isinstance(X, View)
+
+    def address(self, X) -> int:
+        return X.address

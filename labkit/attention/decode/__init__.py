@@ -34,5 +34,5 @@ BENCHED = (
     benched(64, LONG, False, None, None, "BHSD", "", None, True),
     benched(8, LONG, False, None, None, "BSHD", "", 64),
 )
-ROOFLINE_POINT = (1, 4, 1, 64, 256, 1)
+ROOFLINE_PROBLEM = (1, 4, 1, 64, 256, 1)
 RECORD = "attention_decode"

@@ -33,5 +33,5 @@ BENCHED = tuple(
     for sizes in benched(head_dim, causal, *lengths)
 )
 COMPARED = benched(128, False, 4096)[0]
-ROOFLINE_POINT = (1, 1, 128, 64)
+ROOFLINE_PROBLEM = (1, 1, 128, 64)
 RECORD = "attention"

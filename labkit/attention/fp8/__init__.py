@@ -15,5 +15,5 @@ EXAMPLES = (
 )
 BENCHED = tuple(sizes for causal in (False, True) for sizes in benched(128, causal, *LENGTHS))
 COMPARED = benched(128, False, 16384)[0]
-ROOFLINE_POINT = (1, 1, 128, 64)
+ROOFLINE_PROBLEM = (1, 1, 128, 64)
 RECORD = "attention_fp8"

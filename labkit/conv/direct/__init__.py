@@ -13,6 +13,6 @@ EXAMPLES = (
     (1, 2, 5, 18, 3, 4, 1, 1, 1, 3, 3, 0, 0, 1, 1, 1),
 )
 BENCHED = batched(128, TABLE_2)
-ROOFLINE_POINT = 1, 8, 20, 20, 64, 5, 5  # whole blocks for every step: none computes outside of y
+ROOFLINE_PROBLEM = 1, 8, 20, 20, 64, 5, 5  # whole blocks for every step: none computes outside of y
 RECORD = "conv_direct"
 ALGORITHMS = ("registers",)

@@ -25,7 +25,7 @@ from labkit import cuda
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch, TooLarge
 
-TAKES = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
 BLOCK = 16
 MAX_BYTES = 227 * 1024  # of shared memory per block, on compute capability 9.0
 
@@ -82,7 +82,7 @@ def geometry(problem: Forward):
 
 def launches(x, w, y, problem):
     """y = x * w, in NCHW."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     strides, zeros = (problem.stride_h, problem.stride_w), (problem.top, problem.left)
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)

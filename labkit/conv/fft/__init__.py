@@ -12,7 +12,7 @@ EXAMPLES = (
     (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True),
 )
 BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
-ROOFLINE_POINT = 2, 16, 14, 14, 32, 3, 3
+ROOFLINE_PROBLEM = 2, 16, 14, 14, 32, 3, 3
 COMPARED = BENCHED[1]
 RECORD = "conv_fft"
 ALGORITHMS = ("tiled", "three_products", "few_taps", "backward_data", "backward_filter")

@@ -27,7 +27,7 @@ from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
 from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
-TAKES = UNIT_STRIDES | {"result": ("y",)}
+SUPPORTED = UNIT_STRIDES | {"result": ("y",)}
 T = 16  # points of a side, a power of two
 LOG_T = T.bit_length() - 1
 HALF = T // 2
@@ -129,7 +129,7 @@ def _specialise(kernel, side):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())

@@ -32,7 +32,7 @@ from labkit.conv.fft.product import make_product
 from labkit.conv.problem import UNIT_STRIDES
 from labkit.ladder import Launch, TooLarge
 
-TAKES = UNIT_STRIDES | {"result": ("y",)}
+SUPPORTED = UNIT_STRIDES | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
@@ -330,7 +330,7 @@ def choose_tiles(problem, side: int | None = None):
 
 def launches(x, w, y, problem, workspace, side=None, product=make_product):
     """y = the convolution of x and w, by tiles of side x side, with the products by `product`."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
     side, step, tiles = choose_tiles(problem, side)
     count = problem.N * tiles[0] * tiles[1]

@@ -23,7 +23,7 @@ from labkit.conv.fft import s02_tiled
 from labkit.conv.fft.s02_tiled import launches as tiled_launches
 from labkit.ladder import Launch
 
-TAKES = s02_tiled.TAKES
+SUPPORTED = s02_tiled.SUPPORTED
 FACTORS = 3  # real products in a complex one
 BM, BN, BK = 64, 64, 16  # tile of a block, and its step along the sum
 WM, WN = 32, 32  # tile of a warp

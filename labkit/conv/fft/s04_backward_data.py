@@ -14,7 +14,7 @@ from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inver
 from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralData
-TAKES = UNIT_STRIDES | {"result": ("x",)}
+SUPPORTED = UNIT_STRIDES | {"result": ("x",)}
 QUICK = True  # to simulate: its loops are short
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_data = tiled
@@ -22,7 +22,7 @@ backward_data = tiled
 
 def launches(x, w, y, problem, workspace):
     """x = the gradient of the images, from filters w and the gradient y of the outputs."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     top, left = R - 1 - problem.top, S - 1 - problem.left
     pads = top, R - 1 - problem.bottom, left, S - 1 - problem.right

@@ -16,7 +16,7 @@ from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inver
 from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralFilter
-TAKES = UNIT_STRIDES | {"result": ("w",)}
+SUPPORTED = UNIT_STRIDES | {"result": ("w",)}
 QUICK = True  # to simulate: its loops are short
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_filter = tiled
@@ -24,7 +24,7 @@ backward_filter = tiled
 
 def launches(x, w, y, problem, workspace):
     """w = the gradient of the filters, from images x and the gradient y of the outputs."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
     side, step, tiles = choose_tiles(problem)
     count = problem.N * tiles[0] * tiles[1]

@@ -22,7 +22,7 @@ from labkit.conv.fft import s03_three_products
 from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
 from labkit.conv.fft.problem import MAX_TAPS
 from labkit.conv.fft.product import make_product
-from labkit.conv.fft.s02_tiled import TAKES, as_planes, choose_tiles
+from labkit.conv.fft.s02_tiled import SUPPORTED, as_planes, choose_tiles
 from labkit.ladder import Launch
 
 FACTORS = s03_three_products.FACTORS
@@ -78,7 +78,7 @@ def _specialise(side, rows, cols):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w; filters of many taps are transformed as before."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     filter_transform, image_transform, product, inverse = s03_three_products.launches(x, w, y, problem, workspace)
     *_, M, N, _ = product.arguments
     if min(M, N) <= NARROW:

@@ -16,6 +16,6 @@ EXAMPLES = (
     (3, 5, 4, 4, 3, 2, 3, 1, 2, 0, 1, 1, 2, 3, 1),
 )
 BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
-ROOFLINE_POINT = 2, 16, 10, 10, 64, 3, 3
+ROOFLINE_PROBLEM = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_im2col"
 ALGORITHMS = ("batch", "library")

@@ -24,7 +24,7 @@ from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
 from labkit.parts.division import fast_divide
 
-TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
 ROWS = 8  # of the matrix per thread
 
@@ -51,7 +51,7 @@ def batch(images, matrix, conv):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     conv = make_sizes(problem)
     N, K, CRS, PQ, NPQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value), int(conv.NPQ)
     matrix = workspace.array("matrix", (CRS, NPQ), np.float32)

@@ -22,7 +22,7 @@ from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 THREADS = 128
 ROWS = 8  # of the matrix per thread
 
@@ -47,7 +47,7 @@ def image(pixels, matrix, conv):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     conv = make_sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
     matrix = workspace.array("matrix", (CRS, PQ), np.float32)

@@ -1,8 +1,8 @@
-"""Chunks of images within a memory limit, with batched products by the GEMM library.
+"""Chunks of images within a memory limit, with batched products by labkit's GEMM (`labkit.gemm.interface`).
 
-The library multiplies the filters with a batch of matrices in one launch, so no image waits for another. Columns and
-rows of the matrices are padded with zeros to whole 16-byte vectors, since the library would copy them otherwise. Then
-outputs that are not whole vectors are copied, too.
+It multiplies the filters with a batch of matrices in one launch, so images run concurrently. Columns and
+rows of the matrices are padded with zeros to whole 16-byte vectors, since GEMM would copy them otherwise. If the pixels
+of an output plane are not whole vectors, the padded product is copied to y in the end.
 
 Costs:
 
@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 from labkit.layouts.interface.strided import rearrange
 from labkit.parts.division import fast_divide
 
-TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
 QUICK = True  # to simulate: its loops are short
 WORKSPACE_BYTES = 2**30  # for a chunk of images
 THREADS = 128
@@ -53,7 +53,7 @@ def library(images, matrices, conv):
 
 def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     conv = make_sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
     padded_rows, padded_cols = round_up_to_vectors(CRS, FP32.dtype), round_up_to_vectors(PQ, FP32.dtype)

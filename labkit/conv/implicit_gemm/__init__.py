@@ -22,6 +22,6 @@ BENCHED = (
     *batched(64, VGG_16, 1),
     *batched(64, RESNET_50_3X3, 1),
 )
-ROOFLINE_POINT = 2, 16, 10, 10, 64, 3, 3
+ROOFLINE_PROBLEM = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_implicit_gemm"
 ALGORITHMS = ("gathered", "split", "backward_data", "backward_filter")

@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 
 TILE = 16
 BENCHED = batched(16, TABLE_2)
-TAKES = {"result": ("y",), "groups": (1,), "layout": ("NCHW",), "flipped": (False,)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",), "flipped": (False,)}
 
 
 @cuda.jit
@@ -62,7 +62,7 @@ def index(x, w, y, conv):
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     conv = make_sizes(problem)
     grid = -(-int(conv.NPQ) // TILE), -(-problem.K // TILE)
     return [Launch(index, grid, (TILE, TILE), (x, reshape(w, problem.K, int(conv.CRS)), y, conv))]

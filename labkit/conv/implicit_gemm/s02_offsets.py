@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 TILE = 16
 THREADS = 256
 BENCHED = batched(16, TABLE_2)
-TAKES = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
 
 
 @cuda.jit
@@ -77,7 +77,7 @@ def offsets(x, w, y, table, conv):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     conv = make_sizes(problem)
     CRS, PQ = int(conv.CRS), int(conv.PQ.value)
     table = workspace.array("table", (CRS, 4), np.uint32)

@@ -25,7 +25,7 @@ from labkit.parts.division import fast_divide
 
 TILE = 16
 BENCHED = batched(16, TABLE_2)
-TAKES = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
 
 
 @cuda.jit
@@ -66,7 +66,7 @@ def magic(x, w, y, conv):
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     conv = make_sizes(problem)
     images = reshape(x, problem.N, problem.C * problem.H * problem.W)
     filters, outputs = reshape(w, problem.K, int(conv.CRS)), reshape(y, problem.N, problem.K, int(conv.PQ.value))

@@ -38,7 +38,7 @@ from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-TAKES = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
 BORDER = COMPARING
 OUTSIDE = 2**31  # a row that is in no image
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
@@ -205,7 +205,7 @@ def gathered(x, w, y, conv):
 
 def launches(x, w, y, problem, tiling=None):
     """y = the convolution of x and w, by the given tiling or the best."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
     tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
     kernel, shared_bytes = specialise_tiling(tiling, choose_border_test(problem))

@@ -30,7 +30,7 @@ from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide, make_divisor
 
-TAKES = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
 BORDER = COMPARING
 OUTSIDE = 2**31  # a row that is in no image
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
@@ -200,7 +200,7 @@ def split(x, w, y, length, groups, conv):
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """y = the convolution of x and w, by the given tiling and number of parts, or the best."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshape(x, N, pixels), reshape(y, N, K, PQ)

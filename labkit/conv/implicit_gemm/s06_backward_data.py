@@ -39,9 +39,9 @@ from labkit.ladder import Launch
 from labkit.parts.division import Divisor, fast_divide, make_divisor
 
 PROBLEM = BackwardData
-ROOFLINE_POINT = 2, 16, 10, 10, 32, 3, 3
+ROOFLINE_PROBLEM = 2, 16, 10, 10, 32, 3, 3
 BENCHED = batched(128, TABLE_2)
-TAKES = {"result": ("x",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("x",), "layout": ("NCHW",)}
 BORDER = COMPARING
 OUTSIDE = 2**31  # a row that is in no image
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
@@ -242,7 +242,7 @@ def gather_taps(w, gathered, taps):
 
 def launches(x, w, y, problem, workspace, tiling=None):
     """x = the gradient of the images, from the outputs' gradient y and filters w, by the given tiling or the best."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     outputs = reshape(y, problem.N, problem.K * problem.P * problem.Q)
     images = reshape(x, problem.N, problem.C, problem.H * problem.W)
     sequence = []

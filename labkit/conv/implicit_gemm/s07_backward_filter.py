@@ -45,7 +45,7 @@ EXAMPLES = (
 )  # the last in parts
 BENCHED = batched(128, TABLE_2)
 LARGEST = ((32, 64, 64, 64, 64, 8, 8),)
-TAKES = {"result": ("w",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("w",), "layout": ("NCHW",)}
 PADDED = True  # some pixels are outside the image
 WM = 64  # rows of a warp's tile, filters; its columns are WN taps
 LANES_Y, LANES_X = 4, 8  # lanes of a warp
@@ -191,7 +191,7 @@ def backward_filter(x, y, w, length, groups, conv):
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling and parts."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, problem.K * PQ)

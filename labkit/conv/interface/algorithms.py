@@ -1,6 +1,6 @@
 """The algorithms that compute convolutions: steps of the ladders, their misfits, and their workspace.
 
-A step declares what it accepts in `TAKES`; all else is read from its launches. A dry run makes them for operands
+A step declares what it accepts in `SUPPORTED`; all else is read from its launches. A dry run makes them for operands
 without memory and only counts the workspace: it allocates nothing and runs nothing.
 """
 
@@ -61,7 +61,7 @@ class Algorithm:
         if format not in self.step.formats:
             accepted = " or ".join(map(str, self.step.formats))
             return DryRun(f"this step takes {accepted}, and the arrays hold {format}")
-        if why := problem.misfit(getattr(self.step.module, "TAKES", {})):
+        if why := problem.misfit(getattr(self.step.module, "SUPPORTED", {})):
             return DryRun(why)
         workspace = CountingWorkspace()
         try:
@@ -80,7 +80,7 @@ class Algorithm:
     @property
     def kernels(self) -> list:
         """The functions from which `labkit.calls.tuning` finds all sources of the algorithm."""
-        problems = self.step.roofline_point, self.step.compared  # a small problem and a large one
+        problems = self.step.roofline_problem, self.step.compared  # a small problem and a large one
         launches = [launch for problem in problems for launch in self.dry_run(problem, self.step.formats[0]).launches]
         return [self.step.module.launches, self.step.kernel, *(launch.kernel for launch in launches)]
 

@@ -17,6 +17,6 @@ EXAMPLES = (
     (2, 8, 33, 34, 70, 1, 1),
 )
 BENCHED = (*batched(128, TABLE_2), *batched(64, RESNET_50_3X3, 1), *batched(64, RESNET_50_1X1))
-ROOFLINE_POINT = 4, 64, 18, 18, 128, 3, 3
+ROOFLINE_PROBLEM = 4, 64, 18, 18, 128, 3, 3
 COMPARED = BENCHED[1]
 RECORD = "conv_tensor"

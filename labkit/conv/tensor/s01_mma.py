@@ -26,7 +26,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.operands import TAKES, as_outputs, as_vectors, pad_channels, specialise_for_outputs
+from labkit.conv.tensor.operands import SUPPORTED, as_outputs, as_vectors, pad_channels, specialise_for_outputs
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
@@ -148,7 +148,7 @@ def geometry(problem):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
+    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     arguments = as_vectors(x), as_vectors(w), as_outputs(y, problem), make_windows(problem, format)
     return [*padding, Launch(specialise_for_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]

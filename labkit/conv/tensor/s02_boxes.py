@@ -36,7 +36,7 @@ from labkit.conv.tensor.operands import as_outputs, pad_channels, specialise_for
 from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
-TAKES = operands.TAKES | {"stride_h": (1,), "stride_w": (1,)}
+SUPPORTED = operands.SUPPORTED | {"stride_h": (1,), "stride_w": (1,)}
 EXAMPLES = (
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 6, 9, 3, 3, 1, 1, 1, 0, 2, 1, 1, 2),
@@ -181,7 +181,7 @@ def count_tiles(problem, box):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
+    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     box = choose_box(problem)
     filters = as_words(reshape(w, problem.K, problem.R * problem.S, w.shape[-1]))

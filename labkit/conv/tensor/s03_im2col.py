@@ -24,7 +24,7 @@ from labkit import cuda, ptx
 from labkit.arrays.views import as_words, reshape
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels, specialise_for_outputs
+from labkit.conv.tensor.operands import SUPPORTED, as_outputs, make_pixel_map, pad_channels, specialise_for_outputs
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 from labkit.parts.tile_order import tile_coordinates
@@ -121,7 +121,7 @@ def im2col(x_map, w_map, y, conv, rows, cols):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
+    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     filters = as_words(reshape(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = make_pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))

@@ -34,7 +34,7 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import as_words, reshape
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
-from labkit.conv.tensor.operands import TAKES, as_outputs, make_pixel_map, pad_channels
+from labkit.conv.tensor.operands import SUPPORTED, as_outputs, make_pixel_map, pad_channels
 from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
@@ -190,7 +190,7 @@ persistent_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_fu
 
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """y = the convolution of x and w, by the given tiling or the best."""
-    problem.check(x, w, y, takes=TAKES, dtype=format.dtype)
+    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace, may_fold=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     tiling = tiling or best_tiling(problem, sms)

@@ -17,7 +17,7 @@ BENCHED = (
     *batched(128, TABLE_2[4:]),
     *batched(16, TABLE_2[4:]),
 )
-ROOFLINE_POINT = 1, 32, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1
+ROOFLINE_PROBLEM = 1, 32, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1
 COMPARED = batched(64, VGG_16, 1)[4]
 RECORD = "conv_winograd"
 ALGORITHMS = ("f2x2", "f4x4", "f6x6", "fused", "backward_data")

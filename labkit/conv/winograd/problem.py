@@ -11,7 +11,7 @@ from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
 TAPS = 3
-TAKES = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | UNIT_STRIDES
+SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | UNIT_STRIDES
 
 
 class Transformed(Convolution):

@@ -23,7 +23,7 @@ multiply-adds. From 128 channels on, the products take longer than both transfor
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.winograd.problem import TAKES
+from labkit.conv.winograd.problem import SUPPORTED
 from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
 
@@ -104,7 +104,7 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     kernels = filter_kernel, f4x4, transform_products
     borders = {"top": problem.top, "left": problem.left}
     return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

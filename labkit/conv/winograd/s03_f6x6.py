@@ -19,7 +19,7 @@ Limited by the products from 128 channels on, whose last blocks leave SMs idle.
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.winograd.problem import TAKES, Forward6x6
+from labkit.conv.winograd.problem import SUPPORTED, Forward6x6
 from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
 
@@ -140,7 +140,7 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     kernels = filter_kernel, f6x6, transform_products
     borders = {"top": problem.top, "left": problem.left}
     return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

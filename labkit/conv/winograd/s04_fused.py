@@ -24,7 +24,7 @@ other stalls were not measured. F(4x4, 3x3) needs 9 / 16 of the multiply-adds.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import TAKES, Forward2x2
+from labkit.conv.winograd.problem import SUPPORTED, Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
@@ -246,7 +246,7 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     channels, k_blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
     U = workspace.array("filters", (channels * POINTS, k_blocks * FILTERS), np.float32)

@@ -12,13 +12,13 @@ Costs and limits are those of F(4x4, 3x3), with C and K exchanged.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import TAKES as FORWARD_TAKES
+from labkit.conv.winograd.problem import SUPPORTED as FORWARD_TAKES
 from labkit.conv.winograd.problem import BackwardData4x4
 from labkit.conv.winograd.tiles import make_launches
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 PROBLEM = BackwardData4x4
-TAKES = FORWARD_TAKES | {"result": ("x",)}
+SUPPORTED = FORWARD_TAKES | {"result": ("x",)}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))
@@ -120,7 +120,7 @@ def transform_products(M, x, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """x = the gradient of the images, from the gradient y of the outputs and the filters w."""
-    problem.check(x, w, y, takes=TAKES)
+    problem.check(x, w, y, takes=SUPPORTED)
     kernels = transform_filters, backward_data, transform_products
     borders = {"top": TAPS - 1 - problem.top, "left": TAPS - 1 - problem.left}
     return make_launches(kernels, y, w, x, workspace, out=OUT, **borders, flipped=not problem.flipped)

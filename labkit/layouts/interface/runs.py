@@ -1,9 +1,10 @@
-"""Copies of arrays whose last axis is contiguous in both: one vector per thread.
+"""Copies between arrays that are both contiguous along the last axis: four vectors per thread.
 
 Vectors are numbered in the target's order, so a warp writes contiguous memory. A vector of channels, of 8 or 16 bytes,
 counts as a last axis too.
 
-Costs, for each vector of the target: it is written once, and read once, in a sector that may hold a second one.
+Costs, for each vector of the target: it is written once and read once; an 8- or 16-byte read uses part of a
+32-byte sector.
 """
 
 from math import prod
@@ -17,7 +18,7 @@ from labkit.ladder import Launch
 from labkit.ptx import load4, store4
 
 THREADS = 256
-VECTORS = 4  # of a thread, which loads all before it stores one
+VECTORS = 4  # per thread, which loads all before it stores one
 WIDTHS = {16: np.dtype(np.uint32), 8: np.dtype(np.uint16)}  # bytes of a vector, and the type of its four parts
 MAX_SIZE = 2**31
 
@@ -47,7 +48,7 @@ def copy_vectors(x, y, count, lengths, x_strides, y_strides):
 
 
 def copy_runs(source, target) -> Launch | None:
-    """Return the launch of target = source for arrays of four axes; None if their rows are not whole vectors."""
+    """Return the launch of target = source for arrays of four axes; None if 16- or 8-byte vectors do not fit."""
     for width, dtype in WIDTHS.items():
         if all(_is_vectorised(X, width) for X in (source, target)) and prod(target.shape) < MAX_SIZE:
             *outer, cols = target.shape

@@ -21,7 +21,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.ladder import Launch
-from labkit.norm.batch import ORDINARY, TAKES
+from labkit.norm.batch import ORDINARY, SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.sums import block_sum
 
@@ -72,7 +72,7 @@ def rectified(y):
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
     """Return the launches for y and all statistics of images in NCHW."""
-    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=TAKES)
+    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=SUPPORTED)
     x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance

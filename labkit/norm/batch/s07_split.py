@@ -25,7 +25,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
-from labkit.norm.batch import TAKES
+from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, block_moments, merge_moments
@@ -126,7 +126,7 @@ def blocks_per_channel(problem) -> int:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)

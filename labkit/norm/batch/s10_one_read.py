@@ -27,7 +27,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.batch import TAKES
+from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.moments import ROWS, block_moments, merge_moments
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
@@ -126,7 +126,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     width = width_up_to_four(x, y)
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)

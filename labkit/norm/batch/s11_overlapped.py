@@ -28,7 +28,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.batch import TAKES
+from labkit.norm.batch import SUPPORTED
 from labkit.norm.pieces import normalise_piece, piece_moments, tma_rows
 from labkit.parts.moments import ROWS, merge_moments, warp_moments
 
@@ -42,7 +42,7 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)
 LARGEST = (251, 1, 8, 8), (223, 1, 8, 8), (191, 1, 8, 8)
-ROOFLINE_POINT = 8, 8, 32, 32
+ROOFLINE_PROBLEM = 8, 8, 32, 32
 LANES = 32  # per warp, and words per row of a TMA copy
 ROW_BYTES = 4 * LANES
 CLUSTER = 8  # blocks per channel
@@ -201,7 +201,7 @@ def _divisor(number, limit):
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
     rows = problem.H * problem.W * format.itemsize // ROW_BYTES
     shape = problem.N, problem.C, rows, ROW_BYTES // format.itemsize

@@ -2,9 +2,9 @@
 
 from labkit.formats import FP32
 from labkit.norm.backward import BatchBackward
-from labkit.norm.batch import BENCHED, COMPARED, ROOFLINE_POINT, TAKES
+from labkit.norm.batch import BENCHED, COMPARED, ROOFLINE_PROBLEM, SUPPORTED
 
-__all__ = ["BENCHED", "COMPARED", "ROOFLINE_POINT", "TAKES"]
+__all__ = ["BENCHED", "COMPARED", "ROOFLINE_PROBLEM", "SUPPORTED"]
 
 PROBLEM = BatchBackward
 FORMATS = (FP32,)

@@ -21,7 +21,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch
-from labkit.norm.batch_backward import TAKES
+from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last_block
@@ -114,7 +114,7 @@ def blocks_per_channel(problem) -> int:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     statistics = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)

@@ -23,7 +23,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.batch_backward import TAKES
+from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vectors import load, store
@@ -102,7 +102,7 @@ def register_limit(pixels: int, format) -> int:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     pixels = problem.H * problem.W
     per_thread, threads = geometry(problem, register_limit(pixels, format))

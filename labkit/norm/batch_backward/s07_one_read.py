@@ -24,7 +24,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.batch_backward import TAKES
+from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
@@ -132,7 +132,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
     blocks, threads, room = geometry(problem, format.itemsize, width)

@@ -39,8 +39,8 @@ EXAMPLES = (
 )
 BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
 COMPARED = BENCHED[0]
-ROOFLINE_POINT = 8, 8, 28, 28
-TAKES = {"layout": ("NCHW",)}
+ROOFLINE_PROBLEM = 8, 8, 28, 28
+SUPPORTED = {"layout": ("NCHW",)}
 THREADS = 256
 WIDTH = 4  # neighbours per load
 LOADS, MAX_LOADS = 4, 4  # loads in flight per thread
@@ -85,7 +85,7 @@ def geometry(problem, width: int) -> tuple[int, int]:
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
     """Return the launch for y of images in NCHW."""
-    problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
+    problem.check(x, weight, bias, y, running_mean, running_variance, takes=SUPPORTED, dtype=format.dtype)
     values = prod(x.shape[1:])
     if values >= VALUE_LIMIT:
         raise TooLarge(f"an image has {values} values, and this step counts them below {VALUE_LIMIT}")

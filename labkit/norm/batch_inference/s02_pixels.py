@@ -33,8 +33,8 @@ EXAMPLES = (
 )
 BENCHED = tuple((*sizes, True, "NHWC") for sizes in ((64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)))
 COMPARED = BENCHED[0]
-ROOFLINE_POINT = 8, 64, 14, 14, True, "NHWC"
-TAKES = {"layout": ("NHWC",)}
+ROOFLINE_PROBLEM = 8, 64, 14, 14, True, "NHWC"
+SUPPORTED = {"layout": ("NHWC",)}
 THREADS = 256
 WIDTH = 4  # channels per thread
 MAX_ACROSS = 32  # threads per row
@@ -81,7 +81,7 @@ def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
     """Return the launch for y of images in NHWC."""
-    problem.check(x, weight, bias, y, running_mean, running_variance, takes=TAKES, dtype=format.dtype)
+    problem.check(x, weight, bias, y, running_mean, running_variance, takes=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     width = vector_width(x, y)
     across, loads, grid = geometry(problem, width)

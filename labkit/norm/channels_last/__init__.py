@@ -14,6 +14,6 @@ EXAMPLES = (
 )
 BENCHED = tuple((*sizes, True, "NHWC") for sizes in ((64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)))
 COMPARED = BENCHED[0]
-ROOFLINE_POINT = 8, 64, 14, 14, True, "NHWC"
+ROOFLINE_PROBLEM = 8, 64, 14, 14, True, "NHWC"
 RECORD = "norm_channels_last"
-TAKES = {"layout": ("NHWC",)}
+SUPPORTED = {"layout": ("NHWC",)}

@@ -23,7 +23,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.channels_last import TAKES
+from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merge_moments
@@ -170,7 +170,7 @@ def geometry(problem) -> tuple[int, int, int]:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     across, wide, parts = geometry(problem)
     partials = workspace.array("partials", (ROWS, parts, problem.C), np.float32)

@@ -28,7 +28,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.channels_last import TAKES
+from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.pieces import normalise, tma_rows
 from labkit.parts.meeting import sync_blocks
 from labkit.parts.moments import merge_moments, warp_moments
@@ -177,6 +177,7 @@ def one_read(
         if count > 0:
             for e in range(WIDTH):
                 channel = np.uint32(min(c + first + e, channels - np.uint32(1)))
+                # registers reused: centre, scale, shift
                 reference[e], total[e], squares[e] = centres[channel - c], scales[channel - c], bias[channel]
             for v in range(lane, count * VECTORS, LANES):
                 line, word = v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4
@@ -243,7 +244,7 @@ def _divide(pixels, vectors, parts, blocks_per_sm, sms, min_groups):
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
     maps = [ptx.TensorMap(tma_rows(X, problem.values, problem.C), (cut.box_pixels, cut.vectors * 4)) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)

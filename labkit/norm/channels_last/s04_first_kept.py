@@ -28,7 +28,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.channels_last import TAKES
+from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.pieces import normalise, tma_rows
 from labkit.parts.meeting import sync_blocks
 from labkit.parts.moments import merge_moments, warp_moments
@@ -291,7 +291,7 @@ def geometry(problem, itemsize: int) -> Geometry:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     cut = geometry(problem, format.itemsize)
     elements = 128 // format.itemsize  # per line
     shape = problem.values * problem.C // elements, elements

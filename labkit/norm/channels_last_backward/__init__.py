@@ -2,9 +2,9 @@
 
 from labkit.formats import BF16, FP32
 from labkit.norm.backward import BatchBackward
-from labkit.norm.channels_last import BENCHED, COMPARED, ROOFLINE_POINT, TAKES
+from labkit.norm.channels_last import BENCHED, COMPARED, ROOFLINE_PROBLEM, SUPPORTED
 
-__all__ = ["BENCHED", "COMPARED", "ROOFLINE_POINT", "TAKES"]
+__all__ = ["BENCHED", "COMPARED", "ROOFLINE_PROBLEM", "SUPPORTED"]
 
 PROBLEM = BatchBackward
 FORMATS = FP32, BF16

@@ -21,7 +21,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.channels_last_backward import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import is_last_block
@@ -148,13 +148,13 @@ def geometry(problem) -> tuple[int, int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
     across, wide, parts = geometry(problem)
-    statistics = workspace.array("partials", (2, parts, problem.C), np.float32), workspace.counters(wide)
+    scratch = workspace.array("partials", (2, parts, problem.C), np.float32), workspace.counters(wide)
     rows = -(-problem.values // (LOADS * THREADS // across))
     inputs, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)
-    sums = *inputs, dweight, dbias, *statistics, np.uint32(across), eps, problem.relu
+    sums = *inputs, dweight, dbias, *scratch, np.uint32(across), eps, problem.relu
     arguments = *inputs, dx, dweight, dbias, np.uint32(across), values, eps, problem.relu
     return [
         Launch(specialise_fours(columns, dy, x), (wide, parts), THREADS, sums),

@@ -28,7 +28,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.channels_last_backward import TAKES
+from labkit.norm.channels_last_backward import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.meeting import sync_blocks
 from labkit.parts.sums import warp_sum
@@ -204,7 +204,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
     across, teams, blocks, capacity = geometry(problem, format.itemsize, width)

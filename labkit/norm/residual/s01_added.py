@@ -21,7 +21,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_planes
-from labkit.norm.residual import TAKES
+from labkit.norm.residual import SUPPORTED
 from labkit.parts.moments import ROWS, block_moments
 
 FORMATS = (FP32,)
@@ -81,7 +81,7 @@ def rectified(y):
 def launches(x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES)
+    problem.check(*arrays, takes=SUPPORTED)
     x, residual, y = as_planes(x, residual, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance

@@ -23,7 +23,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_planes
-from labkit.norm.residual import TAKES
+from labkit.norm.residual import SUPPORTED
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, block_moments, merge_moments
 from labkit.parts.sums import is_last_block
@@ -126,7 +126,7 @@ def launches(
 ):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)
     parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)

@@ -24,7 +24,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.images import as_planes
-from labkit.norm.residual import TAKES
+from labkit.norm.residual import SUPPORTED
 from labkit.parts.moments import ROWS, block_moments, merge_moments
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
@@ -163,7 +163,7 @@ def launches(
 ):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)
     width = width_up_to_four(x, residual, y)
     clusters, blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)

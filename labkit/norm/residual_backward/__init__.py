@@ -1,10 +1,10 @@
 """The gradients of batch norm in training, with a residual added and ReLU, of images in NCHW."""
 
 from labkit.formats import BF16, FP32
-from labkit.norm.batch_backward import BENCHED, COMPARED, EXAMPLES, ROOFLINE_POINT, TAKES
+from labkit.norm.batch_backward import BENCHED, COMPARED, EXAMPLES, ROOFLINE_PROBLEM, SUPPORTED
 from labkit.norm.residual.problem import ResidualBackward
 
-__all__ = ["BENCHED", "COMPARED", "EXAMPLES", "ROOFLINE_POINT", "TAKES"]
+__all__ = ["BENCHED", "COMPARED", "EXAMPLES", "ROOFLINE_PROBLEM", "SUPPORTED"]
 
 PROBLEM = ResidualBackward
 FORMATS = FP32, BF16

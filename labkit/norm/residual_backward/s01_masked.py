@@ -22,7 +22,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_planes
-from labkit.norm.residual_backward import TAKES
+from labkit.norm.residual_backward import SUPPORTED
 from labkit.parts.sums import block_sum
 
 FORMATS = (FP32,)
@@ -67,7 +67,7 @@ def gradients(dresidual, x, weight, mean, variance, dx, dweight, dbias, num_valu
 
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem):
     """Return the launches for dx, dresidual, dweight and dbias of images in NCHW."""
-    problem.check(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, takes=TAKES)
+    problem.check(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, takes=SUPPORTED)
     dy, x, y, dx, dresidual = as_planes(dy, x, y, dx, dresidual)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     eps, values = np.float32(problem.eps), np.float32(problem.values)

@@ -22,7 +22,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_planes
-from labkit.norm.residual_backward import TAKES
+from labkit.norm.residual_backward import SUPPORTED
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last_block
 from labkit.parts.vector_widths import specialise_fours
@@ -115,7 +115,7 @@ def blocks_per_channel(problem) -> int:
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dresidual, dweight and dbias of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, y, dx, dresidual = as_planes(dy, x, y, dx, dresidual)
     parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     statistics = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)

@@ -23,7 +23,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_planes
-from labkit.norm.residual_backward import TAKES
+from labkit.norm.residual_backward import SUPPORTED
 from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store, store_shared
@@ -183,7 +183,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dresidual, dweight and dbias of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
-    problem.check(*arrays, takes=TAKES, dtype=format.dtype)
+    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     images = as_planes(dy, x, y, dx, dresidual)
     width = width_up_to_four(*images)
     clusters, blocks, threads, room = geometry(problem, format.itemsize, width)

@@ -23,5 +23,5 @@ def benched(*widths: int) -> tuple:
 
 BENCHED = benched(*WIDTHS)
 COMPARED = 2**13, 2**13, "layer"
-ROOFLINE_POINT = 64, 512, "layer"
+ROOFLINE_PROBLEM = 64, 512, "layer"
 RECORD = "norm_rows"

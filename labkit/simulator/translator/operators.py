@@ -106,7 +106,7 @@ class Operators(Variables):
         elif op == "Pow" and isinstance(result, types.Float) and isinstance(right.static, int):
             self.count_flops(result, _products(right.static))
         self.note_float64(node, left, right, result, sign)
-        power_of_integer = op == "Pow" and isinstance(b, types.Integer)
+        has_integer_exponent = op == "Pow" and isinstance(b, types.Integer)
         a, b = self.converted(left, a), self.converted(right, b)
         if self.may_be_zero(op, right, result):
             b = self.temp(b, result).code
@@ -114,13 +114,13 @@ class Operators(Variables):
         if result == bfloat16:
             return Value(f"to_bfloat16({a} {sign} {b})", result)
         family = "Integer" if isinstance(result, types.Integer) else "Complex" if result in COMPLEX else "Float"
-        if power_of_integer and family == "Float":
+        if has_integer_exponent and family == "Float":
             return Value(f"repeated_power({a}, {b})", result)
         function = NUMBAS_RULES.get((family, op))
         return Value(f"{function}({a}, {b})" if function else f"({a} {sign} {b})", result)
 
     def may_be_zero(self, op, right, result) -> bool:
-        """Return whether the operation may divide by zero, where the result is not a float's infinity."""
+        """Return whether to check for a zero divisor: integers and complex numbers need it, floats give infinity."""
         if isinstance(result, types.Complex):
             return op == "Div"
         return op in ("FloorDiv", "Mod") and isinstance(result, types.Integer) and right.static in (MISSING, 0)
@@ -218,7 +218,7 @@ class Operators(Variables):
         return self.same_values(node, op, *sides)
 
     def same_values(self, node, op, *sides):
-        """Translate `==` and `!=` of tuples: value by value."""
+        """Translate `==` and `!=` of tuples, value by value, and of members of an Enum."""
         (_, left), (_, right) = sides
         if isinstance(left.type, Member) and not left.type.may_be(right.type):
             self.fail(node, f"{describe(left.type)} is never {describe(right.type)}; compare members of one Enum")

@@ -1,10 +1,10 @@
 """The gradient of a softmax of rows: ever fewer passes over memory, and rows of any width, one idea per step."""
 
 from labkit.formats import BF16, FP32
-from labkit.softmax.forward import COMPARED, EXAMPLES, ROOFLINE_POINT, WIDTHS, benched
+from labkit.softmax.forward import COMPARED, EXAMPLES, ROOFLINE_PROBLEM, WIDTHS, benched
 from labkit.softmax.problem import Backward
 
-__all__ = ["COMPARED", "EXAMPLES", "ROOFLINE_POINT"]
+__all__ = ["COMPARED", "EXAMPLES", "ROOFLINE_PROBLEM"]
 
 PROBLEM = Backward
 FORMATS = FP32, BF16

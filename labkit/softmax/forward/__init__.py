@@ -16,5 +16,5 @@ def benched(*widths: int) -> tuple:
 
 BENCHED = benched(*WIDTHS)
 COMPARED = 2**13, 2**13
-ROOFLINE_POINT = 64, 512
+ROOFLINE_PROBLEM = 64, 512
 RECORD = "softmax_rows"

@@ -67,7 +67,7 @@ def some_problems(count, seed):
 @pytest.mark.sample(35)
 def test_a_step_is_right_on_problems_of_all_kinds(step, problem):
     problem = step.problem(**problem.fields)
-    if why := problem.misfit(step.TAKES):
+    if why := problem.misfit(step.SUPPORTED):
         problem = replace(problem, groups=1, flipped=False)
         assert "this step takes" in why
     assert is_right(step, problem)

@@ -53,7 +53,7 @@ def test_the_predicted_workspace_is_what_a_plan_allocates(algorithm):
     kind = KINDS[algorithm.step.problem.result]
 
     @SETTINGS
-    @given(problem=convolutions(kind, algorithm.step.TAKES), limit=st.none() | st.integers(0, 2**16))
+    @given(problem=convolutions(kind, algorithm.step.SUPPORTED), limit=st.none() | st.integers(0, 2**16))
     def check(problem, limit):
         format = algorithm.step.formats[0]
         predicted = algorithm.dry_run(problem, format, limit)

@@ -32,7 +32,7 @@ class OfHost:
     def counters(self, count):
         return np.zeros(count, np.uint32)
 
-    def nothing(self, shape, dtype):
+    def unused_array(self, shape, dtype):
         return np.empty(shape, dtype)
 
 

@@ -85,7 +85,7 @@ def _steps():
     for (operation, name, slug), left_open in STEPS.items():
         step = ladder(operation, name).step(slug)
         sizes = PROBLEMS.get((operation, name, slug))
-        problem = step.roofline_point if sizes is None else step.problem(*sizes)
+        problem = step.roofline_problem if sizes is None else step.problem(*sizes)
         launch, names = _own(step, problem), (str(problem), f"{name} {slug}")
         arguments = partial(_arguments, step, problem)
         yield Launch(launch.kernel, launch.grid, launch.block, arguments, *names, left_open, launch.shared_bytes)
