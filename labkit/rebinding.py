@@ -71,7 +71,7 @@ def imports(module: ModuleType) -> dict[str, tuple[ModuleType, str]]:
 
 
 def recompute(function, constants: dict) -> tuple[dict, set[str]]:
-    """Return constants with all values that a function's file derives from them, and the names that its assignments read."""
+    """Return constants with all values that a function's file derives from them, and the names that it reads."""
     values, sources, filename = dict(constants), set(), function.__code__.co_filename
     for node in assignments("".join(getlines(filename)), _globals_of(function.__code__)):
         sources |= names_in(node)
