@@ -14,7 +14,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP16, FP32
 from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import batched_kernel
-from labkit.layouts.elements import BITS
+from labkit.layouts.elements import UINT_BY_BYTES
 from labkit.layouts.interface import runs, strided
 from labkit.machine.occupancy import occupancy
 from labkit.parts.vector_widths import specialise_alignment
@@ -142,7 +142,7 @@ def of_the_interface():
     """The kernels around a product, and those of layouts, by name, and the types of their arguments."""
     from numba import types
 
-    for itemsize, bits in BITS.items():
+    for itemsize, bits in UINT_BY_BYTES.items():
         arrays = tuple(types.Array(numba_type(bits), 4, layout) for layout in "AC")
         for kernel in (strided.copy_tiles, strided.transpose_tiles):
             yield f"{kernel.__name__} {itemsize}", strided.specialise_itemsize(kernel, itemsize), arrays

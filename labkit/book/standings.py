@@ -7,7 +7,7 @@ from labkit.book import surroundings
 from labkit.checking.source import python_function
 from labkit.formats import BF16, FP32, Format, format_named
 from labkit.ladder import Ladder, Step, every_ladder, ladder, ladders
-from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS
 from labkit.ptx.capabilities import CAPABILITIES, is_missing
 from labkit.views import Standing
 
@@ -106,7 +106,7 @@ def _rows(operation, **fields):
         if what == operation:
             found = results.load(operation, machine)
             for row in found.select(**fields):
-                yield NAMES_OF_DRIVER.get(found.header.get("gpu", ""), machine), row
+                yield GPU_BY_DRIVER_NAME.get(found.header.get("gpu", ""), machine), row
 
 
 def _intensity(row):

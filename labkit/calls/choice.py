@@ -155,8 +155,8 @@ class Chooser:
 
 
 def is_quick(step: Step) -> bool:
-    """Return whether the simulator runs kernels, and the step declares itself `QUICK` to simulate."""
-    return not cuda.on_gpu() and getattr(step.module, "QUICK", False)
+    """Return whether the simulator runs kernels, and the step declares itself `QUICK_TO_SIMULATE`."""
+    return not cuda.on_gpu() and getattr(step.module, "QUICK_TO_SIMULATE", False)
 
 
 def _misfit(step: Step, launches: Sequence[Launch]) -> str:

@@ -7,7 +7,7 @@ from statistics import median
 
 from labkit import ladder, results
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
-from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER, Gpu
+from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS, Gpu
 
 PREFIX = "conv_"
 CHOICES = "conv_choices"  # prefix of the records with all algorithms in one run
@@ -70,7 +70,7 @@ def machines() -> list[str]:
 
 def gpu_of(machine: str) -> Gpu | None:
     """Return the data of a GPU; None if labkit does not know it."""
-    return next((GPUS[gpu] for driver, gpu in NAMES_OF_DRIVER.items() if results.slug(driver) == machine), None)
+    return next((GPUS[gpu] for driver, gpu in GPU_BY_DRIVER_NAME.items() if results.slug(driver) == machine), None)
 
 
 @cache

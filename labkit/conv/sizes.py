@@ -9,7 +9,7 @@ from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.ladder import TooLarge
-from labkit.parts.division import LIMIT, Divisor, make_divisor
+from labkit.parts.division import DIVIDEND_LIMIT, Divisor, make_divisor
 
 
 class Sizes(NamedTuple):
@@ -115,5 +115,7 @@ def _arguments(problem, divisors, **numbers) -> dict:
 def check_counts(counts: Mapping[str, int]) -> None:
     """Raise `TooLarge` if a count, by its description, does not fit into 32 bits."""
     for what, count in counts.items():
-        if count >= LIMIT:
-            raise TooLarge(f"{what} are {count}, and this step counts them below {LIMIT}", "take fewer at a time")
+        if count >= DIVIDEND_LIMIT:
+            raise TooLarge(
+                f"{what} are {count}, and this step counts them below {DIVIDEND_LIMIT}", "take fewer at a time"
+            )

@@ -12,7 +12,7 @@ THREADS = 256
 
 @cache
 def reduce_of(cuda):
-    """Return the class `cuda.Reduce`, whose kernels are written in the language of a module, `labkit.cuda`."""
+    """Return the class `cuda.Reduce`; `cuda` is the module `labkit.cuda`, which imports this one."""
 
     class Reduce:
         """Reduction of an array to one number by an associative function of two.

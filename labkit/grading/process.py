@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
-KERNEL_BYTES = 6 << 30
+NOTEBOOK_KERNEL_BYTES = 6 << 30
 MIN_FREE_SHARE = 0.04  # of the machine's memory
 POLL_S = 0.1
 _running: set[subprocess.Popen] = set()
@@ -76,7 +76,7 @@ def _is_memory_full():
 
 
 def end(child: subprocess.Popen) -> None:
-    """Kill a process and all that it started, in any session."""
+    """Kill a running process and its descendants, in any session."""
     for process in _process_tree(child):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
@@ -98,12 +98,12 @@ def _process_tree(child):
 
 
 def tie_to_parent() -> None:
-    """Let the operating system kill this process when its parent dies, if it can."""
+    """Let the operating system kill this process when its parent dies (on Linux); a child calls it first."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def limit_memory(max_bytes: int = KERNEL_BYTES) -> None:
+def limit_memory(max_bytes: int = NOTEBOOK_KERNEL_BYTES) -> None:
     """Make this process fail with a MemoryError before the machine runs out of memory."""
     if sys.platform == "linux":
         import resource

@@ -11,13 +11,13 @@ from labkit import specialise
 from labkit.arrays import views
 from labkit.parts.vector_widths import can_load_vectors
 
-BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+UINT_BY_BYTES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @cache
 def specialise_itemsize(kernel, itemsize: int):
     """Return the kernel for elements of `itemsize` bytes, which it moves as unsigned integers (`ELEMENT`)."""
-    return specialise(kernel, ELEMENT=BITS[itemsize])
+    return specialise(kernel, ELEMENT=UINT_BY_BYTES[itemsize])
 
 
 def as_words(X):

@@ -343,7 +343,7 @@ GPUS: dict[str, Gpu] = {
 }
 
 # What the driver calls them, as recorded measurements do.
-NAMES_OF_DRIVER = {
+GPU_BY_DRIVER_NAME = {
     "Tesla V100-SXM2-32GB": "V100",
     "Tesla T4": "T4",
     "NVIDIA A100-SXM4-80GB": "A100 SXM",

@@ -11,7 +11,7 @@ import numpy as np
 
 from labkit import cuda
 
-LIMIT = 2**31  # dividends are smaller, divisors at most equal
+DIVIDEND_LIMIT = 2**31  # dividends are smaller, divisors at most equal
 
 
 class Divisor(NamedTuple):
@@ -24,10 +24,10 @@ class Divisor(NamedTuple):
 
 def make_divisor(value: int) -> Divisor:
     """Compute the multiplier and shift of a divisor; raise ValueError if it is not between 1 and 2**31."""
-    if not 1 <= value <= LIMIT:
-        raise ValueError(f"{value} divides no numbers here: give one from 1 to {LIMIT}")
+    if not 1 <= value <= DIVIDEND_LIMIT:
+        raise ValueError(f"{value} divides no numbers here: give one from 1 to {DIVIDEND_LIMIT}")
     shift = (value - 1).bit_length()
-    return Divisor(np.uint32(value), np.uint32(-(-(LIMIT << shift) // value)), np.uint32(shift))
+    return Divisor(np.uint32(value), np.uint32(-(-(DIVIDEND_LIMIT << shift) // value)), np.uint32(shift))
 
 
 @cuda.jit(device=True)

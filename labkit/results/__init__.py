@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.machine import device
-from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS
 from labkit.results.computed import add_computed, drop_computed
 from labkit.table import Table, json_lines
 
@@ -217,7 +217,7 @@ def _cell(value):
 
 def _difference(one: str, other: str) -> float:
     """Return the difference of two GPUs in multiprocessors and bandwidth; infinite if one is not in the table."""
-    first, second = (GPUS.get(NAMES_OF_DRIVER.get(name, name)) for name in (one, other))
+    first, second = (GPUS.get(GPU_BY_DRIVER_NAME.get(name, name)) for name in (one, other))
     if first is None or second is None:
         return inf
     return abs(log(first.sms / second.sms)) + abs(log(first.dram_gb_s / second.dram_gb_s))

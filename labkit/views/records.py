@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from labkit import results
 from labkit.formats import FORMATS
-from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS
 from labkit.results import Results
 from labkit.results.computed import add_computed
 from labkit.views import chart, records_figure
@@ -232,7 +232,7 @@ def _is_number(value) -> bool:
 def _peak(found, rows, y) -> Peak:
     """Return the published peak of the recorded GPU."""
     name = found.gpu or ""
-    gpu = GPUS.get(NAMES_OF_DRIVER.get(name, name))
+    gpu = GPUS.get(GPU_BY_DRIVER_NAME.get(name, name))
     if gpu is None:
         raise ValueError(f"No peak of {found.gpu} is known: leave peak out.")
     if y == "gb_s":

@@ -4,7 +4,7 @@ import pytest
 
 from labkit import gemm, results
 from labkit.book import standings as book
-from labkit.machine.gpus import GPUS, NAMES_OF_DRIVER
+from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS
 
 
 @pytest.fixture
@@ -104,10 +104,10 @@ def test_the_librarys_speed_is_that_recorded_beside_the_steps(recordings):
 
 
 def test_recorded_gpus_have_their_figures():
-    assert set(NAMES_OF_DRIVER.values()) == GPUS.keys()
+    assert set(GPU_BY_DRIVER_NAME.values()) == GPUS.keys()
     for machine, operation in results.recorded():
         gpu = results.load(operation, machine).header.get("gpu")
-        assert gpu is None or gpu in NAMES_OF_DRIVER
+        assert gpu is None or gpu in GPU_BY_DRIVER_NAME
 
 
 def test_steps_of_one_name_are_told_apart(monkeypatch):

@@ -37,7 +37,8 @@ from labkit.attention.words import specialise_format
 from labkit.ladder import Launch
 from labkit.parts.ring import acquire_stage, init_ring, next_stage
 
-DETERMINISTIC = False  # blocks add to dQ in any order
+DETERMINISTIC = False  # blocks add to dQ in any order; calls choose by it
+# `specialise` replaces FORMAT, D and BN, and recomputes what follows from them, in called functions too.
 FORMAT = ptx.BF16
 TILES = {64: 96, 128: 64}  # queries of a streaming tile, by D: limited by registers
 STAGES = 2  # of its ring
@@ -45,6 +46,7 @@ D = 128  # elements of a row: head_dim, padded with zeros
 BM = 128  # keys of a block
 BN = TILES[D]
 BOXES = D // 64  # of a row
+# Tiles have TMA's 128-byte swizzle: 16-byte vector v of row r is stored at vector v ^ r % 8.
 BOX, STEP = 32, 8  # words: of a row of a box (128 bytes), of k per instruction
 WM = 64  # rows of a warpgroup
 WARPGROUPS = BM // WM  # consumers

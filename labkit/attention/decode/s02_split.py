@@ -41,7 +41,7 @@ STAGES = 3  # tiles of K, and of V, per warp
 PENDING, SLOTS = STAGES - 2, WARPS * STAGES  # copies in flight while a tile is multiplied, and tiles of a block
 V_BYTE = SLOTS * BN * HEAD * 2
 SHARED_BYTES = 2 * V_BYTE
-QUICK = True  # to simulate: no block waits for another
+QUICK_TO_SIMULATE = True  # no block waits for another
 MERGE_WARPS = 8  # warps that merge the parts of a row
 
 

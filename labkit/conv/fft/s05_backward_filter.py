@@ -17,7 +17,7 @@ from labkit.conv.problem import UNIT_STRIDES
 
 PROBLEM = SpectralFilter
 SUPPORTED = UNIT_STRIDES | {"result": ("w",)}
-QUICK = True  # to simulate: its loops are short
+QUICK_TO_SIMULATE = True  # its loops are short
 EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
 backward_filter = tiled
 

@@ -15,7 +15,7 @@ from labkit.calls.call import call
 from labkit.calls.operation import Operation, Result, calls
 from labkit.calls.plan import Plan, make_plan
 from labkit.ladder import Launch
-from labkit.layouts.elements import BITS
+from labkit.layouts.elements import UINT_BY_BYTES
 from labkit.layouts.interface.moves import make_moves
 from labkit.layouts.problem import Conversion, Layout, check_layout
 
@@ -44,7 +44,7 @@ class Convert(Operation):
         x, problem = given["x"], self._problem(given["x"])
         if dtype_of(x).hasobject:
             raise TypeError("x holds Python objects, which no device can read: convert it to numbers")
-        if dtype_of(x).itemsize not in BITS:
+        if dtype_of(x).itemsize not in UINT_BY_BYTES:
             raise TypeError(f"x holds {type_name(x)}, but elements of 1, 2, 4 or 8 bytes are moved: convert it")
         if "y" not in given:
             return

@@ -24,7 +24,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.arrays.views import reshape
 from labkit.ladder import Launch, TooLarge
-from labkit.layouts.elements import BITS, as_words
+from labkit.layouts.elements import UINT_BY_BYTES, as_words
 from labkit.layouts.transpose import NARROW, TO_NCHW, TO_NHWC
 from labkit.ptx import load4, store4
 
@@ -140,7 +140,7 @@ def geometry(batch: int, short: int, long_bytes: int):
 @cache
 def specialise_kernel(kernel, itemsize: int, even: bool):
     """Return the kernel for elements of `itemsize` bytes, and short rows of even or odd length."""
-    return specialise(kernel, ELEMENT=BITS[itemsize], GAP_INTERVAL=EVEN_GAP_INTERVAL if even else GAP_INTERVAL)
+    return specialise(kernel, ELEMENT=UINT_BY_BYTES[itemsize], GAP_INTERVAL=EVEN_GAP_INTERVAL if even else GAP_INTERVAL)
 
 
 def transpose(x, y) -> Launch:

@@ -117,4 +117,4 @@ def test_in_the_simulator_a_cache_is_read_by_the_step_that_is_quick_to_simulate(
     monkeypatch.undo()
     problem = attention.AttentionDecode(*sizes)
     step = choose_for_cache(described(problem, BF16), problem, BF16, CountingWorkspace(), same_lengths=False).step
-    assert step.slug == "split" and step.QUICK
+    assert step.slug == "split" and step.QUICK_TO_SIMULATE

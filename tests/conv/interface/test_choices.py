@@ -155,7 +155,7 @@ def test_in_the_simulator_what_is_chosen_is_simulated_soon(result, N, monkeypatc
 
 def test_each_kind_of_problem_has_an_algorithm_that_is_quickly_simulated():
     for result in KINDS:
-        assert any(getattr(one.step.module, "QUICK", False) for one in algorithms(result))
+        assert any(getattr(one.step.module, "QUICK_TO_SIMULATE", False) for one in algorithms(result))
 
 
 def test_on_an_h100_no_recorded_problem_has_an_algorithm_that_is_faster_than_the_chosen_one(gpu):

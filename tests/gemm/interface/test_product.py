@@ -12,7 +12,7 @@ from labkit.calls.call import forget
 from labkit.formats import FP32
 from labkit.gemm.interface import candidates, launches, product
 from labkit.gemm.library.tilings import Tiling
-from labkit.layouts.elements import BITS
+from labkit.layouts.elements import UINT_BY_BYTES
 from labkit.layouts.interface import strided
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -518,10 +518,10 @@ def test_elements_of_c_that_share_memory_are_refused():
         gemm.multiply(A, B, C=views.as_strided(row, (4, 6), (0, 4)))
 
 
-@pytest.mark.parametrize("itemsize", BITS)
+@pytest.mark.parametrize("itemsize", UINT_BY_BYTES)
 @pytest.mark.parametrize("order", "CF")
 def test_copies_read_and_write_whole_sectors(order, itemsize):
-    source = np.asarray(np.random.default_rng(0).integers(0, 255, (64, 128)), BITS[itemsize], order=order)
+    source = np.asarray(np.random.default_rng(0).integers(0, 255, (64, 128)), UINT_BY_BYTES[itemsize], order=order)
     target = np.zeros((1, 1, 64, 128), source.dtype)
     kernel = strided.specialise_itemsize(strided.transpose_tiles if order == "F" else strided.copy_tiles, itemsize)
     trace = simulate(kernel, 2, (32, 8), source[None, None], target)
