@@ -44,7 +44,7 @@ class Problem(ladder.Problem):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """Return the product in float64 and an error bound per element.
 
-        The bound is K eps (|A| @ |B|) for sums in float32, plus the rounding of C. Tensor cores also round or truncate
+        The bound is ``K eps (|A| @ |B|)`` for sums in float32, plus the rounding of C. Tensor cores also round or truncate
         float32 to TF32, and truncate sums of e4m3 products (`labkit.ptx.warpgroups.sums_of_e4m3`).
         """
         left, right = self._factors(*(format.decode(X) for X in operands[:2]))
@@ -102,7 +102,7 @@ def oracle(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"]) -> Float64[
 
 
 def error_bound(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"]) -> Float64[np.ndarray, "M N"]:
-    """Return the error bound per element: K eps (|A| @ |B|), with the eps of A's type.
+    """Return the error bound per element: ``K eps (|A| @ |B|)``, with the eps of A's type.
 
     That is twice the worst error of a sum of K rounded products, in any order.
     """
