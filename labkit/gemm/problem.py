@@ -44,8 +44,8 @@ class Problem(ladder.Problem):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """Return the product in float64 and an error bound per element.
 
-        The bound is ``K eps (|A| @ |B|)`` for sums in float32, plus the rounding of C. Tensor cores also round or truncate
-        float32 to TF32, and truncate sums of e4m3 products (`labkit.ptx.warpgroups.sums_of_e4m3`).
+        The bound is ``K eps (|A| @ |B|)`` for sums in float32, plus the rounding of C. Tensor cores also round or
+        truncate float32 to TF32, and truncate sums of e4m3 products (`labkit.ptx.warpgroups.sums_of_e4m3`).
         """
         left, right = self._factors(*(format.decode(X) for X in operands[:2]))
         value, size = left @ right, np.abs(left) @ np.abs(right)
