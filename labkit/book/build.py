@@ -14,7 +14,7 @@ from labkit import places
 from labkit.book.chapter import CHECKED, read_chapter
 from labkit.book.contents import SourceError, read_contents, source
 from labkit.book.readme import updated
-from labkit.exercises.contents import FILE, NOTEBOOKS, book_contents
+from labkit.exercises.contents import FILE, NOTEBOOK_GLOB, book_contents
 from labkit.table import json_lines
 
 CELL_TIMEOUT_S = 300
@@ -93,7 +93,7 @@ def _in_lines(notebook) -> str:
 def _remove_stale(notebooks, book, check):
     """Remove notebooks that were built under a number that their chapter no longer has."""
     names = {chapter.name for chapter in book.chapters}
-    stale = [path for folder in (notebooks, notebooks / "solutions") for path in sorted(folder.glob(NOTEBOOKS))]
+    stale = [path for folder in (notebooks, notebooks / "solutions") for path in sorted(folder.glob(NOTEBOOK_GLOB))]
     stale = [path for path in stale if path.stem not in names]
     for path in stale if not check else ():
         path.unlink()

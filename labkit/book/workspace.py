@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from labkit import places
-from labkit.exercises.contents import NOTEBOOKS, slug_of
+from labkit.exercises.contents import NOTEBOOK_GLOB, slug_of
 
 LEDGER = ".labkit.json"  # chapter's slug -> digest of the chapter as it was last handed out
 
@@ -23,7 +23,7 @@ def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
     ledger = json.loads(ledger_path.read_text(encoding="utf-8")) if ledger_path.exists() else {}
     ledger = {slug_of(name.removesuffix(".ipynb")): digest for name, digest in ledger.items()}
     news = []
-    for chapter in sorted((notebooks or places.folder("notebooks")).glob(NOTEBOOKS)):
+    for chapter in sorted((notebooks or places.folder("notebooks")).glob(NOTEBOOK_GLOB)):
         slug, latest = slug_of(chapter.stem), _digest(chapter)
         new = workspace / chapter.name
         mine = new if new.exists() else next(iter(sorted(workspace.glob(f"[0-9][0-9]-{slug}.ipynb"))), None)
@@ -58,7 +58,7 @@ def serve(folder: Path, arguments: tuple[str, ...] = ()):
     from jupyterlab.labapp import main
 
     os.environ["JUPYTER_CONFIG_PATH"] = _config_path()
-    chapters = sorted(path.name for path in folder.glob(NOTEBOOKS))
+    chapters = sorted(path.name for path in folder.glob(NOTEBOOK_GLOB))
     first = f"/tree/{chapters[0]}" if chapters else ""
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
     ours = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url=/lab{first}", *root]

@@ -1,6 +1,7 @@
 """Runs of a learner's kernel on the GPU, in a child process that can be killed if the kernel hangs.
 
 The child gets text, never an object: `python -m labkit.exercises.on_gpu` reads it from its standard input.
+Its last line of output is JSON: null if the answer is right, else a message and the label of the launch that failed.
 """
 
 import ast

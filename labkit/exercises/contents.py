@@ -12,7 +12,7 @@ from pathlib import Path
 from labkit.table import json_lines
 
 FILE = Path(__file__).with_name("contents.json")
-NOTEBOOKS = "[0-9][0-9]-*.ipynb"  # names of built notebooks
+NOTEBOOK_GLOB = "[0-9][0-9]-*.ipynb"  # names of built notebooks
 _NUMBERED = re.compile(r"\d\d-")
 
 

@@ -9,7 +9,7 @@ from labkit import places
 from labkit.book.chapter import exercise_cell_id
 from labkit.checking.setup_cells import is_setup_cell
 from labkit.exercises import exercise_ids
-from labkit.exercises.contents import NOTEBOOKS, slug_of
+from labkit.exercises.contents import NOTEBOOK_GLOB, slug_of
 
 
 @cache
@@ -40,5 +40,5 @@ def read_setups(chapter: nbformat.NotebookNode) -> list[str]:
 
 
 def _read(folder):
-    paths = {slug_of(path.stem): path for path in sorted(folder.glob(NOTEBOOKS))}
+    paths = {slug_of(path.stem): path for path in sorted(folder.glob(NOTEBOOK_GLOB))}
     return {slug: nbformat.read(path, as_version=4) for slug, path in paths.items() if exercise_ids(slug)}

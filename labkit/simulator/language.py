@@ -124,6 +124,7 @@ ATOMICS = {
 # Atomics whose order among others of their kind changes no result; sums of floats round differently in each order.
 ORDERLESS = set("max min nanmax nanmin and_ or_ xor".split())
 ORDERLESS_ON_INTEGERS = {"add", "sub"}
+# Calls that the simulator ignores.
 NO_EFFECT = {"cuda.threadfence_block", "cuda.nanosleep"}
 
 # Calls of `cuda`: the translator's method for each.
@@ -164,6 +165,7 @@ INTRINSICS = {
 }
 CALLS = {*INTRINSICS, *(f"cuda.atomic.{name}" for name in ATOMICS), *NO_EFFECT}
 KNOWN = {*FUNCTIONS, *CASTS, *VECTORS, *POSITIONS, *CONSTANTS, *CALLS}
+# Modules and objects that hold known names: `cuda`, `cuda.shared`, `np`.
 PREFIXES = {name.rsplit(".", depth)[0] for name in KNOWN for depth in (1, 2) if name.count(".") >= depth}
 
 HOST = {

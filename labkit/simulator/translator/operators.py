@@ -28,13 +28,13 @@ COMPARE = {node.__name__: entry for node, entry in _operators(ast.cmpop).items()
 RELATIONS = {ast.Is: "identical", ast.IsNot: "identical", ast.In: "contained", ast.NotIn: "contained"}
 # In-place operations that numba-cuda 0.30 types wrongly: it takes the quotient of two integers as an integer.
 NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
-# Hardware FLOPs per operation of the source. A complex product is four products and two sums; a quotient is three
-# quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
+# Hardware FLOPs per operation of the source. A complex product is four products and two sums; a complex quotient takes
+# three real quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
 REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
 COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6, "Div": 9}
 MAX_MULTIPLIED = 0x10000  # greatest exponent computed by products; larger ones call `pow`
 COMPLEX = {types.complex64, types.complex128}
-# Operations for which NumPy's operator has other rules than numba's.
+# Operations for which NumPy's operator has other rules than numba's: functions of `simulator.functions.arithmetic`.
 NUMBAS_RULES = {
     ("Integer", "FloorDiv"): "floor_quotient",
     ("Integer", "Pow"): "integer_power",
@@ -45,7 +45,10 @@ NUMBAS_RULES = {
 
 
 class Operators(Variables):
-    """Arithmetic, signs and comparisons."""
+    """The translator's part for arithmetic, signs and comparisons: `of_X` translates the syntax node `ast.X`.
+
+    In the source that it writes, `w` is the warp set that runs.
+    """
 
     def of_BinOp(self, node):
         if isinstance(node.op, ast.MatMult):
