@@ -12,13 +12,13 @@ Costs and limits are those of F(4x4, 3x3), with C and K exchanged.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.conv.winograd.problem import SUPPORTED as FORWARD_TAKES
+from labkit.conv.winograd.problem import SUPPORTED as FORWARD_SUPPORTED
 from labkit.conv.winograd.problem import BackwardData4x4
 from labkit.conv.winograd.tiles import make_launches
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 PROBLEM = BackwardData4x4
-SUPPORTED = FORWARD_TAKES | {"result": ("x",)}
+SUPPORTED = FORWARD_SUPPORTED | {"result": ("x",)}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1
 A, G, B = map(as_float32, transforms(OUT, TAPS))
