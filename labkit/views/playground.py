@@ -45,9 +45,8 @@ def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str 
     cpu
         For a loop of chapter 01: the CPU whose caches it is traced through.
     **sliders
-        The values each parameter can take: a range `(low, high)` or `(low, high, step)`, or a list. The first
-        position is the value that the kernel has, or else the middle one. Constants of the kernel are set by
-        `specialise`.
+        The values each parameter can take: a range `(low, high)` or `(low, high, step)`, or a list. The first position
+        is the value that the kernel has, or else the middle one. Constants of the kernel are set by `specialise`.
 
     Examples
     --------

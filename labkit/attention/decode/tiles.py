@@ -3,8 +3,7 @@
 The rows of a warp's tile of scores are the queries of all heads that share a head of K, 16 at most; lane 4 g + t has
 parts of rows g and g + 8. A *partial result* is what a warp has of its keys: accumulators of P V, and for each row
 ref_max (the exponent of a weight of 1) and row_sum. Two partial results are merged as softmax is, after both are
-rescaled to one ref_max. (Milakov and Gimelshein, Online normalizer calculation for softmax,
-2018, section 3.1.)
+rescaled to one ref_max. (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018, section 3.1.)
 """
 
 from math import log

@@ -1,10 +1,9 @@
 """Persistent clusters: a used value makes room for the next channel, and L2 caches what does not fit.
 
-All clusters are resident, and each claims one channel after the other from a counter: the number of
-clusters depends on which SMs are neighbours, and differs between H100s. A thread that has written dx immediately copies
-dy and x of the next channel into the same slots, which no other thread accesses. Loads and stores overlap, as in a
-copy; only the sums interrupt them. The exchange buffer of the warps is double, so that one barrier per channel
-suffices.
+All clusters are resident, and each claims one channel after the other from a counter: the number of clusters depends on
+which SMs are neighbours, and differs between H100s. A thread that has written dx immediately copies dy and x of the
+next channel into the same slots, which no other thread accesses. Loads and stores overlap, as in a copy; only the sums
+interrupt them. The exchange buffer of the warps is double, so that one barrier per channel suffices.
 
 A channel of 32 images of 112 x 112 pixels has 3.2 MB of dy and x, and a cluster keeps 1.8 MB. The remainder is read
 after the copies have arrived, and again at the start of the pass that writes dx. The 16 resident clusters have 22 MB in
