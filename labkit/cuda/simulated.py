@@ -90,9 +90,9 @@ class Overload:
         return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
 
     def _program(self):
-        from labkit.simulator.run import program_for
+        from labkit.simulator.run import translate_for_signature
 
-        return program_for(self.kernel.py_func, self.signature)
+        return translate_for_signature(self.kernel.py_func, self.signature)
 
 
 def _no_launch(*arguments) -> None:

@@ -23,7 +23,7 @@ def make_launch(rng, M, N, K):
     loads = {"A": M * K * grid[0], "B": K * N * grid[1]}
 
     def expected_results(disturbance):
-        return [gelu(disturbance.scaled(COPIES, A).astype(float) @ disturbance.scaled(COPIES, B))]
+        return [gelu(disturbance.disturb(COPIES, A).astype(float) @ disturbance.disturb(COPIES, B))]
 
     uses_copies = Dependence(COPIES, "bring both tiles by `ptx.cp_async`", expected_results)
     return Launch(

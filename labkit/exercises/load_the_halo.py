@@ -21,7 +21,7 @@ def make_launch(rng, P, Q):
         return Expected(expected.value[0, 0], expected.bound[0, 0])
 
     def expected_results(disturbance):
-        return [expect_outputs(disturbance.scaled(SHARED_LOADS, x), disturbance.scaled(SHARED_LOADS, w))]
+        return [expect_outputs(disturbance.disturb(SHARED_LOADS, x), disturbance.disturb(SHARED_LOADS, w))]
 
     grid = grid_for((Q, P), (TILE_W, TILE_H))
     blocks, rows = int(np.prod(grid)), TILE_H + R - 1

@@ -161,7 +161,7 @@ def add_expected_results(
         for scale, left, right in ((alpha, A, B), (1.0, alpha * A, B), (1.0, A, alpha * B)):
             if disturbance.what == PRODUCTS:
                 left, right = left.astype(np.float32), right.astype(np.float32)
-            disturbed = [disturbance.scaled(disturbance.what, factor) for factor in (left, right)]
+            disturbed = [disturbance.disturb(disturbance.what, factor) for factor in (left, right)]
             either_one = (disturbed[0], right), (left, disturbed[1])
             for factors in either_one if disturbance.what == PRODUCTS else (disturbed,):
                 product = expect_product(*(factor.astype(np.float32) for factor in factors))

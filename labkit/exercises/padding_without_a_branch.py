@@ -43,7 +43,7 @@ def make_launch(rng, H, W, R, S, top, left):
         duties=(NO_ARITHMETIC,),
         dependences=(
             Dependence(
-                COPIES, why, lambda disturbance: [expect_lowered(lambda padded: disturbance.scaled(COPIES, padded))]
+                COPIES, why, lambda disturbance: [expect_lowered(lambda padded: disturbance.disturb(COPIES, padded))]
             ),
         ),
     )

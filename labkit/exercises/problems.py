@@ -30,7 +30,7 @@ def expect(value: Float[np.ndarray, "..."], operations: int = 0) -> Expected:
 def depends_on_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
     """Require that the result is T, each element of which is loaded once from shared memory."""
     why = "take each element of T from the tile in shared memory"
-    return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.scaled(SHARED_LOADS, T).astype(float))])
+    return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.disturb(SHARED_LOADS, T).astype(float))])
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:

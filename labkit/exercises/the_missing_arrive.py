@@ -24,7 +24,7 @@ def make_launch(rng, queries, keys):
         return Expected((Q.astype(float) @ K.T).max(1), np.zeros(queries))
 
     def expected_results(disturbance):
-        return [expect_largest(disturbance.scaled(COPIES, K))]
+        return [expect_largest(disturbance.disturb(COPIES, K))]
 
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",

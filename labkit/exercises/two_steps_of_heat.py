@@ -60,7 +60,7 @@ def _simulate_heat(t, rate, steps):
     """
     value, bound = t.astype(float), np.zeros(t.shape)
     for step in steps:
-        middle, subtracted, column, row = (disturbance.scaled(SHARED_LOADS, value) for disturbance in step)
+        middle, subtracted, column, row = (disturbance.disturb(SHARED_LOADS, value) for disturbance in step)
         size = np.abs(middle) + abs(rate) * (4 * np.abs(subtracted) + _add_neighbours(np.abs(column), np.abs(row)))
         old_bound = max(disturbance.factor for disturbance in step) * bound
         bound = (1 + 4 * abs(rate)) * old_bound + abs(rate) * _add_neighbours(old_bound, old_bound)

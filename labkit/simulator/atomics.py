@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.disturbance import SHARED_LOADS
-from labkit.simulator.memory import access_each, count_accesses, flatten, watch_atomic
+from labkit.simulator.memory import access_each, check_atomic, count_accesses, flatten
 from labkit.simulator.slices import Either
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
@@ -106,6 +106,6 @@ def atomic(w, site, array, mask, operation, value, compare, result_used, *index)
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
     launch.clocks.exchange(w, array, flat, lanes, changed, result_used)
-    watch_atomic(w, site, array, flat, lanes)
+    check_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)
-    return launch.disturbance.scaled(SHARED_LOADS, old) if array.space == "shared" else old
+    return launch.disturbance.disturb(SHARED_LOADS, old) if array.space == "shared" else old

@@ -69,7 +69,7 @@ def find_participants(w, position, mask, call, named) -> np.ndarray:
     return groups
 
 
-def whole_warps(w, mask, call):
+def keep_whole_warps(w, mask, call):
     """Return the lanes of `mask` in warps that are complete there; report the others.
 
     `call` is the line, the column and the name of an instruction that a warp executes as one.

@@ -43,7 +43,7 @@ class Disturbance:
         """Return whether the run leaves out an action."""
         return self.what is not None and what == self.what
 
-    def scaled(self, what: Disturbed | None, values: np.ndarray) -> np.ndarray:
+    def disturb(self, what: Disturbed | None, values: np.ndarray) -> np.ndarray:
         """Return the disturbed values; a uint32 counts as two float16, and other integers stay as they are."""
         if self.what is None or what != self.what:
             return values

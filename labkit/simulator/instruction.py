@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_count
+from labkit.simulator.operands import check_argument_count
 from labkit.simulator.values import Value
 
 ATTRIBUTE = "on_lanes"  # the attribute of a function that holds its instruction
@@ -49,6 +49,6 @@ class Plain:
     run: Callable
 
     def translate(self, translator, node):
-        check_count(translator, node, 0)
+        check_argument_count(translator, node, 0)
         translator.emit(f"{translator.constant(self.run)}(w, {translator.mask})")
         return Value("None", types.none)

@@ -142,22 +142,22 @@ def read(w, site, array, mask, flat):
     """Return the elements at `flat`; note races and reads of unwritten elements."""
     launch = w.chunk.launch
     if site in launch.program.guesses:
-        watch_atomic(w, site, array, flat, w.active(mask), is_guess=True)
+        check_atomic(w, site, array, flat, w.active(mask), is_guess=True)
     elif array.shadow is not None:
-        watch_read(w, site, array, mask, flat)
+        check_read(w, site, array, mask, flat)
     for state in array.states.values():
         state.note_read(w, site, array, mask, flat)
     values = array.data.take(flat)
-    return launch.disturbance.scaled(SHARED_LOADS, values) if array.space == "shared" else values
+    return launch.disturbance.disturb(SHARED_LOADS, values) if array.space == "shared" else values
 
 
-def watch_read(w, site, array, mask, flat):
+def check_read(w, site, array, mask, flat):
     """Note the errors of a read."""
     lanes = _drop_early(w, site, array, flat, w.active(mask))
     _report(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
 
 
-def watch_atomic(w, site, array, flat, lanes, is_guess=False):
+def check_atomic(w, site, array, flat, lanes, is_guess=False):
     """Note the errors of an atomic, or of a read whose value a compare-and-swap then checks."""
     if array.shadow is not None:
         lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
@@ -212,14 +212,14 @@ def write(w, site, array, mask, flat, value):
         array.data[flat[mask]] = value[mask]
     unchanged = equal_with_nan(before, value)
     if array.shadow is not None:
-        watch_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
+        check_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
     if not unchanged.all():
         launch.version += 1
 
 
-def watch_write(w, site, array, mask, flat, unchanged, landed):
+def check_write(w, site, array, mask, flat, unchanged, landed):
     """Note the errors of a write; `unchanged` and `landed` are as in `races.watch_stores`."""
     launch = w.chunk.launch
     lanes = _drop_early(w, site, array, flat, w.active(mask), unchanged)
@@ -232,9 +232,9 @@ def watch_write(w, site, array, mask, flat, unchanged, landed):
         launch.log.race(w, site, array, found)
 
 
-def deliver(w, site, array, mask, flat, value):
+def deliver_write(w, site, array, mask, flat, value):
     """Put values at `flat` whose write began earlier, and was checked then."""
-    array.data[flat[mask]] = w.chunk.launch.disturbance.scaled(COPIES, value[mask])
+    array.data[flat[mask]] = w.chunk.launch.disturbance.disturb(COPIES, value[mask])
     order = races.current_order(w, site)
     for cells, rows in array.shadow.cells(flat):
         races.note_arrivals(rows, mask, order, site, cells)

@@ -15,7 +15,7 @@ from labkit.simulator.values import MISSING, describe
 # --- when a kernel is translated ---
 
 
-def check_count(translator, node, count):
+def check_argument_count(translator, node, count):
     """Refuse a call with another number of arguments, or with keywords."""
     written = translator.written(node.func)
     if len(node.args) != count or node.keywords:
@@ -23,7 +23,7 @@ def check_count(translator, node, count):
         translator.fail(node, f"`{written}` takes {arguments}, not {len(node.args)}")
 
 
-def element(translator, node, array, index, spaces):
+def resolve_element(translator, node, array, index, spaces):
     """Return the subscript that two arguments of a call stand for, its array, and the code of its indices.
 
     `array` and `index` are the arguments' nodes; the array is in one of `spaces`.
@@ -37,7 +37,7 @@ def element(translator, node, array, index, spaces):
     return subscript, found, ", ".join(i.code for i in indices)
 
 
-def fixed_number(translator, node, argument, what) -> int:
+def constant_argument(translator, node, argument, what) -> int:
     """Return a whole number that numba knows when it compiles the kernel: a plain one, or a name for one."""
     with suppress(NotFixed):
         number = translator.size(argument)
@@ -50,7 +50,7 @@ def fixed_number(translator, node, argument, what) -> int:
     raise NotFixed(f"`{written}` is {what}, which is fixed when a kernel is compiled: {cure}", node.lineno)
 
 
-def whole_number(translator, argument, what):
+def integer_argument(translator, argument, what):
     """Return the value of an argument that is a whole number in each lane."""
     value = translator.scalar(argument, what)
     if not isinstance(value.type, types.Integer):
@@ -73,7 +73,7 @@ def waiting_line(translator, node) -> int:
 # --- when it runs ---
 
 
-def nonnegative_lanes(w, site, array, mask, index):
+def drop_negative_indices(w, site, array, mask, index):
     """Note the lanes with a negative index, which the instruction does not count from the end; return the others."""
     for axis, i in enumerate(index):
         below = w.active(mask) & (i < 0)

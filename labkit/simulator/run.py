@@ -90,7 +90,7 @@ def simulate(
     KernelError
         For code outside the kernel language; it names the line.
     """
-    prepared = prepare(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
+    prepared = prepare_launch(kernel, grid, block, args, shared_bytes, gpu, watch=inspect is not None)
 
     def set_up(launch):
         launch.record(record, inspect)
@@ -109,7 +109,7 @@ def simulate_disturbed(
         launch.record((), None)
         launch.disturbance = disturbance
 
-    return _run(*prepare(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, disturb)
+    return _run(*prepare_launch(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, disturb)
 
 
 def _run(launch_with, arguments, args, set_up):
@@ -145,7 +145,7 @@ def translated(kernel: Callable, *args: Any) -> Program:
 
 
 @global_compiler_lock
-def prepare(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
+def prepare_launch(kernel, grid, block, args, shared_bytes, gpu, **translation) -> tuple[Callable, list]:
     """Check a launch; return a function that makes a `Launch`, given the labels of its warps, and the NumPy arguments.
 
     `translation` goes to `translate`. One thread runs at a time, since `ast.parse` of Python 3.11 sometimes fails where
@@ -190,7 +190,7 @@ def compile_declared(kernel: Callable) -> None:
         if kernel.device:
             translate.check_device_function(function, translate.signature_types(function, signature))
         else:
-            program_for(function, signature)
+            translate_for_signature(function, signature)
 
 
 def _depends_on_undefined(run_once, launch):
@@ -205,7 +205,7 @@ def _depends_on_undefined(run_once, launch):
     return False
 
 
-def program_for(function: FunctionType, signature: tuple) -> Program:
+def translate_for_signature(function: FunctionType, signature: tuple) -> Program:
     """Translate a kernel for the argument types of a signature; raise KernelError as `simulate`."""
     return _program(function, translate.signature_types(function, signature), watch=False)
 

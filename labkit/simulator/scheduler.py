@@ -49,7 +49,7 @@ class Chunk:
         self.epochs = np.zeros(len(blocks), np.int64)
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.kept = {}  # state that instructions keep of these blocks, by its kind
-        self.at_end = []  # checks to run when all warps have ended
+        self.end_checks = []  # checks to run when all warps have ended
         self.votes = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that vote yes, and no
         self.last_votes = self.votes.copy()
         if launch.dynamic_dtypes:
@@ -117,7 +117,7 @@ class Chunk:
         else:
             for s in self.sets:
                 launch.program.kernel(s.w, None, *launch.arguments)
-        for check in self.at_end:
+        for check in self.end_checks:
             check()
         launch.clocks.forget_barriers(self)
         for array in filter(None, self.shared):

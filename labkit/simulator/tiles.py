@@ -69,39 +69,39 @@ def expand_lanes(w, lanes, per_lane, threads=None) -> ExpandedLanes:
     return w.spreads[key]
 
 
-def elements(first, count) -> np.ndarray:
+def consecutive_offsets(first, count) -> np.ndarray:
     """Return the offsets of the `count` elements from each of `first` on."""
     return (first[:, None] + np.arange(count)).reshape(-1)
 
 
-def end(array) -> int:
+def end_offset(array) -> int:
     """Return the end of a shared array within a block's copy of its memory, in elements."""
     return array.root.offset + int(array.root.size_value)
 
 
-def note_early(w, site, array, lanes, flat):
+def check_arrived(w, site, array, lanes, flat):
     """Check that what is to be written to the elements `flat`, an equal share per lane, has arrived."""
     wide = expand_lanes(w, lanes, flat.size // len(lanes))
     array.in_flight.find_early_accesses(wide, site, array, flat, wide.all_lanes)
 
 
-def note_reads(w, site, array, lanes, flat, inside=None, threads=None):
+def check_reads(w, site, array, lanes, flat, inside=None, threads=None):
     """Check that these lanes may read the elements `flat`, an equal share each, where `inside`.
 
     `threads` count as reading, in place of the lanes' own; always the same for the same lanes.
     """
     if array.shadow is not None:
-        memory.watch_read(expand_lanes(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
+        memory.check_read(expand_lanes(w, lanes, flat.size // len(lanes), threads), site, array, inside, flat)
 
 
-def note_atomics(w, site, array, lanes, flat):
+def check_atomics(w, site, array, lanes, flat):
     """Check that these lanes may change the elements `flat`, an equal share each, by atomics."""
     if array.shadow is not None:
         wide = expand_lanes(w, lanes, flat.size // len(lanes))
-        memory.watch_atomic(wide, site, array, flat, wide.all_lanes)
+        memory.check_atomic(wide, site, array, flat, wide.all_lanes)
 
 
-def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
+def check_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
     """Check that these lanes may write the elements `flat`, an equal share each, where `inside`.
 
     `unchanged` and `landed` are as in `races.watch_stores`; by default the values are new, and are there afterwards.
@@ -110,4 +110,4 @@ def note_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed
         wide = expand_lanes(w, lanes, flat.size // len(lanes))
         unchanged = ~wide.all_lanes if unchanged is None else unchanged
         landed = wide.all_lanes if landed is None else landed
-        memory.watch_write(wide, site, array, inside, flat, unchanged, landed)
+        memory.check_write(wide, site, array, inside, flat, unchanged, landed)

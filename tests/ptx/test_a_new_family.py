@@ -45,7 +45,7 @@ FILES = {
         from labkit.simulator import memory
         from labkit.simulator.disturbance import Disturbed
         from labkit.simulator.family import Family
-        from labkit.simulator.operands import check_count, element, waiting_line
+        from labkit.simulator.operands import check_argument_count, resolve_element, waiting_line
         from labkit.simulator.values import Value
         from toy.findings import Sealed, check_calls
 
@@ -55,7 +55,7 @@ FILES = {
 
         class Swap:
             def translate(self, translator, node):
-                check_count(translator, node, 1)
+                check_argument_count(translator, node, 1)
                 word = translator.converted(translator.scalar(node.args[0], "a word"), types.uint32)
                 return translator.temp(f"{translator.constant(swap)}(w, {word})", types.uint32)
 
@@ -66,7 +66,7 @@ FILES = {
 
         class Meet:
             def translate(self, translator, node):
-                check_count(translator, node, 0)
+                check_argument_count(translator, node, 0)
                 line, mask = waiting_line(translator, node), translator.mask
                 translator.emit(f"if w.chunk.barrier(w, {mask}, {line}): yield ({line}, {mask}, ())")
                 return Value("None", types.none)
@@ -74,8 +74,8 @@ FILES = {
 
         class Seal:
             def translate(self, translator, node):
-                check_count(translator, node, 2)
-                subscript, array, index = element(translator, node, *node.args, ("shared",))
+                check_argument_count(translator, node, 2)
+                subscript, array, index = resolve_element(translator, node, *node.args, ("shared",))
                 translator.program.families[TOY].add(node.lineno)
                 site, run = translator.site(subscript, array, "load"), translator.constant(seal)
                 translator.emit(f"{run}(w, {site}, {array.code}, {translator.mask}, {index})")

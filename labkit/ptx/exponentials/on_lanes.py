@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import types
 
-from labkit.simulator.operands import check_count
+from labkit.simulator.operands import check_argument_count
 
 MIN_NORMAL = np.finfo(np.float32).tiny
 
@@ -25,7 +25,7 @@ class FloatFunction:
     function: Callable
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
+        check_argument_count(translator, node, 1)
         value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
         translator.emit(f"w.launch.events.powers += w.count({translator.mask})")
         run = translator.constant(self.function)

@@ -12,7 +12,7 @@ from numba import types
 
 from labkit import formats
 from labkit.simulator.functions import half
-from labkit.simulator.operands import check_count, fixed_number
+from labkit.simulator.operands import check_argument_count, constant_argument
 from labkit.simulator.values import Tuple
 
 REGISTER_BITS = 32
@@ -86,7 +86,7 @@ def find_format(translator, node, argument, formats: dict[int, Format]) -> Forma
             argument,
             f"numba wants a name of yours for the format: write `FORMAT = {written}` above, and use FORMAT here",
         )
-    number = fixed_number(translator, node, argument, "the format")
+    number = constant_argument(translator, node, argument, "the format")
     if number not in formats:
         *others, last = (f"`ptx.{f.name}`" for f in formats.values())
         known = f"{', '.join(others)} or {last}" if others else last
@@ -102,7 +102,7 @@ class Pack:
     count: int
 
     def translate(self, translator, node):
-        check_count(translator, node, self.count + 1)
+        check_argument_count(translator, node, self.count + 1)
         what = f"`{translator.written(node.func)}`"
         values = [translator.converted(translator.scalar(a, what), types.float32) for a in node.args[:-1]]
         encode = translator.constant(find_format(translator, node, node.args[-1], self.formats).encode)
@@ -118,7 +118,7 @@ class Unpack:
     formats: dict[int, Format]
 
     def translate(self, translator, node):
-        check_count(translator, node, 2)
+        check_argument_count(translator, node, 2)
         value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
         format = find_format(translator, node, node.args[1], self.formats)
         halves = translator.constant(lambda bits: tuple(np.moveaxis(format.decode(bits), -1, 0)))
@@ -132,7 +132,7 @@ class Round:
     format: Format
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
+        check_argument_count(translator, node, 1)
         value = translator.scalar(node.args[0], f"`{translator.written(node.func)}`")
         encode = translator.constant(self.format.encode)
         return translator.temp(f"{encode}({translator.converted(value, types.float32)})", types.uint32)

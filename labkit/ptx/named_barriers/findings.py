@@ -58,7 +58,7 @@ def check_groups(barriers, slots, warps, numbers, call):
     clocks, log, blocks = chunk.launch.clocks, chunk.launch.log, np.array(chunk.blocks)[slots[strangers]]
     others = (waited[strangers] > 0).argmax(axis=1)  # any of the warps that waited together knows of all of them
     since = waited[strangers, others]
-    unaware = ~clocks.know_times(clocks.of(blocks, warps[strangers]), clocks.of(blocks, others), since)
+    unaware = ~clocks.have_heard_of(clocks.of(blocks, warps[strangers]), clocks.of(blocks, others), since)
     if not unaware.any():
         return
     first = int(np.argmax(unaware))

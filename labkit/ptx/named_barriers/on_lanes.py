@@ -13,7 +13,7 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_count, waiting_line, whole_number
+from labkit.simulator.operands import check_argument_count, integer_argument, waiting_line
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 
@@ -75,7 +75,7 @@ class NamedBarriers:
         for count in np.unique(counts[counts > 0]):
             same = counts == count
             warps = np.nonzero(here[same])[1].reshape(-1, count)
-            launch.clocks.meet(launch.clocks.of(blocks[slots[same]][:, None], warps))
+            launch.clocks.join_clocks(launch.clocks.of(blocks[slots[same]][:, None], warps))
         if launch.clocks.times.size:
             of_all = launch.clocks.of(blocks[slots][:, None], np.arange(launch.warps_per_block))
             self.waited[number, slots] = np.where(here, launch.clocks.times[of_all], 0)
@@ -110,10 +110,10 @@ class BarrierCall:
     waits: bool
 
     def translate(self, translator, node):
-        check_count(translator, node, 2)
+        check_argument_count(translator, node, 2)
         whats = "the number of a barrier", "how many threads a barrier waits for"
         number, threads = (
-            translator.converted(whole_number(translator, argument, what), types.int64)
+            translator.converted(integer_argument(translator, argument, what), types.int64)
             for argument, what in zip(node.args, whats)
         )
         call = call_site(translator, node, waiting_line(translator, node) if self.waits else node.lineno)
@@ -123,7 +123,7 @@ class BarrierCall:
 
 def arrive(w, mask, call, number, threads):
     """Let the warps of `mask` arrive at a barrier each, without waiting."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
@@ -135,7 +135,7 @@ def arrive(w, mask, call, number, threads):
 
 def sync(w, mask, call, number, threads):
     """Let the warps of `mask` wait at a barrier each; yields as long as one of them has to."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.simulator import numba_types
-from labkit.simulator.operands import check_count
+from labkit.simulator.operands import check_argument_count
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class SharedArray:
     alignment: int
 
     def translate(self, translator, node):
-        check_count(translator, node, 3)
+        check_argument_count(translator, node, 3)
         first_byte = translator.size(node.args[0])
         shape = translator.shape(node.args[1])
         kind = translator.element_type(node.args[2])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from labkit.ptx.translation import emit_call
 from labkit.simulator import memory, numba_types
-from labkit.simulator.operands import check_count, element, locate_vectors
+from labkit.simulator.operands import check_argument_count, locate_vectors, resolve_element
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, describe
 
@@ -46,8 +46,8 @@ class VectorStore:
 
 def _vector_element(translator, node, access, count):
     """Return the subscript of the first two arguments, its array, and the code of its indices."""
-    check_count(translator, node, count)
-    subscript, array, index = element(translator, node, *node.args[:2], ("global", "shared"))
+    check_argument_count(translator, node, count)
+    subscript, array, index = resolve_element(translator, node, *node.args[:2], ("global", "shared"))
     if access.elements * numba_types.dtype_of(array.type.dtype).itemsize not in access.widths_bytes:
         widths = " or ".join(map(str, access.widths_bytes))
         translator.fail(

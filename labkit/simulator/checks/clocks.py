@@ -340,22 +340,22 @@ class Clocks:
         """Return the clock of a warp of a block, or of a unit behind the block's warps."""
         return block * self.per_block + number
 
-    def tell(self, warps, cores):
+    def inform_tensor_cores(self, warps, cores):
         """Pass what each warp knows to the tensor cores that begin its products."""
         if self.times.size:
             self._run(_pass_to_cores, warps, cores)
 
-    def note_done(self, cores, done):
+    def set_finished_products(self, cores, done):
         """Set how many products these tensor cores have finished."""
         if self.times.size:
             self.times[cores] = done
 
-    def hear(self, warps, others, times):
+    def learn_times(self, warps, others, times):
         """Let these warps learn how far other units are."""
         if self.times.size:
             self._run(_learn_times, warps, others, times)
 
-    def know_times(self, warps, others, time) -> np.ndarray:
+    def have_heard_of(self, warps, others, time) -> np.ndarray:
         """Return for each of these warps whether it knows that another is as far as `time`."""
         trees = self.clocks[KNOWN, warps].astype(np.int64)
         return np.array([time_of(self.nodes, self.levels, *pair) for pair in zip(trees, others)]) >= time
@@ -371,9 +371,9 @@ class Clocks:
 
     def share(self, blocks):
         """Let the warps of each of these blocks learn, at a barrier, all that any of them knows."""
-        self.meet(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
+        self.join_clocks(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
 
-    def meet(self, groups):
+    def join_clocks(self, groups):
         """Let the warps of each row of `groups` (clock numbers) learn all that any of them knows."""
         if self.times.size:
             self._run(_share, groups)

@@ -51,7 +51,7 @@ def note_wait(w, mask):
     waited.stamps[waiting] = _warp_barriers(w)[*waiting, waiting[1]]
     waited.lanes |= lanes
     before = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
-    w.launch.clocks.hear(waited.clocks[rows], before, np.ones(len(rows), np.int64))
+    w.launch.clocks.learn_times(waited.clocks[rows], before, np.ones(len(rows), np.int64))
 
 
 def check_accesses(w, site_number, array, lanes, flat=None):
@@ -69,7 +69,7 @@ def _update(w):
     waited, clocks = _waited(w), w.launch.clocks
     if clocks.times.size:
         before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        is_told = clocks.know_times(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
+        is_told = clocks.have_heard_of(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
         met = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
         waited.lanes |= is_told.take(w.row) | met[w.row, w.lane]
 

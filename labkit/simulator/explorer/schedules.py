@@ -21,7 +21,7 @@ from labkit.simulator.errors import LaunchError
 from labkit.simulator.explorer.divergence import find_divergence
 from labkit.simulator.explorer.happens_before import find_races
 from labkit.simulator.explorer.interleaving import CannotRun, Order, run_in
-from labkit.simulator.run import Dimensions, prepare, simulate
+from labkit.simulator.run import Dimensions, prepare_launch, simulate
 from labkit.trace import WARP_LANES, ArrayInfo, Finding
 
 MAX_WARPS = 64
@@ -204,7 +204,7 @@ def explore(
         For code outside the kernel language; it names the line.
     """
     trace = simulate(kernel, grid, block, *args, shared_bytes=shared_bytes, gpu=gpu, record=())
-    launch_with, arguments = prepare(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
+    launch_with, arguments = prepare_launch(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
     if any(isinstance(argument, tuple) for argument in arguments):
         raise LaunchError("orders of a launch with a tuple for an argument cannot be explored; pass what it holds")
     search = _Search(launch_with, arguments, seed)

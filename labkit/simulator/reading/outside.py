@@ -13,7 +13,7 @@ from labkit.simulator.language import BUILTINS, MODULES, SUBMODULES
 from labkit.simulator.reading.trusted import trusted
 
 
-def path_of(value) -> str | None:
+def language_path(value) -> str | None:
     """Return the name in the kernel language of a captured value, or None."""
     if isinstance(value, ModuleType):
         return MODULES.get(value.__name__) if type(value.__name__) is str else None
@@ -43,5 +43,5 @@ def value_outside(node: ast.expr, names: dict[str, Any]):
     module = value_outside(node.value, names)
     if type(module) is not ModuleType:
         return None
-    submodule = SUBMODULES.get(f"{path_of(module)}.{node.attr}")
+    submodule = SUBMODULES.get(f"{language_path(module)}.{node.attr}")
     return import_module(submodule) if submodule else trusted(vars(module).get(node.attr))

@@ -3,7 +3,7 @@
 import ast
 
 from labkit.simulator.instruction import instruction_of
-from labkit.simulator.reading.outside import path_of, value_outside
+from labkit.simulator.reading.outside import language_path, value_outside
 from labkit.simulator.reading.source import captured_values, python_function, read_source
 from labkit.simulator.reading.syntax import is_spin
 
@@ -42,7 +42,9 @@ def _meets_grid(function, cache):
 def called_names(nodes, names) -> set[str]:
     """Return the last names of all calls: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
     calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
-    by_name = [path_of(value_outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)]
+    by_name = [
+        language_path(value_outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)
+    ]
     by_dot = {function.attr for function in calls if isinstance(function, ast.Attribute)}
     return by_dot | {path.rpartition(".")[2] for path in by_name}
 

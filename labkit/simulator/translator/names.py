@@ -9,7 +9,7 @@ import numpy as np
 from labkit.simulator import language, numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.instruction import instruction_of
-from labkit.simulator.reading.outside import path_of, value_outside
+from labkit.simulator.reading.outside import language_path, value_outside
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 
@@ -116,12 +116,12 @@ class Names(Variables):
         if isinstance(node, ast.Attribute):
             kind = self.dtype_named(node)
             if kind is not None:
-                return path_of(kind)
+                return language_path(kind)
             base = self.dotted(node.value)
             if base in language.CASTS and node.attr == "type":
                 return base
             path = f"{base}.{node.attr}"
-            return path_of(self.outside(node)) if base is None or path in language.SUBMODULES else path
+            return language_path(self.outside(node)) if base is None or path in language.SUBMODULES else path
         if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
             self.this_grid(node)
             return GRID_GROUP.path
@@ -133,7 +133,7 @@ class Names(Variables):
         value = self.bound(node.id)
         if value is MISSING:
             return node.id if node.id in language.BUILTINS and node.id not in self.env else None
-        return path_of(value)
+        return language_path(value)
 
     def dtype_named(self, node):
         """Return the numba type of `x.dtype`, where x is the name of an array; else None."""
