@@ -16,39 +16,27 @@ CONSTANT_BYTES = 64 * 1024  # of a kernel
 
 
 class Array:
-    """An array in a kernel: its memory, its form, and the state that checks keep of its elements.
-
-    Attributes
-    ----------
-    data
-        Flat storage; a shared array has a copy of `elements` elements per block of the chunk, a local one per lane.
-    alignment
-        A divisor of the address of `data`, in bytes.
-    shadow, in_flight
-        Access history for races, and asynchronous operations; None where these cannot matter.
-    states
-        State that the families of instructions keep of the array, by class.
-    """
+    """An array in a kernel: its memory, its shape and strides, and the state that checks keep of its elements."""
 
     varies = False  # shape and strides are the same in every lane
 
     def __init__(self, name, space, data, shape, strides, *, elements, offset=0, address=0, line=0):
         self.name = name
-        self.space = space
-        self.data = data
+        self.space = space  # "global", "shared", "local" or "constant"
+        self.data = data  # flat; a shared array has `elements` of them per block of the chunk, a local one per lane
         self.dtype = data.dtype
         self.itemsize = data.dtype.itemsize
         self.shape = shape
         self.strides = strides
-        self.offset = offset
-        self.address = address
+        self.offset = offset  # of the first element in `data`
+        self.address = address  # of `data`, in bytes
         self.elements = elements
         self.line = line
-        self.alignment = ADDRESS_ALIGNMENT
-        self.shadow = None
-        self.in_flight = None
-        self.states = {}
-        self.written = None
+        self.alignment = ADDRESS_ALIGNMENT  # a divisor of `address`
+        self.shadow = None  # access history for races; None where none can happen
+        self.in_flight = None  # asynchronous operations on it; None in kernels without
+        self.states = {}  # that families of instructions keep of the array, by class
+        self.written = None  # mask of the elements that a local array's threads have written
         self.fields = {}  # of a structured array, filled as they are used
         self.shape_values = tuple(np.int64(n) for n in shape)
         self.stride_values = tuple(np.int64(n * self.itemsize) for n in strides)
@@ -95,8 +83,8 @@ class Region:
     def array(self, name, value):
         """Return the argument as the kernel sees it."""
         strides = tuple(s // value.dtype.itemsize for s in value.strides)
-        at = {"offset": self.first(value), "address": self.address}
-        array = Array(name, "global", self.data, value.shape, strides, elements=value.size, **at)
+        start = {"offset": self.first(value), "address": self.address}
+        array = Array(name, "global", self.data, value.shape, strides, elements=value.size, **start)
         array.shadow, array.in_flight = self.shadow, self.in_flight
         return array
 
@@ -124,19 +112,7 @@ def place_arguments(arguments: dict[str, np.ndarray], allocations: dict[str, int
     """Copy arguments into simulated memory; arguments that overlap share a region.
 
     A GPU puts each host array into its own allocation. A slice of a device array keeps its distance from the beginning
-    of its allocation, and with it its alignment.
-
-    Parameters
-    ----------
-    arguments
-        Arrays by name.
-    allocations
-        Address of the allocation of each device array, by name.
-
-    Returns
-    -------
-    dict
-        The region of each argument, by name.
+    of its allocation, whose address is in `allocations`, and with it its alignment.
     """
     groups, end = [], 0
     bounds = {name: byte_bounds(a) if a.size else (0, 0) for name, a in arguments.items()}

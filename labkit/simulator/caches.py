@@ -17,23 +17,13 @@ from labkit.machine.occupancy import occupancy, shared_allocation
 
 
 class Cache(NamedTuple):
-    """State of `copies` equal caches, a tuple that numba passes to compiled code.
+    """State of `copies` equal caches, a tuple that numba passes to compiled code."""
 
-    Attributes
-    ----------
-    lines
-        Line in each way of a set, -1 if none; ways are sorted by use, the latest first.
-    valid, dirty
-        One bit per sector of the line.
-    hashed
-        Whether the set is a hash of the line's number, or its lowest bits.
-    """
-
-    lines: Int64[np.ndarray, "copies sets ways"]
-    valid: UInt8[np.ndarray, "copies sets ways"]
-    dirty: UInt8[np.ndarray, "copies sets ways"]
+    lines: Int64[np.ndarray, "copies sets ways"]  # line in each way, -1 if none; the way used last comes first
+    valid: UInt8[np.ndarray, "copies sets ways"]  # a bit per sector of the line
+    dirty: UInt8[np.ndarray, "copies sets ways"]  # likewise
     sectors_per_line: int
-    hashed: bool
+    hashed: bool  # the set is a hash of the line's number, not its lowest bits
 
 
 def make_cache(

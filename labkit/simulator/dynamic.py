@@ -40,8 +40,8 @@ class DynamicMemory:
         """Return an allocation's array, in memory that begins at this address of the block's."""
         dtype, first = allocation.dtype, (allocation.first_byte or 0) // allocation.dtype.itemsize
         elements = self.bytes_per_block // dtype.itemsize
-        at = {"offset": first, "address": address, "line": allocation.line}
-        array = Array(allocation.name, "shared", self._data[dtype], shape, c_strides(shape), elements=elements, **at)
+        start = {"offset": first, "address": address, "line": allocation.line}
+        array = Array(allocation.name, "shared", self._data[dtype], shape, c_strides(shape), elements=elements, **start)
         array.shadow = self._shadows[dtype]
         array.in_flight, array.states = self._in_flight[dtype], self._states[dtype]
         return array
@@ -87,9 +87,9 @@ class ShadowOfUnits:
         """Free the units' overflow lists."""
         self._units.forget()
 
-    def watch_loads(self, w, site, flat, lanes):
-        """Check the reads of one instruction; return as `races.watch_loads`."""
+    def check_loads(self, w, site, flat, lanes):
+        """Check the reads of one instruction; return as `races.check_loads`."""
         parts = range(self._units_per_element)
         return races.combine_units(
-            self._units.watch_loads(w, site, flat * self._units_per_element + i, lanes) for i in parts
+            self._units.check_loads(w, site, flat * self._units_per_element + i, lanes) for i in parts
         )

@@ -48,40 +48,20 @@ class LocalState(ABC):
     @abstractmethod
     def __init__(self, shape: tuple[int, int]): ...
 
-    def note_access(self, w, site, array, place, mask):  # noqa: B027 - most states are told of some accesses alone
-        """Note that the lanes of `mask` read or write the elements at `place` in the array's memory."""
+    def note_access(self, w, site, array, offset, mask):  # noqa: B027 - most states are told of some accesses alone
+        """Note that the lanes of `mask` read or write the elements at `offset` in the array's memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A family of instructions; each attribute is for the families that need it.
+    """A family of instructions; each attribute is for the families that need it."""
 
-    Attributes
-    ----------
-    is_asynchronous
-        Operations run while their threads continue: arrays keep what is in flight (`checks.in_flight`).
-    keeps_clocks
-        Warps synchronise by other means than barriers of the block: each keeps a clock (`checks.clocks`).
-    has_warpgroup_clocks
-        The tensor cores of each warpgroup keep a clock too.
-    keeps_events
-        Warps do different things at a time: their actions and waits are kept as events.
-    shared_states, local_states
-        Classes of state that is kept of shared arrays, and of threads' own.
-    notes
-        Makes the container of what the instructions note of a program during translation (`Program.use`).
-    notes_copies
-        The notes are numbers of sites where an asynchronous copy writes, done once its thread has waited.
-    check
-        Called with a translated program and the family's notes; raises KernelError where the program is wrong.
-    """
-
-    is_asynchronous: bool = False
-    keeps_clocks: bool = False
-    has_warpgroup_clocks: bool = False
-    keeps_events: bool = False
-    shared_states: tuple[type[SharedState], ...] = ()
-    local_states: tuple[type[LocalState], ...] = ()
-    notes: Callable[[], Any] = set
-    notes_copies: bool = False
-    check: Callable[[Any, Any], None] | None = None
+    is_asynchronous: bool = False  # operations run while their threads continue: arrays keep what is in flight
+    keeps_clocks: bool = False  # warps synchronise by other means than barriers of the block: each keeps a vector clock
+    has_warpgroup_clocks: bool = False  # the tensor cores of each warpgroup keep a clock too
+    keeps_events: bool = False  # warps do different things at a time: their actions and waits are kept as events
+    shared_states: tuple[type[SharedState], ...] = ()  # classes of state that is kept of shared arrays
+    local_states: tuple[type[LocalState], ...] = ()  # and of threads' own arrays
+    notes: Callable[[], Any] = set  # makes the container of what the instructions note of a program at translation
+    notes_copies: bool = False  # the notes are numbers of sites where an asynchronous copy writes
+    check: Callable[[Any, Any], None] | None = None  # of (program, notes); raises KernelError where that is wrong

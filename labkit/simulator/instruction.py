@@ -19,21 +19,11 @@ ATTRIBUTE = "on_lanes"  # the attribute of a function that holds its instruction
 
 @dataclass(frozen=True)
 class Instruction:
-    """The effect of an instruction on lanes.
+    """The effect of an instruction on lanes."""
 
-    Attributes
-    ----------
-    meaning
-        Its method `translate(translator, node)` writes the code that lanes run for a call, and returns its Value.
-    waits
-        Whether a warp may have to wait there for others: that code yields as long as it does.
-    family
-        The family that a program which calls it uses, if any.
-    """
-
-    meaning: Any
-    waits: bool = False
-    family: Family | None = None
+    meaning: Any  # its `translate(translator, node)` writes the code that lanes run for a call, and returns its Value
+    waits: bool = False  # a warp may have to wait there for others: that code yields as long as it does
+    family: Family | None = None  # that a program which calls it uses
 
 
 def instruction_of(value) -> Instruction | None:

@@ -30,10 +30,10 @@ def _flatten(w, site, array, mask, index):
         if not isinstance(i, np.ndarray):
             i = int(i)
             if not -size <= i < size:
-                w.chunk.launch.log.outside(w, site, array, mask, index)
+                w.chunk.launch.log.out_of_bounds(w, site, array, mask, index)
                 return None, False
             if i < 0:
-                w.chunk.launch.log.negative(w, site, array, mask, index, axis)
+                w.chunk.launch.log.negative_index(w, site, array, mask, index, axis)
                 i += size
             fixed += i * stride
             continue
@@ -47,7 +47,7 @@ def _flatten(w, site, array, mask, index):
                 active = w.active(mask)
                 below = (i < 0) & (i >= -size)
                 if (below & active).any():
-                    w.chunk.launch.log.negative(w, site, array, below & active, index, axis)
+                    w.chunk.launch.log.negative_index(w, site, array, below & active, index, axis)
                     i = np.where(below, i + size, i)
                 wrong = (i < 0) | (i >= size)
                 if (wrong & active).any():
@@ -85,7 +85,7 @@ def _flatten_varying(w, site, array, mask, index):
         i = w.fill(i).astype(np.int64, copy=False)
         below = (i < 0) & (i >= -size)
         if (below & active).any():
-            w.chunk.launch.log.negative(w, site, array, below & active, index, axis)
+            w.chunk.launch.log.negative_index(w, site, array, below & active, index, axis)
             i = np.where(below, i + size, i)
         wrong = (i < 0) | (i >= size)
         outside |= wrong & active
@@ -103,7 +103,7 @@ def _flatten_varying(w, site, array, mask, index):
 def _keep_inside(w, site, array, mask, index, outside):
     """Note the lanes outside the array; return the others."""
     active = w.active(mask)
-    w.chunk.launch.log.outside(w, site, array, outside & active, index)
+    w.chunk.launch.log.out_of_bounds(w, site, array, outside & active, index)
     inside = active & ~outside
     return inside if inside.any() else False
 
@@ -154,7 +154,7 @@ def read(w, site, array, mask, flat):
 def check_read(w, site, array, mask, flat):
     """Note the errors of a read."""
     lanes = _drop_early(w, site, array, flat, w.active(mask))
-    _report(w, site, array, flat, *array.shadow.watch_loads(w, site, flat, lanes))
+    _report(w, site, array, flat, *array.shadow.check_loads(w, site, flat, lanes))
 
 
 def check_atomic(w, site, array, flat, lanes, is_guess=False):
@@ -163,7 +163,7 @@ def check_atomic(w, site, array, flat, lanes, is_guess=False):
         lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
         order, race = races.current_order(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
-        results = [races.watch_atomics(rows, lanes, is_guess, order, site, cells, race) for cells, rows in parts]
+        results = [races.check_atomics(rows, lanes, is_guess, order, site, cells, race) for cells, rows in parts]
         _report(w, site, array, flat, *races.combine_units(results))
 
 
@@ -220,13 +220,13 @@ def write(w, site, array, mask, flat, value):
 
 
 def check_write(w, site, array, mask, flat, unchanged, landed):
-    """Note the errors of a write; `unchanged` and `landed` are as in `races.watch_stores`."""
+    """Note the errors of a write; `unchanged` and `landed` are as in `races.check_stores`."""
     launch = w.chunk.launch
     lanes = _drop_early(w, site, array, flat, w.active(mask), unchanged)
     launch.instruction += 2
     order, race, found = races.current_order(w, site), launch.noted_race, 0
     for cells, rows in array.shadow.cells(flat):
-        count = races.watch_stores(rows, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
+        count = races.check_stores(rows, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
         found = max(found, count)
     if found:
         launch.log.race(w, site, array, found)

@@ -78,7 +78,7 @@ def drop_negative_indices(w, site, array, mask, index):
     for axis, i in enumerate(index):
         below = w.active(mask) & (i < 0)
         if below.any():
-            w.chunk.launch.log.below(w, site, array, below, index, axis)
+            w.chunk.launch.log.before_array(w, site, array, below, index, axis)
             mask = intersect(mask, ~below)
             if mask is False:
                 return False
@@ -107,7 +107,7 @@ def locate_vectors(w, site, array, mask, width_bytes, index, used=None, alignmen
     last = np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + reached - 1
     outside = last >= array.shape[-1]
     if (outside & active(mask)).any():
-        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
+        log.out_of_bounds(w, site, array, outside & active(mask), (*index[:-1], last))
     byte = array.address + (flat % array.elements if array.space == "shared" else flat) * array.itemsize
     misaligned = ~outside & ((byte % alignment != 0) | (array.alignment < alignment))
     if (misaligned & active(mask)).any():
@@ -131,7 +131,7 @@ def locate_local_elements(w, site, array, mask, count, index, is_read=True):
     last = w.fill(np.where(index[-1] < 0, index[-1] + array.shape[-1], index[-1]) + count - 1)
     outside = last >= array.shape[-1]
     if (outside & active(mask)).any():
-        log.outside(w, site, array, outside & active(mask), (*index[:-1], last))
+        log.out_of_bounds(w, site, array, outside & active(mask), (*index[:-1], last))
         flat, mask = np.where(outside, 0, flat), intersect(mask, ~outside)
         if mask is False:
             return flat, mask

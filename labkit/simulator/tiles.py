@@ -104,7 +104,7 @@ def check_atomics(w, site, array, lanes, flat):
 def check_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
     """Check that these lanes may write the elements `flat`, an equal share each, where `inside`.
 
-    `unchanged` and `landed` are as in `races.watch_stores`; by default the values are new, and are there afterwards.
+    `unchanged` and `landed` are as in `races.check_stores`; by default the values are new, and are there afterwards.
     """
     if array.shadow is not None:
         wide = expand_lanes(w, lanes, flat.size // len(lanes))

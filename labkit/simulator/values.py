@@ -6,30 +6,19 @@ from typing import Any
 
 from numba import types
 
-MISSING = object()
+MISSING = object()  # in place of a value that is not known at compile time
 
 
 @dataclass(frozen=True)
 class Array:
-    """The type of an array: its elements, its rank, its memory space, and which array it is.
-
-    Attributes
-    ----------
-    name
-        Name of the kernel's argument or of the allocation, whatever a device function calls it: counters and races name
-        it.
-    others
-        Arrays that a variable may hold instead, after other paths.
-    offset_bytes
-        Offset of the field in its record, if the elements are a field of an array's records.
-    """
+    """The type of an array: its elements, its rank, its memory space, and which array it is."""
 
     dtype: types.Type
     ndim: int
-    space: str
-    name: str = ""
-    others: tuple = ()
-    offset_bytes: int = 0
+    space: str  # "global", "shared", "local" or "constant"
+    name: str = ""  # of the kernel's argument or the allocation, whatever a device function calls it
+    others: tuple = ()  # arrays that a variable may hold instead, after other paths
+    offset_bytes: int = 0  # of the field in its record, if the elements are a field of an array's records
 
     def same_form(self, other) -> bool:
         """Return whether a variable can hold either of the two."""

@@ -94,7 +94,7 @@ def _restrict(nodes, used, level, tree, first, last):
 def was_passed_on(times, passed_on, warp, lane, time, known):
     """Return whether a lane passed on what it did at `time`, or met others of its warp, before time `known`.
 
-    `known` is the time until which another warp knows this one. Which lanes it met is not checked.
+    `known` is the time until which another warp knows this one. It does not matter which lanes it met.
     """
     if known > times[warp] or time < times[warp] - MOMENTS:  # clocks given up; a time that is no longer kept
         return True
@@ -113,7 +113,7 @@ def _advance(nodes, used, levels, times, passed_on, clocks, warp, lanes):
 
 @njit(cache=True)
 def _changers(flat, lanes, changed, lane, start, stop):
-    """Return a bit for each lane from `lane` on that accesses its element; none if no lane changes it."""
+    """Return a bit for each lane from `lane` on that accesses the element of `lane`; none if no lane changes it."""
     bits, is_changed = np.uint32(0), False
     for other in range(lane, stop):
         if lanes[other] and flat[other] == flat[lane]:
@@ -279,11 +279,10 @@ class Clocks:
         self.used = np.ones(1, np.int64)
         self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
-        # a ring: the lanes that passed on what they did at a time
-        self.passed_on = np.full((warps, MOMENTS), ALL_LANES)
+        self.passed_on = np.full((warps, MOMENTS), ALL_LANES)  # a ring: the lanes that passed on what they did, by time
         self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
         self.clocks = np.zeros((2, warps), np.int32)
-        self.element_clocks: dict[int, tuple] = {}
+        self.element_clocks: dict[int, tuple] = {}  # by the memory's id: its owner, and the clocks of its elements
         if len(self.nodes) > MAX_NODES:
             self._give_up()
 
@@ -366,8 +365,7 @@ class Clocks:
 
     def forget_barriers(self, owner):
         """Drop the clocks of this owner's barriers."""
-        kept = {key: entry for key, entry in self.element_clocks.items() if entry[0] is not owner}
-        self.element_clocks = kept
+        self.element_clocks = {k: entry for k, entry in self.element_clocks.items() if entry[0] is not owner}
 
     def share(self, blocks):
         """Let the warps of each of these blocks learn, at a barrier, all that any of them knows."""
@@ -396,17 +394,8 @@ class Clocks:
         """Run a compiled step, collecting nodes as often as space runs out."""
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
-            state = (
-                self.nodes,
-                self.used,
-                self.levels,
-                self.spare,
-                self.times,
-                self.passed_on,
-                self.synced_until,
-                self.clocks,
-            )
-            begin = step(*state, *arguments, begin)
+            nodes = self.nodes, self.used, self.levels, self.spare
+            begin = step(*nodes, self.times, self.passed_on, self.synced_until, self.clocks, *arguments, begin)
             if begin >= 0:
                 self._collect()
 

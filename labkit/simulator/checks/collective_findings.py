@@ -7,7 +7,7 @@ def report_unnamed_lane(w, position, call, lane, named):
     """Report a lane that makes a collective call with a mask that does not name it."""
     log, (line, column) = w.chunk.launch.log, position
     key = ("mask", *position, "unnamed")
-    if log.known(key):
+    if log.count_repeat(key):
         return
     thread, number = log.lane(w, lane), int(w.lane[lane])
     cure = f"Every thread that makes the call must be in its own mask: set bit {number}, or keep it out by an `if`."
@@ -22,7 +22,7 @@ def report_absent_lane(w, position, call, lane, other):
     """Report a mask that names `other`, a lane of the warp that does not make the call with this mask."""
     log, (line, column) = w.chunk.launch.log, position
     key = ("mask", *position, "absent")
-    if log.known(key):
+    if log.count_repeat(key):
         return
     thread, absent = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
     cure = (
@@ -41,7 +41,7 @@ def report_silent_source(w, position, mask, call, lane, source, count):
     """Report a lane that reads the value of lane `source` of its warp, which does not take part in the shuffle."""
     log, (line, column) = w.chunk.launch.log, position
     key = ("shuffle", *position)
-    if log.known(key, count):
+    if log.count_repeat(key, count):
         return
     thread, number = log.lane(w, lane), int(w.lane[lane])
     other = int(w.first_lane[lane]) + source
@@ -69,7 +69,7 @@ def report_partial_warps(w, call, active, partial_warps):
     """Report warps that make a call with some of their lanes; `call` is its line, column and name."""
     log, (line, column, name) = w.chunk.launch.log, call
     key = ("mask", line, column, "partial")
-    if log.known(key, int(partial_warps.sum())):
+    if log.count_repeat(key, int(partial_warps.sum())):
         return
     row = int(np.argmax(partial_warps))
     lanes = np.flatnonzero(w.row == row)

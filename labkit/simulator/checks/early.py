@@ -79,7 +79,7 @@ def _note(w, site_number, array, missing, flat):
     log = w.launch.log
     site = log.launch.sites[site_number]
     key = ("early", site.line, site.column, site.kind)
-    if log.known(key, int(missing.sum())):
+    if log.count_repeat(key, int(missing.sum())):
         return
     lane = int(np.argmax(missing))
     thread, what, index = log.lane(w, lane), f"a box of {array.name}", None

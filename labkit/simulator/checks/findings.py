@@ -1,4 +1,4 @@
-"""Errors of a run, in a learner's words: one sentence each."""
+"""Findings of a run, in a learner's words: what happened, its effect on a GPU, and a fix."""
 
 from dataclasses import dataclass, field, replace
 
@@ -14,10 +14,10 @@ from labkit.trace import WARP_LANES, Finding, ThreadId
 
 @dataclass
 class Log:
-    """Findings of a run, by kind and place: the first of each is reported, the others are counted.
+    """Findings of a run, by kind and line: the first of each is reported, the others are counted.
 
-    Each method named after an error notes that error. `site_number` is the access at fault; `mask` has the lanes that
-    make it.
+    Each method named after an error notes that error. `w` is the warp set that runs, `site_number` the access at fault
+    (in `Launch.sites`), and `mask` has the lanes that make it.
     """
 
     launch: object
@@ -26,12 +26,12 @@ class Log:
 
     def add(self, key, count=1, kind="", message="", *, severity="error", site=None, **finding):
         """Note a finding, at the line and column of `site` if given; one whose key is known is only counted."""
-        if not self.known(key, count):
+        if not self.count_repeat(key, count):
             position = {"line": site.line, "column": site.column} if site else {}
             fields = {"kind": kind, "severity": severity, "message": message, "count": count}
             self.found[key] = {**fields, **position, **finding}
 
-    def known(self, key, count=1) -> bool:
+    def count_repeat(self, key, count=1) -> bool:
         """Return whether this key has been noted; if so, count the finding again."""
         if key in self.found:
             self.found[key]["count"] += count
@@ -55,8 +55,8 @@ class Log:
 
     def thread(self, block: int, thread: int) -> ThreadId:
         """Return the thread with these linear numbers; a tensor core counts as the first thread of its warpgroup."""
-        beyond = thread // WARP_LANES - self.launch.warps_per_block
-        thread = thread if beyond < 0 else beyond * WARPGROUP_WARPS * WARP_LANES
+        warpgroup = thread // WARP_LANES - self.launch.warps_per_block  # tensor cores are numbered after all warps
+        thread = thread if warpgroup < 0 else warpgroup * WARPGROUP_WARPS * WARP_LANES
         return ThreadId(_index(block, self.launch.grid), _index(thread, self.launch.block))
 
     def lane(self, w: WarpSet, lane: int) -> ThreadId:
@@ -73,42 +73,42 @@ class Log:
         """Note a finding about an element; its key begins with its kind."""
         self.add(key, count, key[0], message, site=site, array=array.name, index=position, threads=threads, **fields)
 
-    def _place(self, w, mask, index):
-        """Return the first lane of a mask, and its index."""
+    def _first_lane(self, w, mask, index):
+        """Return the first lane of a mask, and the array index that it uses."""
         lane = int(np.argmax(w.active(mask)))
         return lane, tuple(int(i[lane]) if isinstance(i, np.ndarray) else int(i) for i in index)
 
-    def outside(self, w, site_number, array, mask, index):
+    def out_of_bounds(self, w, site_number, array, mask, index):
         """Note an index outside the array."""
         site = self.launch.sites[site_number]
         key = ("bounds", site.line, site.column, site.kind)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
-        lane, position = self._place(w, mask, index)
+        lane, position = self._first_lane(w, mask, index)
         shape = array.shape_in(lane)
         axis = next(a for a, (i, n) in enumerate(zip(position, shape)) if not -n <= i < n)
         thread = self.lane(w, lane)
-        element = f"{array.name}{_brackets(position)}"
+        element = f"{array.name}{_index_text(position)}"
         if array.root is not array:
-            element = f"element {_brackets(position)} of a slice of {array.name}"
+            element = f"element {_index_text(position)} of a slice of {array.name}"
         cure = cure_outside(self.launch, site, array, shape, axis, position, index, w.active(mask))
         message = (
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {element}, but {name_in_kernel(site, array)} has "
-            f"{_shape(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
+            f"{_shape_text(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
         )
         self._add_access(key, w.count(mask), message, site, array, position, (thread,))
 
-    def below(self, w, site_number, array, mask, index, axis):
+    def before_array(self, w, site_number, array, mask, index, axis):
         """Note a negative index in an instruction that does not count it from the end."""
         site = self.launch.sites[site_number]
         key = ("bounds", site.line, site.column, site.kind)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
-        lane, position = self._place(w, mask, index)
+        lane, position = self._first_lane(w, mask, index)
         thread = self.lane(w, lane)
         cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + position[axis]}."
         message = (
-            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_brackets(position)}. This instruction "
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. This instruction "
             "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
             f"a GPU it {_effect_outside(site)}. {cure}"
         )
@@ -118,9 +118,9 @@ class Log:
         """Note a vector access of `width_bytes` whose first byte, `byte` in each lane, is not aligned."""
         site = self.launch.sites[site_number]
         key = ("misaligned", site.line, site.column, site.kind)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
-        lane, position = self._place(w, mask, index)
+        lane, position = self._first_lane(w, mask, index)
         thread = self.lane(w, lane)
         elements = width_bytes // array.itemsize
         where = f"which is byte {byte[lane]} of {array.space} memory"
@@ -132,7 +132,7 @@ class Log:
             cure = f"Slice the device array that {array.name} is taken from at a multiple of {elements} elements."
         message = (
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {elements} elements at once from "
-            f"{array.name}{_brackets(position)} on, {where}, but an access of {width_bytes} bytes must begin at a "
+            f"{array.name}{_index_text(position)} on, {where}, but an access of {width_bytes} bytes must begin at a "
             f"multiple of {width_bytes}: on a GPU it stops the launch. {cure}"
         )
         self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
@@ -141,13 +141,13 @@ class Log:
         """Note an access to what an asynchronous `operation`, begun by (block, thread) `beginner`, still works on."""
         site, begun = self.launch.sites[site_number], self.launch.sites[operation.site]
         key = ("in-flight", site.line, site.column, site.kind, begun.line)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
         lane = int(np.argmax(mask))
         thread, other = self.lane(w, lane), self.thread(*beginner)
         within = int(flat[lane]) % array.elements if array.space == "shared" else int(flat[lane])
         position = array.position(array.c_order(within))
-        element, earlier = f"{array.name}{_brackets(position)}", f"{operation.name} that {self.name(other)} began"
+        element, earlier = f"{array.name}{_index_text(position)}", f"{operation.name} that {self.name(other)} began"
         if operation.site == site_number and array.space == "shared":
             cure = CURE_OF_A_RING
             what = f"begins a copy to {element} before {earlier} there in an earlier round of this line has arrived"
@@ -162,16 +162,16 @@ class Log:
             key, w.count(mask), message, site, array, position, (thread, other), remedy=cure, other_line=begun.line
         )
 
-    def negative(self, w, site_number, array, mask, index, axis):
+    def negative_index(self, w, site_number, array, mask, index, axis):
         """Advise against a negative index, which counts from the end."""
         site = self.launch.sites[site_number]
         key = ("negative-index", site.line, site.column)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
-        lane, position = self._place(w, mask, index)
+        lane, position = self._first_lane(w, mask, index)
         thread = self.lane(w, lane)
         message = (
-            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_brackets(position)}. numba counts a "
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. numba counts a "
             f"negative index from the end, as Python does, so this is element {position[axis] + array.shape[axis]} "
             "and raises no error; guard it unless you mean that."
         )
@@ -181,12 +181,12 @@ class Log:
         """Note a read of an element that nothing has written."""
         site = self.launch.sites[site_number]
         key = ("uninitialised", site.line, site.column)
-        if self.known(key, count):
+        if self.count_repeat(key, count):
             return
         thread = self.lane(w, int(lane))
         position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
         message = (
-            f"Line {site.line}: {self.name(thread)} reads {array.name}{_brackets(position)}, which nothing has "
+            f"Line {site.line}: {self.name(thread)} reads {array.name}{_index_text(position)}, which nothing has "
             f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can "
             "change from run to run; fill it first."
         )
@@ -195,7 +195,7 @@ class Log:
     def unassigned(self, w, mask, name, line, column):
         """Note a read of a variable that the thread has not assigned."""
         key = ("unassigned", name, line)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
         thread = self.lane(w, int(np.argmax(w.active(mask))))
         message = (
@@ -207,7 +207,7 @@ class Log:
     def zero_division(self, w, mask, sign, line, column, is_complex):
         """Note a division by zero."""
         key = ("zero-division", line, column)
-        if self.known(key, w.count(mask)):
+        if self.count_repeat(key, w.count(mask)):
             return
         thread = self.lane(w, int(np.argmax(mask)))
         what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
@@ -226,21 +226,23 @@ class Log:
         lines = sorted((site.line, other.line))
         across = block != other_block
         self.warps_race |= not across and thread // WARP_LANES != other_thread // WARP_LANES
-        is_told = missing == races.WARP or self.launch.clocks.heard_from_other_warp(
+        is_informed = missing == races.WARP or self.launch.clocks.heard_from_other_warp(
             block, thread, other_block, other_thread
         )
         copied = self.launch.program.is_copy(other_site)
-        how_far = across, is_told and across, missing, copied
-        race = Race(self.launch.source.tree, sites, site, other, w.chunk.alone, *how_far)
+        race = Race(
+            kernel=self.launch.source.tree, sites=sites, site=site, other=other, lockstep=w.chunk.alone, across=across,
+            is_informed=is_informed and across, missing=missing, is_copied=copied,
+        )  # fmt: skip
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
             kinds = sorted(kinds)
         key = ("race", array.name, *lines, *kinds, across, missing)
-        if self.known(key, found):
+        if self.count_repeat(key, found):
             return
         thread_id, other_id = self.thread(block, thread), self.thread(other_block, other_thread)
         position = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
-        name = f"{array.name}{_brackets(position)}"
+        name = f"{array.name}{_index_text(position)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         again = " in the next round of the loop" * race.in_next_iteration
         cure = race.cure()
@@ -267,7 +269,7 @@ class Log:
     def barrier(self, line, waiting, missing, other_line=None):
         """Note a barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
         key = ("barrier", line, other_line)
-        if self.known(key):
+        if self.count_repeat(key):
             return
         waiter, absent = self.thread(*waiting), self.thread(*missing)
         whom = self.name(absent)
@@ -293,7 +295,7 @@ class Log:
     def grid_barrier(self, line, waiting, missing):
         """Note a grid barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
         key = ("barrier", line)
-        if self.known(key):
+        if self.count_repeat(key):
             return
         waiter, absent = self.thread(*waiting), self.thread(*missing)
         cure = "Every thread of the grid must reach the same `sync()`: move it out of the `if` that only some take."
@@ -314,7 +316,7 @@ class Log:
     def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
         """Note that `stuck` waits at `line` forever, for `reason`, and `other`, if any, at `other_line`."""
         key = ("deadlock", line)
-        if self.known(key):
+        if self.count_repeat(key):
             return
         waiter = self.thread(*stuck)
         also, threads = "", (waiter,)
@@ -368,9 +370,9 @@ def _verb(site):
     return {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
 
 
-def _brackets(position):
+def _index_text(position):
     return f"[{', '.join(map(str, position))}]"
 
 
-def _shape(shape):
+def _shape_text(shape):
     return f"{shape[0]} elements" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"

@@ -1,7 +1,7 @@
 """Memory that an asynchronous operation still writes or reads, and that no other access may touch until then.
 
 The simulator delivers as late as it may: when a thread waits for the operation. Until then each element that it writes
-or reads has the operation's number, and an access to such an element is a finding. An array has this state only in a
+or reads holds the operation's number, and an access to such an element is a finding. An array has this state only in a
 kernel that uses such instructions (`Program.is_asynchronous`), an argument only where the kernel writes to it.
 """
 
@@ -18,21 +18,13 @@ CURE_OF_A_RING = (
 
 @dataclass(frozen=True)
 class Operation:
-    """An asynchronous operation: the site that began it, its name, and how to wait for it.
+    """An asynchronous operation, such as a copy to shared memory."""
 
-    Attributes
-    ----------
-    reads
-        It only reads the memory, so that others may read it too.
-    is_atomic
-        It changes each element at once, so that atomics may change it too.
-    """
-
-    site: int
+    site: int  # the access that began it
     name: str
-    cure: str
-    reads: bool = False
-    is_atomic: bool = False
+    cure: str  # a sentence that says how to wait for it
+    reads: bool = False  # it only reads the memory, so that others may read it too
+    is_atomic: bool = False  # it changes each element at once, so that atomics may change it too
 
 
 @dataclass
@@ -161,9 +153,9 @@ class PendingRead:
     """Elements of an argument that an operation reads: the n-th of `places` for the n-th of `callers`."""
 
     in_flight: GlobalInFlight
-    number: int
-    callers: np.ndarray
-    places: np.ndarray
+    number: int  # of the operation, from `InFlight.begin`
+    callers: np.ndarray  # numbers of the threads that began it
+    places: np.ndarray  # offsets of the elements in the argument's memory
 
     def end(self, done: np.ndarray):
         """End the operation for the callers that `done`, one bool each, marks."""

@@ -12,31 +12,17 @@ LOOPS = (ast.For, ast.While)
 
 @dataclass(frozen=True)
 class Race:
-    """Two accesses by different threads: the one at `site`, and the earlier one at `other`.
-
-    Attributes
-    ----------
-    lockstep
-        Whether all warps ran as one set.
-    across
-        Whether the threads are in different blocks.
-    told
-        Whether the later thread heard from the other's block by an atomic.
-    missing
-        What is missing between the two, a constant of `races`.
-    is_copied
-        Whether the other access is an asynchronous copy, done as soon as its thread has waited for it.
-    """
+    """Two accesses by different threads that nothing orders: the one at `site`, and the earlier one at `other`."""
 
     kernel: ast.FunctionDef
-    sites: list[Site]
+    sites: list[Site]  # all accesses of the kernel
     site: Site
     other: Site
-    lockstep: bool
-    across: bool
-    told: bool
-    missing: int
-    is_copied: bool = False
+    lockstep: bool  # all warps ran as one set
+    across: bool  # the threads are in different blocks
+    is_informed: bool  # the later thread heard from the other's block by an atomic
+    missing: int  # what would order the two: FENCE (a `threadfence`), WARP (a warp barrier) or, of `races`, UNORDERED
+    is_copied: bool = False  # the other is an asynchronous copy, done as soon as its thread has waited for it
 
     @property
     def in_next_iteration(self) -> bool:
@@ -124,7 +110,7 @@ class Race:
     def _telling_atomic(self) -> Site | None:
         """Return the atomic between the two lines that tells other blocks of the earlier access."""
         between = [s for s in self.sites if s.kind == "atomic" and self.other.line < s.line < self.site.line]
-        return min(between, key=lambda s: s.line) if self.told and between else None
+        return min(between, key=lambda s: s.line) if self.is_informed and between else None
 
     def _barrier(self) -> str | None:
         """Return the barrier at which the two threads could meet, as the kernel would write it."""

@@ -7,7 +7,7 @@ kernels that use what an atomic returns. Such an atomic speaks for its own threa
 where they met (`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on
 the same element. Without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory
 fence functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know
-less.
+less. A `cell` is an element's row of shadow memory, a `party` the field of it that holds one earlier access (`cells`).
 """
 
 from collections import namedtuple
@@ -20,7 +20,7 @@ from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed
 from labkit.trace import WARP_LANES
 
 # What is missing between two accesses that race: a `threadfence`; a warp barrier before one thread of the other's warp
-# tells of what all did; or any order at all.
+# passes on by an atomic what all did; or any order at all.
 NOTHING, FENCE, WARP, UNORDERED = range(4)
 
 # A race: element, block, thread; the other's block, thread, site; what is missing.
@@ -50,18 +50,18 @@ def current_order(w, site) -> Order:
 
 
 def snapshot(order: Order) -> Order:
-    """Copy the parts of the order that later barriers of blocks and whole warps change."""
+    """Return the order with copies of the counts that later barriers of blocks and whole warps raise."""
     return order._replace(epochs=order.epochs.copy(), warp_epochs=order.warp_epochs.copy())
 
 
 def combine_units(parts) -> tuple[int, int, int]:
-    """Combine what `watch_loads` or `watch_atomics` returned for each unit of the elements."""
+    """Combine what `check_loads` or `check_atomics` returned for each unit of the elements."""
     found, unwritten, first = zip(*parts)
     return max(found), max(unwritten), max(first)
 
 
 @njit(cache=True)
-def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
+def _first_unordered_by_barriers(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
     """Return the first party from `first` to `last` that neither the thread nor a barrier orders before; -1 if none.
 
     The barriers are those of the grid, the block and whole warps: the fast path, which every access takes.
@@ -69,12 +69,12 @@ def _unsettled(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
     for party in range(first, last + 1, cells.PARTY):
         if cell[party] < 0:
             continue
-        then_block, then_epoch = cells.block_and_epoch(cell, party)
-        if then_epoch < grid_epoch:
+        earlier_block, earlier_epoch = cells.block_and_epoch(cell, party)
+        if earlier_epoch < grid_epoch:
             continue
-        if then_block != block:
+        if earlier_block != block:
             return party
-        if cell[party] == thread or then_epoch < epoch or party in cells.OTHERS:
+        if cell[party] == thread or earlier_epoch < epoch or party in cells.OTHERS:
             continue
         if cell[party + 1] >= warp_epoch or cell[party] // WARP_LANES != thread // WARP_LANES:
             return party
@@ -89,17 +89,17 @@ def _known_until(order, which, block, thread, other):
 
 
 @njit(cache=True)
-def _missing(order, block, thread, then_block, then_thread, then_time):
-    """Return what this thread's warp lacks to know, through atomics, an access by another warp at `then_time`."""
+def _missing_order(order, block, thread, earlier_block, earlier_thread, earlier_time):
+    """Return what this thread's warp lacks to know, through atomics, an access by another warp at `earlier_time`."""
     if order.times.shape[0] == 0:
         return UNORDERED
-    other = then_block * order.per_block + then_thread // WARP_LANES
+    other = earlier_block * order.per_block + earlier_thread // WARP_LANES
     known = _known_until(order, KNOWN, block, thread, other)
-    if known <= then_time:
+    if known <= earlier_time:
         return UNORDERED
-    if not was_passed_on(order.times, order.passed_on, other, then_thread % WARP_LANES, then_time, known):
+    if not was_passed_on(order.times, order.passed_on, other, earlier_thread % WARP_LANES, earlier_time, known):
         return WARP
-    if then_block != block and _known_until(order, PUBLISHED, block, thread, other) <= then_time:
+    if earlier_block != block and _known_until(order, PUBLISHED, block, thread, other) <= earlier_time:
         return FENCE
     return NOTHING
 
@@ -113,52 +113,52 @@ def _separation(block, thread, other_block, other_thread):
 
 
 @njit(cache=True)
-def _lane_knows(order, block, thread, then_time):
-    """Return whether the thread's warp has learned what another of its lanes did at `then_time`."""
+def _lane_knows(order, block, thread, earlier_time):
+    """Return whether the thread's warp has learned what another of its lanes did at `earlier_time`."""
     return (
         order.synced_until.shape[0] > 0
-        and order.synced_until[block * order.per_block + thread // WARP_LANES] > then_time
+        and order.synced_until[block * order.per_block + thread // WARP_LANES] > earlier_time
     )
 
 
 @njit(cache=True)
-def _unordered(order, row, cell, first, last, block, thread, epoch):
-    """Return as `_unsettled`, with barriers of part of a warp and atomics; FIELDS times what is missing is added."""
+def _first_unordered(order, row, cell, first, last, block, thread, epoch):
+    """Return the first party that nothing orders before the access, plus FIELDS times what is missing; -1 if none."""
     parts = order.lane_epochs.shape[0] > 0
     warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
     for party in range(first, last + 1, cells.PARTY):
-        if _unsettled(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
+        if _first_unordered_by_barriers(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
             continue
-        then, time = cell[party], cell[party + 2]
-        then_block, _ = cells.block_and_epoch(cell, party)
+        earlier_thread, time = cell[party], cell[party + 2]
+        earlier_block, _ = cells.block_and_epoch(cell, party)
         if cells.A_LOW <= party <= cells.A_OTHER and _ordered_on_element(
-            order, cell, block, thread, then_block, then, time
+            order, cell, block, thread, earlier_block, earlier_thread, time
         ):
             continue
-        if _separation(block, thread, then_block, then) == 0:
+        if _separation(block, thread, earlier_block, earlier_thread) == 0:
             if _lane_knows(order, block, thread, time):
                 continue
-            if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, then % WARP_LANES]:
+            if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, earlier_thread % WARP_LANES]:
                 continue
             return party + cells.FIELDS * UNORDERED
-        missing = _missing(order, block, thread, then_block, then, time)
+        missing = _missing_order(order, block, thread, earlier_block, earlier_thread, time)
         if missing != NOTHING:
             return party + cells.FIELDS * missing
     return -1
 
 
 @njit(cache=True)
-def _ordered_on_element(order, cell, block, thread, then_block, then_thread, then_time):
+def _ordered_on_element(order, cell, block, thread, earlier_block, earlier_thread, earlier_time):
     """Return whether an atomic of this block found the other's atomic done, and this access depends on it.
 
     Atomics on one element are done in one order: what follows one also follows those before it, without a fence. (PTX
     ISA, "Causality Order": what is observed before an operation comes before all that follows it.)
     """
-    same_warp = then_block == block and then_thread // WARP_LANES == thread // WARP_LANES
+    same_warp = earlier_block == block and earlier_thread // WARP_LANES == thread // WARP_LANES
     if same_warp or not order.is_after_atomic or cell[cells.A_BLOCK] != block or order.times.shape[0] == 0:
         return False
-    other = then_block * order.per_block + then_thread // WARP_LANES
-    return _known_until(order, KNOWN, block, thread, other) >= then_time
+    other = earlier_block * order.per_block + earlier_thread // WARP_LANES
+    return _known_until(order, KNOWN, block, thread, other) >= earlier_time
 
 
 @njit(cache=True)
@@ -169,29 +169,29 @@ def _unordered_in_overflow(order, cell, kind, block, thread):
         e = entries[entry]
         other_warp = e[overflow.BLOCK] != block or e[overflow.THREAD] // WARP_LANES != thread // WARP_LANES
         matters = e[overflow.KIND] == kind and e[overflow.EPOCH] >= order.grid_epoch and other_warp
-        them = e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME]
-        counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *them)
-        if matters and not counted and _missing(order, block, thread, *them) != NOTHING:
+        earlier = e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME]
+        counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *earlier)
+        if matters and not counted and _missing_order(order, block, thread, *earlier) != NOTHING:
             return entry
         entry = e[overflow.NEXT]
     return overflow.NONE
 
 
 @njit(cache=True)
-def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_time, site, block, thread):
-    """Keep an access that the cell has no room for, in place of those that the current thread knows."""
-    is_own = then_block == block and then_thread == thread
-    if then_epoch < order.grid_epoch:
+def _add_overflow(order, cell, kind, earlier_block, earlier_thread, earlier_epoch, earlier_time, site, block, thread):
+    """Keep an access that the cell has no room for, in place of those ordered before the current thread."""
+    is_own = earlier_block == block and earlier_thread == thread
+    if earlier_epoch < order.grid_epoch:
         return
-    if not is_own and _missing(order, block, thread, then_block, then_thread, then_time) == NOTHING:
+    if not is_own and _missing_order(order, block, thread, earlier_block, earlier_thread, earlier_time) == NOTHING:
         return
     entries, entry, before, length = order.overflow, cell[cells.OVERFLOW], overflow.NONE, 0
     is_full = entry != overflow.NONE and entries[entry, overflow.LENGTH] >= overflow.MAX_LENGTH
     while entry != overflow.NONE:
         e = entries[entry]
         after = e[overflow.NEXT]
-        same = e[overflow.BLOCK] == then_block and e[overflow.THREAD] // WARP_LANES == then_thread // WARP_LANES
-        missing = _missing(order, block, thread, e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME])
+        same = e[overflow.BLOCK] == earlier_block and e[overflow.THREAD] // WARP_LANES == earlier_thread // WARP_LANES
+        missing = _missing_order(order, block, thread, e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME])
         if e[overflow.KIND] == kind and (same or missing == NOTHING or e[overflow.EPOCH] < order.grid_epoch):
             cell[cells.OVERFLOW] = overflow.remove(entries, cell[cells.OVERFLOW], before, entry)
         elif is_full:
@@ -205,32 +205,32 @@ def _add_overflow(order, cell, kind, then_block, then_thread, then_epoch, then_t
         entry = after
     first = cell[cells.OVERFLOW]
     cell[cells.OVERFLOW] = overflow.add(
-        entries, first, length, kind, then_block, then_thread, then_epoch, then_time, site
+        entries, first, length, kind, earlier_block, earlier_thread, earlier_epoch, earlier_time, site
     )
 
 
 @njit(cache=True)
 def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
     """Keep the party that `note_party` is about to drop."""
-    then_block, then_epoch, then_site = cell[shared], cell[shared + 1], cell[shared + 2]
+    earlier_block, earlier_epoch, earlier_site = cell[shared], cell[shared + 1], cell[shared + 2]
     high, other, far_block = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 3]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
-    if then_block < 0:
+    if earlier_block < 0:
         return
-    if then_block != block:
+    if earlier_block != block:
         if low_warp != high_warp:
             _add_overflow(
-                order, cell, low, then_block, cell[high], then_epoch, cell[high + 2], then_site, block, thread
+                order, cell, low, earlier_block, cell[high], earlier_epoch, cell[high + 2], earlier_site, block, thread
             )
         if cell[other] >= 0:
             _add_overflow(
-                order, cell, low, far_block, cell[other], cell[other + 1], cell[other + 2], then_site, block, thread
+                order, cell, low, far_block, cell[other], cell[other + 1], cell[other + 2], earlier_site, block, thread
             )
-    elif then_epoch == epoch and low_warp != high_warp:
+    elif earlier_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
-            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], then_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], earlier_site, block, thread)
         elif warp > high_warp:
-            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], then_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], earlier_site, block, thread)
         elif low_warp < warp < high_warp:
             _add_overflow(order, cell, low, block, thread, epoch, time, site, block, thread)
 
@@ -273,7 +273,7 @@ def _warp_state(order, row):
 def _note_race(order, row, cell, first, last, access, element, found, race):
     """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered."""
     block, thread, epoch, _ = access
-    party = _unordered(order, row, cell, first, last, block, thread, epoch)
+    party = _first_unordered(order, row, cell, first, last, block, thread, epoch)
     if party >= 0:
         missing, party = divmod(party, cells.FIELDS)
         other_block, _ = cells.block_and_epoch(cell, party)
@@ -287,13 +287,13 @@ def _note_race(order, row, cell, first, last, access, element, found, race):
         return 0
     other_block, other_thread = order.overflow[entry, overflow.BLOCK], order.overflow[entry, overflow.THREAD]
     time, site = order.overflow[entry, overflow.TIME], order.overflow[entry, overflow.SITE]
-    missing = _missing(order, block, thread, other_block, other_thread, time)
+    missing = _missing_order(order, block, thread, other_block, other_thread, time)
     _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
 
 
 @njit(cache=True)
-def watch_loads(flat, mask, order, site, shadow, race):
+def check_loads(flat, mask, order, site, shadow, race):
     """Check the reads of one instruction against earlier writes.
 
     Returns (races, reads of elements that no thread wrote, the first lane of those).
@@ -313,7 +313,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
             cell = shadow[flat[lane]]
             previous = -1
             if cell[cells.A_BLOCK] >= 0:
-                party = _unsettled(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
+                party = _first_unordered_by_barriers(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
                 if party >= 0:
                     found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
             elif cell[cells.W_BLOCK] == block and cell[cells.W_EPOCH] < epoch and warp_epoch >= 0:
@@ -324,7 +324,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
                         first = lane
                     unwritten += 1
                 else:
-                    party = _unsettled(cell, cells.W_THREAD, cells.W_THREAD, grid_epoch, *access)
+                    party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.W_THREAD, grid_epoch, *access)
                     if party >= 0:
                         found += _note_race(order, row, cell, party, cells.W_THREAD, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
@@ -335,7 +335,7 @@ def watch_loads(flat, mask, order, site, shadow, race):
 
 
 @njit(cache=True)
-def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow, race):
+def check_stores(flat, mask, unchanged, landed, order, instruction, site, shadow, race):
     """Check the writes of one instruction; return the number of races.
 
     Two writes of one value do not race. A write and a read race whatever the value: other data would change it.
@@ -355,17 +355,17 @@ def watch_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             lost = not landed[lane] or (again and cell[cells.W_INSTRUCTION] > instruction)
             agrees = not lost if again else unchanged[lane]
             if not agrees:
-                party = _unsettled(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
+                party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:
                     found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
                 cell[cells.V_THREAD] = cells.NO_THREAD
             elif cell[cells.W_THREAD] >= 0 and (cell[cells.W_THREAD] != thread or cell[cells.W_BLOCK] != block):
                 cells.note_same_value(cell, grid_epoch, block)
             if cell[cells.A_BLOCK] >= 0:
-                party = _unsettled(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
+                party = _first_unordered_by_barriers(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
                 if party >= 0:
                     found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
-            party = _unsettled(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
+            party = _first_unordered_by_barriers(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
             if party >= 0:
                 found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
@@ -390,8 +390,8 @@ def note_arrivals(flat, mask, order, site, shadow):
 
 
 @njit(cache=True)
-def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
-    """Check atomics against plain accesses; return as `watch_loads`.
+def check_atomics(flat, mask, is_guess, order, site, shadow, race):
+    """Check atomics against plain accesses; return as `check_loads`.
 
     A guess is a read whose value a compare-and-swap then checks by itself. Only plain writes can spoil it, and it is
     not kept, since the compare-and-swap will be.
@@ -410,12 +410,12 @@ def watch_atomics(flat, mask, is_guess, order, site, shadow, race):
                     first = lane
                 unwritten += 1
             else:
-                party = _unsettled(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
+                party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:
                     found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
             if is_guess:
                 continue
-            party = _unsettled(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
+            party = _first_unordered_by_barriers(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
             if party >= 0:
                 found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
             stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])

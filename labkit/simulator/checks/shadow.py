@@ -17,7 +17,7 @@ from labkit.simulator.checks import races
 MAX_WAITING = 64
 PAGE = 64  # elements
 
-IN_ORDER = (0, 0, -1)  # what `races.watch_loads` returns for reads that are in order
+IN_ORDER = (0, 0, -1)  # what `races.check_loads` returns for reads that are in order
 
 
 class GlobalShadow:
@@ -61,10 +61,10 @@ class GlobalShadow:
         """Return a shadow of the same memory, divided into this many elements."""
         return GlobalShadow(elements)
 
-    def watch_loads(self, w, site, flat, lanes):
-        """Check the reads of one instruction; return as `races.watch_loads`."""
+    def check_loads(self, w, site, flat, lanes):
+        """Check the reads of one instruction; return as `races.check_loads`."""
         [(cells, rows)] = self.cells(flat)
-        return races.watch_loads(rows, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
+        return races.check_loads(rows, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
 
     def _add_pages(self, pages):
         """Make cells for these pages, in space that at least doubles."""
@@ -116,8 +116,8 @@ class SharedShadow:
         """Return a shadow of the same memory, divided into this many elements."""
         return SharedShadow(elements, self._launch, self._epochs)
 
-    def watch_loads(self, w, site, flat, lanes):
-        """Check the reads of one instruction, or let them wait; return as `races.watch_loads`."""
+    def check_loads(self, w, site, flat, lanes):
+        """Check the reads of one instruction, or let them wait; return as `races.check_loads`."""
         order = races.current_order(w, site)
         by_barriers = not self._keeps_clocks and not len(order.lane_epochs)  # little to keep
         if by_barriers and self._reads_in_order(flat, lanes):
@@ -126,7 +126,7 @@ class SharedShadow:
             self._waiting.append((flat, lanes, races.snapshot(order), site))
             return IN_ORDER
         self._note_waiting()
-        return races.watch_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
+        return races.check_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
 
     def _reads_in_order(self, flat, lanes):
         """Return whether all that is read is written, and every write is behind a barrier of its block."""
@@ -146,5 +146,5 @@ class SharedShadow:
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:
             if (order.epochs == self._epochs).any():
-                races.watch_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
+                races.check_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
         self._waiting.clear()

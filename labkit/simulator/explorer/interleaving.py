@@ -19,38 +19,20 @@ MAX_TURNS = 5000
 
 @dataclass
 class Turn:
-    """A warp's turn: its access; or a barrier that `members` passed.
+    """A warp's turn: its access; or a barrier that `members` passed."""
 
-    Attributes
-    ----------
-    warp
-        Its number in the launch; of a barrier, the first of `members`.
-    reads
-        Whether the warp learns the values that it found.
-    cells
-        The elements it touched, as numbers that are unique in the memory of the launch.
-    elements
-        The same in C order of their array.
-    found, values
-        Values of these elements before and after.
-    changed
-        Whether any of them changed.
-    stands
-        The line of each warp afterwards, 0 if it has ended.
-    """
-
-    warp: int
+    warp: int  # its number in the launch; of a barrier, the first of `members`
     line: int
     site: int | None = None
     members: range | None = None
-    commutes: str = ""
-    reads: bool = False
-    cells: list[int] = field(default_factory=list)
-    elements: list[int] = field(default_factory=list)
-    found: list = field(default_factory=list)
-    values: list = field(default_factory=list)
-    changed: bool = False
-    stands: tuple[int, ...] = ()
+    commutes: str = ""  # an atomic's name, if its order among others of that name changes nothing
+    reads: bool = False  # the warp learns the values that it found
+    cells: list[int] = field(default_factory=list)  # elements it touched, by numbers unique in the launch's memory
+    elements: list[int] = field(default_factory=list)  # the same in C order of their array
+    found: list = field(default_factory=list)  # values of these elements before
+    values: list = field(default_factory=list)  # and after
+    changed: bool = False  # any of them changed
+    stands: tuple[int, ...] = ()  # the line of each warp afterwards, 0 if it has ended
 
 
 class CannotRun(Exception):
@@ -109,11 +91,11 @@ class Interleaved(Chunk):
         watched = {a.name for a in arrays if a.shadow is not None}
         self.matters = [site.space == "shared" or site.array in watched for site in launch.sites]
         self.memories: dict[int, tuple] = {}  # by the memory's id: the number of its first cell, and a copy of it
-        room = 0
+        num_cells = 0
         for a in (*arrays, *(a for a in self.shared if a is not None)):
             if id(a.data) not in self.memories:
-                self.memories[id(a.data)] = room, a.data.copy()
-                room += a.data.size
+                self.memories[id(a.data)] = num_cells, a.data.copy()
+                num_cells += a.data.size
         count = launch.blocks * launch.warps_per_block
         self.cells_read = [set() for _ in range(count)]  # since the last iteration of the warp's waiting loop
         self.has_written = [False] * count  # since then

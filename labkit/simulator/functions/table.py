@@ -12,31 +12,14 @@ from labkit.simulator import numba_types
 
 @dataclass(frozen=True)
 class Function:
-    """A function of scalars.
+    """A function of scalars. `run` takes a NumPy scalar or array per argument, of the types that the typing gives."""
 
-    Parameters
-    ----------
-    name
-        The name in a kernel, such as `math.sqrt`.
-    run
-        The computation on lanes: from a NumPy scalar or array per argument, of the types that the typing gives, to one
-        value or a tuple of values.
-    typed_as
-        The Python function that numba's own typing knows.
-    cases
-        Signatures, where numba-cuda types the call by its own list: `cases("float32(float32)")`.
-    flops
-        Floating-point operations of a call in one lane, as the hardware counts them.
-    lacks_code
-        Whether numba-cuda has a typing but no code for arguments of these types.
-    """
-
-    name: str
-    run: Callable
-    typed_as: object = None
-    cases: tuple = ()
-    flops: int = 0
-    lacks_code: Callable = lambda kinds: False
+    name: str  # in a kernel, such as `math.sqrt`
+    run: Callable  # the computation on lanes; returns one value or a tuple of values
+    typed_as: object = None  # the Python function that numba's own typing knows
+    cases: tuple = ()  # signatures, where numba-cuda types the call by its own list: `cases("float32(float32)")`
+    flops: int = 0  # floating-point operations of a call in one lane, as the hardware counts them
+    lacks_code: Callable = lambda kinds: False  # whether numba-cuda types arguments of these types, but has no code
 
     def resolve(self, kinds):
         """Return (result type, argument types after conversion) of a call, or None if numba has none."""

@@ -50,7 +50,7 @@ class Allocations(Variables):
         """Add an allocation, and return the array of this call."""
         key = (self.function, tuple(self.argument_types), own_place(node))
         used_names = {a.name for k, a in self.program.allocations.items() if k != key}
-        name = next(name for name in self.possible_names(node, space) if name not in used_names)
+        name = next(name for name in self.array_names(node, space) if name not in used_names)
         self.program.allocations[key] = Allocation(name, space, shape, dtype, node.lineno, alignment, first_byte)
         number = list(self.program.allocations).index(key)
         return Value(f"w.allocated({number})", Array(kind, axes, space, name))
@@ -82,7 +82,7 @@ class Allocations(Variables):
         """Return the numba type of a dtype: `float32`, `np.float32`, "float32", or a dtype kept in a name."""
         dtype = node.value if isinstance(node, ast.Constant) else MISSING
         if isinstance(node, ast.Name | ast.Attribute):
-            dtype = self.outside(node)
+            dtype = self.value_outside_kernel(node)
         if isinstance(dtype, (str, np.dtype)):
             with suppress(TypeError, NumbaError):
                 return numba_types.type_of(np.dtype(dtype))
@@ -100,7 +100,7 @@ class Allocations(Variables):
             self.fail(node, f"the alignment `{self.written(node)}` must be a power of two from 8 on, as a plain number")
         return alignment
 
-    def possible_names(self, node, space):
+    def array_names(self, node, space):
         """Yield possible names of the array that a call makes, the plainest first."""
         name = self.target_name(node, space)
         yield name

@@ -11,13 +11,13 @@ class Barriers(Variables):
     """`cuda.syncthreads` and its forms with a vote, `cuda.cg.this_grid().sync()`, `cuda.threadfence`."""
 
     def syncthreads(self, node):
-        self.arguments(node, 0, "`cuda.syncthreads`")
+        self.number_arguments(node, 0, "`cuda.syncthreads`")
         self.wait(node)
         return Value("None", types.none)
 
     def syncthreads_counting(self, node):
         name = self.dotted(node.func).removeprefix("cuda.")
-        (predicate,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
+        (predicate,) = self.number_arguments(node, 1, f"`{self.written(node.func)}`")
         if not isinstance(predicate.type, types.Integer):
             self.fail(
                 node.args[0],
@@ -29,22 +29,22 @@ class Barriers(Variables):
         return self.temp(f"w.chunk.vote_result(w, {name!r})", types.int32)
 
     def threadfence(self, node):
-        self.arguments(node, 0, f"`{self.written(node.func)}`")
+        self.number_arguments(node, 0, f"`{self.written(node.func)}`")
         self.emit(f"w.chunk.launch.fence(w, {self.mask})")
         return Value("None", types.none)
 
     def this_grid(self, node):
-        self.arguments(node, 0, "`cuda.cg.this_grid`")
+        self.number_arguments(node, 0, "`cuda.cg.this_grid`")
         self.program.cooperative = True
         return Value("None", GRID_GROUP)
 
     def grid_sync(self, node):
-        self.arguments(node, 0, "`sync` of a grid")
+        self.number_arguments(node, 0, "`sync` of a grid")
         self.program.cooperative = True
         self.flush_flops()
         line = self.wait_line(node)
         self.emit(f"if w.chunk.grid_barrier(w, {self.mask}, {line}): yield ({line}, {self.mask}, ())")
-        return self.known(np.int32(0), node)
+        return self.compile_time_value(np.int32(0), node)
 
     def wait(self, node):
         self.flush_flops()

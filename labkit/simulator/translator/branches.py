@@ -23,7 +23,7 @@ class Branches(Variables):
             outer = self.mask
             inner = self.name("m")
             self.emit(f"{inner} = {outer}")
-            with self.inside(region_of(node, part), inner):
+            with self.in_region(region_of(node, part), inner):
                 self.statements(chosen)
             if may_jump(chosen):
                 self.emit(f"{outer} = {inner}")
@@ -40,7 +40,7 @@ class Branches(Variables):
                 with self.block(f"if {mask} is not False:"):
                     if self.program.watch:
                         self.emit_watch_as(mask, node.lineno)
-                    with self.inside(region_of(node, part), mask):
+                    with self.in_region(region_of(node, part), mask):
                         self.statements(body)
             if self.reachable:
                 ends.append(self.env)
@@ -67,12 +67,15 @@ class Branches(Variables):
         looping, inner, broken = self.name("l"), self.name("m"), self.name("b")
         self.emit(f"{looping} = {outer}")
         self.emit(f"{broken} = False")
-        head, assigned = self.widened(self.env, self.heads.get(self.copy_of(node), {}), node), set(self.assigned)
+        head, assigned = (
+            self.joined_types(self.env, self.loop_head_types.get(self.copy_of(node), {}), node),
+            set(self.assigned),
+        )
         self.env = dict(head)
         loop = {"broken": broken, "break_envs": [], "continue_envs": []}
         self.loops.append(loop)
         with self.block(header):
-            with self.inside(region, inner):
+            with self.in_region(region, inner):
                 tick = len(self.lines)
                 self.emit("")
                 runs = enter(looping, inner)
@@ -91,11 +94,11 @@ class Branches(Variables):
             work = limits.work_of(self.lines[tick:])
             self.lines[tick] = "    " * self.indent + f"w.tick({node.lineno}, {work})"
         self.loops.pop()
-        settled = self.widened(head, back, node)
-        if settled != head:
-            self.heads[self.copy_of(node)] = settled
-            self.unsettled = node
-        self.env = {**back, **head} if self.unsettled else self.merge([{**back, **head}, back], node)
+        wider_head = self.joined_types(head, back, node)
+        if wider_head != head:
+            self.loop_head_types[self.copy_of(node)] = wider_head
+            self.unstable_loop = node
+        self.env = {**back, **head} if self.unstable_loop else self.merge([{**back, **head}, back], node)
         self.assigned = assigned
         if node.orelse and self.reachable:
             self.loop_else(node, broken)
@@ -104,10 +107,10 @@ class Branches(Variables):
         if contains(node.body, ast.Return):
             self.emit(f"{outer} = minus({outer}, gone)")
 
-    def widened(self, env, other, node):
+    def joined_types(self, env, other, node):
         """Return the environment, with its variables' types joined with those of another."""
-        wider = {n: self.joined(n, env[n], kind, node) for n, kind in other.items() if env.get(n, kind) != kind}
-        late = {n: other[n] for n in self.late & other.keys() - env.keys()}
+        wider = {n: self.joined_type(n, env[n], kind, node) for n, kind in other.items() if env.get(n, kind) != kind}
+        late = {n: other[n] for n in self.assigned_elsewhere & other.keys() - env.keys()}
         return {**env, **wider, **late}
 
     def loop_else(self, node, broken):
@@ -115,7 +118,7 @@ class Branches(Variables):
         outer, mask, entered = self.mask, self.name("m"), self.name("m")
         self.emit(f"{mask} = {entered} = minus(minus({outer}, {broken}), gone)")
         assigned = set(self.assigned)
-        with self.block(f"if {mask} is not False:"), self.inside(region_of(node, "orelse"), mask):
+        with self.block(f"if {mask} is not False:"), self.in_region(region_of(node, "orelse"), mask):
             self.statements(node.orelse)
         self.assigned = assigned
         if may_jump(node.orelse):
@@ -145,7 +148,7 @@ class Branches(Variables):
         values = self.expression(node.iter.args[0])
         if not isinstance(values.type, Tuple) or contains(node.body, ast.Break, ast.Continue):
             self.fail(node, "`literal_unroll` takes a tuple, and its loop no `break` and no `continue`")
-        outer, self.unrolls = self.unrolling, True
+        outer, self.has_unrolled = self.unrolling, True
         for i, kind in enumerate(values.type.items):
             self.unrolling = (*outer, i)
             self.assign(node.target, Value(f"{values.code}[{i}]", kind), node)

@@ -28,16 +28,16 @@ class Calls(Variables):
     """Resolves a call, and writes its code."""
 
     def of_Call(self, node):
-        return self.settled(node, self.expression_call(node, result_used=True))
+        return self.with_inferred_type(node, self.expression_call(node, result_used=True))
 
     def expression_call(self, node, result_used):
         """Return the value of a call; `result_used` is False for a call that is a statement."""
-        instruction = instruction_of(self.outside(node.func))
+        instruction = instruction_of(self.value_outside_kernel(node.func))
         if instruction is not None:
             return self.instruction(node, instruction)
         path = self.dotted(node.func)
         if path is None:
-            fields = fields_of(self.outside(node.func))
+            fields = fields_of(self.value_outside_kernel(node.func))
             return self.named_tuple(node, fields) if fields else self.other_call(node)
         if node.keywords and path == "print":
             self.fail(
@@ -84,11 +84,11 @@ class Calls(Variables):
 
     def other_call(self, node):
         function = node.func
-        device = python_function(self.outside(function))
+        device = python_function(self.value_outside_kernel(function))
         if device is not None:
-            return self.device_call(node, device, declared_signatures(self.outside(function)))
+            return self.device_call(node, device, declared_signatures(self.value_outside_kernel(function)))
         if isinstance(function, ast.Name):
-            value = self.bound(function.id)
+            value = self.name_outside_kernel(function.id)
             if function.id in self.env and value is MISSING:
                 self.fail(
                     node,
@@ -103,7 +103,7 @@ class Calls(Variables):
                     self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
                 self.fail(node, f"the function `{function.id}` is not defined{language.suggest_name(function.id)}")
         if isinstance(function, ast.Attribute):
-            if self.outside(function) is not None:
+            if self.value_outside_kernel(function) is not None:
                 self.fail(
                     node,
                     f"`{self.written(function)}` is no function for kernels; call it outside and pass the result as an "
@@ -128,20 +128,20 @@ class Calls(Variables):
     def argument(self, node) -> Value:
         """Return an argument of a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
-        instruction = instruction_of(self.outside(node))
+        instruction = instruction_of(self.value_outside_kernel(node))
         if (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
         if path in language.CASTS or path in language.FUNCTIONS or path in language.CALLS or path in AXES:
             return Value("None", Fixed(path, path))
-        if python_function(self.outside(node)):
-            return Value("None", Fixed(self.outside(node)))
+        if python_function(self.value_outside_kernel(node)):
+            return Value("None", Fixed(self.value_outside_kernel(node)))
         return self.expression(node)
 
     def device_call(self, node, function, signatures):
         arguments = [self.with_its_literal(a, self.argument(a)) for a in node.args]
         arguments += self.defaults(node, function, function.__code__.co_argcount - len(arguments))
         if signatures and len(signatures[0]) == len(arguments):
-            arguments = [self.declared(a, kind) for a, kind in zip(arguments, signatures[0])]
+            arguments = [self.convert_to_declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.call_function(node, function, arguments)
 
     def with_its_literal(self, node, value) -> Value:
@@ -155,7 +155,9 @@ class Calls(Variables):
         """Return the last arguments of a device function, where a call leaves out that many."""
         defaults = function.__defaults__ or ()
         values = (
-            [self.known(trusted(value), node) for value in defaults[-missing:]] if 0 < missing <= len(defaults) else []
+            [self.compile_time_value(trusted(value), node) for value in defaults[-missing:]]
+            if 0 < missing <= len(defaults)
+            else []
         )
         if None in values:
             self.fail(node, f"a default of `{function.__name__}` has no meaning in a kernel; give the argument")
@@ -176,7 +178,7 @@ class Calls(Variables):
         result = self.temp(call, kind)  # once, however many values it has
         return self.temp(self.convert_type(result.code, kind), kind)
 
-    def declared(self, value, kind):
+    def convert_to_declared(self, value, kind):
         """Convert an argument as a device function's signature declares."""
         return Value(self.converted(value, kind), kind) if isinstance(kind, types.Number | types.Boolean) else value
 
@@ -197,7 +199,7 @@ class Calls(Variables):
                 raise
         return compiled[key]
 
-    def arguments(self, node, count, what):
+    def number_arguments(self, node, count, what):
         """Return the values of `count` arguments, which must be numbers."""
         if len(node.args) != count:
             self.fail(node, f"{what} takes {count} argument{'s' * (count != 1)}, not {len(node.args)}")
@@ -229,7 +231,7 @@ class Calls(Variables):
         if isinstance(value.type, Range):
             return self.temp(f"trip_counts(*{value.code})", types.int64)
         if isinstance(value.type, Tuple):
-            return self.known(len(value.type.items), node)
+            return self.compile_time_value(len(value.type.items), node)
         self.fail(node, f"`{self.written(node.args[0])}` is {describe(value.type)} and has no length")
 
     def print(self, node):

@@ -6,8 +6,8 @@ from labkit.simulator import numba_types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Tuple, Value, describe
 
-SHUFFLED = (types.int32, types.int64, types.float32, types.float64)
-MATCHED = tuple(types.int32(types.int32, kind) for kind in SHUFFLED)  # numba-cuda's signatures
+SHUFFLED_TYPES = (types.int32, types.int64, types.float32, types.float64)
+MATCH_SIGNATURES = tuple(types.int32(types.int32, kind) for kind in SHUFFLED_TYPES)  # numba-cuda's signatures
 
 
 class Collectives(Variables):
@@ -16,7 +16,7 @@ class Collectives(Variables):
     def shuffle(self, node):
         third = {"shfl_sync": "source lane", "shfl_xor_sync": "lane mask"}.get(self.call_name(node), "delta")
         named, value, operand = self.collective_arguments(node, f"mask, value, {third}")
-        if value.type not in SHUFFLED:
+        if value.type not in SHUFFLED_TYPES:
             self.fail(
                 node,
                 f"`{self.written(node.func)}` moves int32, int64, float32 and float64, and "
@@ -28,12 +28,12 @@ class Collectives(Variables):
         return self.temp(code, value.type)
 
     def vote(self, node):
-        return self.voted(node, "vote", types.boolean)
+        return self.vote_code(node, "vote", types.boolean)
 
     def ballot(self, node):
-        return self.voted(node, "ballot", types.int32)
+        return self.vote_code(node, "ballot", types.int32)
 
-    def voted(self, node, function, result):
+    def vote_code(self, node, function, result):
         named, predicate = self.collective_arguments(node, "mask, condition")
         if not isinstance(predicate.type, (types.Integer, types.Boolean)):
             self.fail(
@@ -45,28 +45,28 @@ class Collectives(Variables):
         return self.temp(f"{self.collective(node, function, named)}, {holds})", result)
 
     def match_any(self, node):
-        return self.matched(node, "match_any", types.int32)
+        return self.match_code(node, "match_any", types.int32)
 
     def match_all(self, node):
-        return self.matched(node, "match_all", Tuple((types.int32, types.boolean)))
+        return self.match_code(node, "match_all", Tuple((types.int32, types.boolean)))
 
-    def matched(self, node, function, result):
+    def match_code(self, node, function, result):
         named, value = self.collective_arguments(node, "mask, value", smallest_mask=8)
-        kind = numba_types.choose_overload(MATCHED, (types.int32, value.type))
+        kind = numba_types.choose_overload(MATCH_SIGNATURES, (types.int32, value.type))
         if kind is None:
             self.fail(node, f"`{self.written(node.func)}` compares numbers, not {describe(value.type)}")
         return self.temp(f"{self.collective(node, function, named)}, {self.converted(value, kind[1])})", result)
 
     def activemask(self, node):
-        self.arguments(node, 0, "`cuda.activemask`")
+        self.number_arguments(node, 0, "`cuda.activemask`")
         return self.temp(f"active_mask(w, {self.mask})", types.uint32)
 
     def lanemask_lt(self, node):
-        self.arguments(node, 0, "`cuda.lanemask_lt`")
+        self.number_arguments(node, 0, "`cuda.lanemask_lt`")
         return Value("(w.lane_bit - np.uint32(1))", types.uint32)
 
     def syncwarp(self, node):
-        named = self.known(0xFFFFFFFF, node)
+        named = self.compile_time_value(0xFFFFFFFF, node)
         if node.args:
             (named,) = self.collective_arguments(node, "mask", smallest_mask=8)
         position = (node.lineno, node.col_offset)

@@ -131,7 +131,7 @@ class Elements(Variables):
         self.flush_flops()
         with (
             self.block(f"for {index}, {mask} in elements(w, {node.lineno}, {array.code}, {self.mask}):"),
-            self.narrowed(mask),
+            self.with_mask(mask),
         ):
             yield [Value(f"{index}[{axis}]", types.int64) for axis in range(array.type.ndim)]
 
@@ -168,7 +168,7 @@ class Elements(Variables):
             self.fail(node, f"an array element holds one number, and the right-hand side is {describe(value.type)}")
         self.check_writable(node, array)
         number = self.site(node, array, "store")
-        code = self.stored(node, value, array.type.dtype)
+        code = self.stored_code(node, value, array.type.dtype)
         self.pause(node, number, array)
         self.emit(f"store(w, {number}, {array.code}, {self.mask}, {code}, {', '.join(i.code for i in index)})")
 
@@ -182,14 +182,14 @@ class Elements(Variables):
         if is_field(node):
             return self.of_field(node, self.expression(node.value))
         value, levels = self.open_subscripts(node)
-        return self.part_of(node, *self.indexed(value, levels)) if levels else value
+        return self.selected_part(node, *self.indexed(value, levels)) if levels else value
 
     def of_field(self, node, base) -> Value:
         """Translate `base.field` or `base["field"]`."""
         array, index = self.field_place(node, base)
-        return self.part_of(node, array, self.written(node), index)
+        return self.selected_part(node, array, self.written(node), index)
 
-    def part_of(self, node, array, name, index) -> Value:
+    def selected_part(self, node, array, name, index) -> Value:
         """Return what the indices select: an element, a record, or a part of the array."""
         if len(index) > array.type.ndim:
             self.check_rank(node, array, name, len(index))

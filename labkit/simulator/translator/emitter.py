@@ -21,10 +21,10 @@ from labkit.simulator.values import MISSING, Value, form_of
 class Emitter:
     """Writes the lines of one function: names, temporaries, constants, blocks, masks and FLOP counts.
 
-    At each point of the walk, `env` has the type of each variable, `assigned` the variables that all lanes here have
-    assigned, and `masks` the mask of each enclosing region. `reachable` tells whether any lane comes there. `unsure`
-    are variables that some read may find without a value. `late` are those assigned only on another path or in an
-    earlier iteration. `first` has each variable's first type in the text.
+    At each point of the walk over the syntax tree, `env` has the type of each variable, `assigned` the variables that
+    all lanes here have assigned, and `masks` the mask of each enclosing region. `reachable` tells whether any lane comes
+    there. `maybe_unassigned` are variables that some read may find without a value, and `assigned_elsewhere` those
+    assigned only on another path or in an earlier iteration. `first_types` has each one's first type in the text.
     """
 
     def __init__(self, program, function, argument_types, is_kernel, position=None):
@@ -51,20 +51,22 @@ class Emitter:
         self.return_types: list = []
         self.local_types: dict[str, Any] = {}
         self.forms = {name: [form_of(kind)] for name, kind in zip(self.parameters, argument_types)}
-        self.heads: dict[tuple, dict[str, Any]] = {}  # the types at the head of each loop, from the previous walk
-        self.unsettled: ast.AST | None = None  # a loop whose end has other types than its head
+        self.loop_head_types: dict[
+            tuple, dict[str, Any]
+        ] = {}  # the types at the head of each loop, from the previous walk
+        self.unstable_loop: ast.AST | None = None  # a loop whose end has other types than its head
         self.result_types: dict[tuple, Any] = {}  # of operations and calls
         self.unrolling: tuple[int, ...] = ()  # the current copy of each unrolled loop around
-        self.unrolls = False
+        self.has_unrolled = False
         self.replacements: dict[ast.AST, ast.AST] = {}  # nodes walked in place of others
         self.reachable = True
         self.assigned: set[str] = set()
-        self.unsure: set[str] = set()
-        self.late: set[str] = set()
-        self.first: dict[str, Any] = {}
+        self.maybe_unassigned: set[str] = set()
+        self.assigned_elsewhere: set[str] = set()
+        self.first_types: dict[str, Any] = {}
 
-    def rewritten(self, node, make) -> ast.AST:
-        """Return the node that `make` returns in place of another, the same one in every walk."""
+    def replacement_node(self, node, make) -> ast.AST:
+        """Return the node that `make` returns, to be walked in place of another: the same one in every walk."""
         if node not in self.replacements:
             self.replacements[node] = ast.copy_location(make(), node)
         return self.replacements[node]
@@ -135,7 +137,7 @@ class Emitter:
         return self.masks[self.region]
 
     @contextmanager
-    def inside(self, region, mask):
+    def in_region(self, region, mask):
         """Translate what is inside in a region, whose mask is the name `mask`."""
         outer = self.region
         self.region = region
@@ -145,7 +147,7 @@ class Emitter:
         self.region = outer
 
     @contextmanager
-    def narrowed(self, mask):
+    def with_mask(self, mask):
         """Evaluate part of an expression in some lanes only."""
         region, outer = self.region, self.mask
         self.masks[region] = mask

@@ -18,7 +18,7 @@ from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 
 # Nodes whose value numba's pruning of branches takes as computed at run time, even if it is constant.
-COMPUTED = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert
+COMPUTED_AT_RUN_TIME = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert
 
 
 class Expressions(Variables):
@@ -44,7 +44,7 @@ class Expressions(Variables):
             self.fail(node, f"`{self.written(node)}` is {describe(value.type)}, but {what} needs a number")
         return value
 
-    def known(self, value, node) -> Value:
+    def compile_time_value(self, value, node) -> Value:
         """Return a Python value frozen into the kernel: a literal, a global, a closure variable."""
         if isinstance(value, (bool, np.bool_)):
             return Value(self.constant(np.bool_(value)), types.boolean, bool(value))
@@ -62,12 +62,12 @@ class Expressions(Variables):
                 self.fail(node, f"a {value.dtype} is wider than the numbers of a GPU; convert it with `float64(...)`")
             return Value(self.constant(value), numba_types.type_of(value.dtype), value)
         if isinstance(value, Named):
-            plain = self.known(value.values, node)
+            plain = self.compile_time_value(value.values, node)
             return plain and replace(plain, type=NamedTuple(plain.type.items, value.fields))
         if isinstance(value, tuple):
             if len(value) > MAX_ENTRIES:
                 self.fail(node, f"a tuple of {len(value):,} entries is too long for a kernel; pass an array of them")
-            items = [self.known(v, node) for v in value]
+            items = [self.compile_time_value(v, node) for v in value]
             if None in items:
                 return None
             code = f"({', '.join(i.code for i in items)}{',' if len(items) == 1 else ''})"
@@ -83,7 +83,7 @@ class Expressions(Variables):
         return None
 
     def of_Constant(self, node):
-        value = self.known(node.value, node)
+        value = self.compile_time_value(node.value, node)
         if value is None:
             self.fail(node, f"`{self.written(node)}` has no meaning inside a kernel, which knows numbers alone")
         return value
@@ -92,7 +92,7 @@ class Expressions(Variables):
         """Translate an f-string with nothing to fill in, which is plain text."""
         if not all(isinstance(part, ast.Constant) for part in node.values):
             self.fail(node, REFUSED[ast.JoinedStr])
-        return self.known("".join(part.value for part in node.values), node)
+        return self.compile_time_value("".join(part.value for part in node.values), node)
 
     def of_Tuple(self, node):
         return self.tuple_of(node, [self.expression(e) for e in node.elts])
@@ -102,16 +102,16 @@ class Expressions(Variables):
         if isinstance(node, ast.BoolOp):
             return self.boolean(node)
         if isinstance(node, ast.Constant):
-            return self.known(bool(node.value), node)
+            return self.compile_time_value(bool(node.value), node)
         value = self.scalar(node, "a condition")
-        if not is_boolean(node) and contains([node], *COMPUTED):
+        if not is_boolean(node) and contains([node], *COMPUTED_AT_RUN_TIME):
             value = replace(value, static=MISSING)
         if value.type == types.boolean:
             return value
         if value.type == types.float16:
             self.no_truth(node)
         if value.static is not MISSING:
-            return self.known(bool(value.static), node)
+            return self.compile_time_value(bool(value.static), node)
         return Value(f"truth({value.code})", types.boolean)
 
     def of_BoolOp(self, node):
@@ -135,10 +135,10 @@ class Expressions(Variables):
             self.emit(f"{yes}, {no} = split({self.mask}, truth({first.code}))")
             self.emit(f"{second} = None")
             mask = yes if is_and else no
-            with self.block(f"if {mask} is not False:"), self.narrowed(mask):
+            with self.block(f"if {mask} is not False:"), self.with_mask(mask):
                 value = self.scalar(operand, what)
                 self.emit(f"{second} = {value.code}")
-            kind = result.type if result.type == value.type else self.unified(result.type, value.type, node, what)
+            kind = result.type if result.type == value.type else self.unified_type(result.type, value.type, node, what)
             kept = f"{first.code} if {no if is_and else yes} is not False else None"
             chosen = f"{second}, {kept}" if is_and else f"{kept}, {second}"
             result = self.temp(f"choose({yes}, {chosen}, {self.dtype(kind)})", kind)
@@ -146,9 +146,11 @@ class Expressions(Variables):
 
     def boolean(self, node):
         """Translate `and` and `or` where only the truth of the result counts."""
-        return self.tests(isinstance(node.op, ast.And), [(part, partial(self.condition, part)) for part in node.values])
+        return self.chain_tests(
+            isinstance(node.op, ast.And), [(part, partial(self.condition, part)) for part in node.values]
+        )
 
-    def tests(self, is_and: bool, parts: list[tuple[ast.expr, Callable[[], Value]]]) -> Value:
+    def chain_tests(self, is_and: bool, parts: list[tuple[ast.expr, Callable[[], Value]]]) -> Value:
         """Translate tests in turn, each only in the lanes for which those before leave the result open.
 
         A test is its expression, and a function that translates it.
@@ -172,7 +174,7 @@ class Expressions(Variables):
             mask = yes if is_and else no
             second = self.name()
             self.emit(f"{second} = np.False_")
-            with self.block(f"if {mask} is not False:"), self.narrowed(mask):
+            with self.block(f"if {mask} is not False:"), self.with_mask(mask):
                 self.emit(f"{second} = {test().code}")
             result = Value(f"({first.code} {sign} {second})", types.boolean)
         return result
@@ -183,7 +185,7 @@ class Expressions(Variables):
         They may if it has no access, call, division or unassigned variable.
         """
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        unset = names & (self.env.keys() | self.first.keys()) - self.assigned
+        unset = names & (self.env.keys() | self.first_types.keys()) - self.assigned
         return not unset and not contains([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
 
     def of_IfExp(self, node):
@@ -197,12 +199,12 @@ class Expressions(Variables):
         for mask, part in ((yes, node.body), (no, node.orelse)):
             holder = self.name()
             self.emit(f"{holder} = None")
-            with self.block(f"if {mask} is not False:"), self.narrowed(mask):
+            with self.block(f"if {mask} is not False:"), self.with_mask(mask):
                 value = self.scalar(part, "a choice")
                 self.emit(f"{holder} = {value.code}")
             results.append(Value(holder, value.type))
         kind = results[0].type
         if results[1].type != kind:
-            kind = self.unified(kind, results[1].type, node, "the value of this choice")
+            kind = self.unified_type(kind, results[1].type, node, "the value of this choice")
         dtype = self.dtype(kind)
         return self.temp(f"choose({yes}, {results[0].code}, {results[1].code}, {dtype})", kind)

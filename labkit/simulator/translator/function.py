@@ -23,7 +23,7 @@ from labkit.simulator.translator.tuples import Tuples
 from labkit.simulator.values import Record
 
 # Functions that translated lines call, by module.
-_HELPERS = {
+_RUNTIME_FUNCTIONS = {
     lanes: "split intersect union minus select choose lane_range trip_counts cast truth logical_not minimum maximum "
     "apply_function",
     memory: "load store elements unravel",
@@ -35,7 +35,7 @@ _HELPERS = {
     half: "to_bfloat16 from_bits to_bits",
 }
 
-ROUNDS = 12
+MAX_WALKS = 12
 
 
 class FunctionTranslator(
@@ -67,8 +67,8 @@ class FunctionTranslator(
             )
         self.body(tree)
         if self.program.watch:
-            self.unsure |= self.forms.keys() - set(arguments)
-        sure = tuple(f"a_{name} =" for name in self.forms.keys() - self.unsure)
+            self.maybe_unassigned |= self.forms.keys() - set(arguments)
+        sure = tuple(f"a_{name} =" for name in self.forms.keys() - self.maybe_unassigned)
         body = [line for line in self.lines if not line.lstrip().startswith(sure)]
         kind = self.result_type()
         name = f"lanes_of_{tree.name}"  # a kernel may be called `load`
@@ -79,7 +79,7 @@ class FunctionTranslator(
                 head.append(f"    {storage} = {zero}")
         if self.is_kernel:  # one record of an array of one
             head += [f"    v_{a} = (v_{a},)" for a, k in zip(arguments, self.argument_types) if isinstance(k, Record)]
-        head += [f"    a_{variable} = False" for variable in sorted(self.unsure)]
+        head += [f"    a_{variable} = False" for variable in sorted(self.maybe_unassigned)]
         head.append("    gone = False")
         if not self.is_kernel:
             head += ["    result = None", f"    w.tick({tree.lineno}, {work_of(body)})"]
@@ -90,7 +90,7 @@ class FunctionTranslator(
         self.program.text += text + "\n"
         scope = self.program.namespace
         scope["np"] = np
-        for module, names in _HELPERS.items():
+        for module, names in _RUNTIME_FUNCTIONS.items():
             scope.update({name: getattr(module, name) for name in names.split()})
         try:
             exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
@@ -101,25 +101,25 @@ class FunctionTranslator(
     def body(self, tree):
         """Translate the statements repeatedly, as numba infers types, until the types of all loops are stable."""
         before = self.program.variables
-        for _ in range(ROUNDS):
+        for _ in range(MAX_WALKS):
             self.program.variables = {name: set(kinds) for name, kinds in before.items()}
             self.env = dict(zip(self.parameters, self.argument_types))
             self.assigned = set(self.parameters)
             self.masks, self.region, self.loops = {"function": "m0"}, "function", []
-            self.lines, self.indent, self.reachable, self.unsettled = [], 1, True, None
+            self.lines, self.indent, self.reachable, self.unstable_loop = [], 1, True, None
             self.flops.clear()
             self.return_types.clear()
             self.local_types.clear()
-            self.first.clear()
+            self.first_types.clear()
             try:
                 self.statements(tree.body)
             except KernelError:
-                if self.unsettled is None:
+                if self.unstable_loop is None:
                     raise
             self.flush_flops()
-            if self.unsettled is None:
+            if self.unstable_loop is None:
                 return
-        self.fail(self.unsettled, "the types of this loop's variables do not settle; give each variable one type")
+        self.fail(self.unstable_loop, "the types of this loop's variables do not settle; give each variable one type")
 
     def result_type(self):
         """Return the type that all returned values share."""
@@ -129,5 +129,5 @@ class FunctionTranslator(
         first = kinds[0]
         for kind in kinds[1:]:
             if kind != first:
-                first = self.unified(first, kind, self.source.tree, "the returned value")
+                first = self.unified_type(first, kind, self.source.tree, "the returned value")
         return first

@@ -39,7 +39,7 @@ class Iterations(Variables):
                 iterable.type.items[0], *(f"{iterable.code}[{i}]" for i in range(3)), lambda number: number
             )
         if isinstance(iterable.type, Array):
-            return self.counted(f"{iterable.code}.shape_values[0]", lambda n: self.entry(node, iterable, n))
+            return self.iterate_up_to(f"{iterable.code}.shape_values[0]", lambda n: self.entry(node, iterable, n))
         if isinstance(iterable.type, Tuple):
             if not iterable.type.items:
                 self.fail(
@@ -48,7 +48,7 @@ class Iterations(Variables):
             kind = common_type(iterable.type.items)
             if kind is None:
                 self.fail(node, f"`{self.written(node)}` holds values of several types, and a loop needs one type")
-            return self.counted(
+            return self.iterate_up_to(
                 f"np.int64({len(iterable.type.items)})", lambda n: Value(f"{iterable.code}[{n.code}]", kind)
             )
         self.fail(
@@ -66,9 +66,9 @@ class Iterations(Variables):
         def element(number):
             return self.load(node, array, [Value(f"*unravel({array.code}, {number.code})", types.int64)])
 
-        return self.counted(f"{array.code}.size_value", element)
+        return self.iterate_up_to(f"{array.code}.size_value", element)
 
-    def counted(self, length, value) -> Iteration:
+    def iterate_up_to(self, length, value) -> Iteration:
         """Return an iteration over 0, 1, ... up to `length`."""
         return Iteration(types.int64, "np.int64(0)", length, "np.int64(1)", value)
 
@@ -112,10 +112,10 @@ class Iterations(Variables):
         trips = self.temp(f"trip_counts({inner.low}, {inner.high}, {inner.step})", types.int64)
 
         def pair(number):
-            value = inner.value(self.nth(inner, number))
+            value = inner.value(self.loop_number(inner, number))
             return Value(f"({number.code} + {first}, {value.code})", Tuple((types.int64, value.type)))
 
-        return self.counted(trips.code, pair)
+        return self.iterate_up_to(trips.code, pair)
 
     def zip(self, node) -> Iteration:
         if not node.args:
@@ -127,11 +127,11 @@ class Iterations(Variables):
             trips = f"np.minimum({trips}, {count})"
 
         def values(number):
-            items = [part.value(self.nth(part, number)) for part in parts]
+            items = [part.value(self.loop_number(part, number)) for part in parts]
             return Value(f"({', '.join(i.code for i in items)},)", Tuple(tuple(i.type for i in items)))
 
-        return self.counted(self.temp(trips, types.int64).code, values)
+        return self.iterate_up_to(self.temp(trips, types.int64).code, values)
 
-    def nth(self, part, number) -> Value:
+    def loop_number(self, part, number) -> Value:
         """Return the loop number of the `number`-th iteration of `part`."""
         return Value(f"({part.low} + {part.step} * cast({number.code}, {self.dtype(part.kind)}))", part.kind)

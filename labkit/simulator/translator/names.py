@@ -23,7 +23,7 @@ class Names(Variables):
             self.fail(node, self.env[name].message)
         if isinstance(self.env.get(name), Fixed):
             return self.fixed(node)
-        if name in self.env or name in self.first:
+        if name in self.env or name in self.first_types:
             return self.variable(node)
         if self.homes.stores(name):
             self.fail(
@@ -40,10 +40,10 @@ class Names(Variables):
         """Return a variable's value; one not assigned on this path may be from an earlier iteration of a loop."""
         name = node.id
         if name not in self.env:
-            self.late.add(name)
-        kind = self.env.get(name, self.first.get(name))
+            self.assigned_elsewhere.add(name)
+        kind = self.env.get(name, self.first_types.get(name))
         if name not in self.assigned:
-            self.unsure.add(name)
+            self.maybe_unassigned.add(name)
             missing, position = f"minus({self.mask}, a_{name})", f"{node.lineno}, {node.col_offset}"
             self.emit(
                 f"w.chunk.launch.check_assigned(w, {missing}, {name!r}, {self.storage_name(name, kind)}, {position})"
@@ -62,7 +62,7 @@ class Names(Variables):
                 "an argument",
             )
         value = self.names[name]
-        known = self.known(value, node)
+        known = self.compile_time_value(value, node)
         if known is not None:
             self.program.frozen[self.function, name] = value
         return known
@@ -70,9 +70,9 @@ class Names(Variables):
     def fixed(self, node) -> Value:
         """Return an argument of a device function that was fixed when the function was compiled."""
         kind = self.env[node.id]
-        return (self.known(kind.value, node) if not kind.path else None) or Value("None", kind)
+        return (self.compile_time_value(kind.value, node) if not kind.path else None) or Value("None", kind)
 
-    def bound(self, name):
+    def name_outside_kernel(self, name):
         """Return the value of a name before the kernel runs: a global, or a fixed argument; else MISSING."""
         if name in self.env:
             kind = self.env[name]
@@ -90,7 +90,7 @@ class Names(Variables):
             case ast.IfExp(ast.Constant(test), yes, no):  # Python's compiler drops the other branch
                 return self.literal(yes if test else no)
             case ast.Name(name):
-                return self.literals.get(name, self.bound(name))
+                return self.literals.get(name, self.name_outside_kernel(name))
             case ast.Tuple(parts):
                 return tuple(map(self.literal, parts))
             case ast.Subscript(whole, place):
@@ -101,7 +101,7 @@ class Names(Variables):
                 return self.expression(node).static
         return MISSING
 
-    def outside(self, node):
+    def value_outside_kernel(self, node):
         """Return as `bound`, for a name or an attribute of a module; None where nothing is known."""
         root = node
         while isinstance(root, ast.Attribute):
@@ -121,7 +121,9 @@ class Names(Variables):
             if base in language.CASTS and node.attr == "type":
                 return base
             path = f"{base}.{node.attr}"
-            return language_path(self.outside(node)) if base is None or path in language.SUBMODULES else path
+            return (
+                language_path(self.value_outside_kernel(node)) if base is None or path in language.SUBMODULES else path
+            )
         if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
             self.this_grid(node)
             return GRID_GROUP.path
@@ -130,7 +132,7 @@ class Names(Variables):
         kind = self.env.get(node.id)
         if isinstance(kind, Fixed) and kind.path:
             return kind.path
-        value = self.bound(node.id)
+        value = self.name_outside_kernel(node.id)
         if value is MISSING:
             return node.id if node.id in language.BUILTINS and node.id not in self.env else None
         return language_path(value)
@@ -142,7 +144,7 @@ class Names(Variables):
         kind = self.env.get(node.value.id)
         if isinstance(kind, Array):
             return kind.dtype
-        outside = self.bound(node.value.id)
+        outside = self.name_outside_kernel(node.value.id)
         return numba_types.type_of(outside.dtype) if isinstance(outside, np.ndarray | DeviceArray) else None
 
     def of_Attribute(self, node):
@@ -153,21 +155,21 @@ class Names(Variables):
             kind, code = language.POSITIONS[path]
             return Value(code, kind)
         if path in language.CONSTANTS:
-            return self.known(language.CONSTANTS[path], node)
+            return self.compile_time_value(language.CONSTANTS[path], node)
         if path is not None:
-            if path in language.CALLS or path in language.FUNCTIONS or instruction_of(self.outside(node)):
+            if path in language.CALLS or path in language.FUNCTIONS or instruction_of(self.value_outside_kernel(node)):
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
             if path in language.PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")
             self.fail(node, language.explain_unknown(path, self.written(node)))
-        value = self.outside(node)
+        value = self.value_outside_kernel(node)
         if value is not None:
-            known = self.known(value, node)
+            known = self.compile_time_value(value, node)
             return known or self.fail(node, f"`{self.written(node)}` cannot be used as a value in a kernel")
-        if isinstance(self.outside(node.value), ModuleType):
+        if isinstance(self.value_outside_kernel(node.value), ModuleType):
             self.fail(node, f"the module `{self.written(node.value)}` has no `{node.attr}` for a kernel")
-        member = self.member(node)
-        return member or self.part(node, self.expression(node.value))
+        member = self.enum_member(node)
+        return member or self.attribute(node, self.expression(node.value))
 
 
 def is_rank(node) -> bool:

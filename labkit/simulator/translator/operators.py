@@ -27,7 +27,7 @@ BINARY = {node.__name__: entry for node, entry in _operators(ast.operator).items
 COMPARE = {node.__name__: entry for node, entry in _operators(ast.cmpop).items()}
 RELATIONS = {ast.Is: "identical", ast.IsNot: "identical", ast.In: "contained", ast.NotIn: "contained"}
 # In-place operations that numba-cuda 0.30 types wrongly: it takes the quotient of two integers as an integer.
-NOT_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
+REFUSED_IN_PLACE = {("Div", kind) for kind in (types.boolean, *types.integer_domain)}
 # Hardware FLOPs per operation of the source. A complex product is four products and two sums; a complex quotient takes
 # three real quotients, three products and three sums (R. L. Smith, "Algorithm 116: Complex division", 1962).
 REAL_FLOPS = dict.fromkeys(("Add", "Sub", "Mult", "Div"), 1)
@@ -35,7 +35,7 @@ COMPLEX_FLOPS = {"Add": 2, "Sub": 2, "Mult": 6, "Div": 9}
 MAX_MULTIPLIED = 0x10000  # greatest exponent computed by products; larger ones call `pow`
 COMPLEX = {types.complex64, types.complex128}
 # Operations for which NumPy's operator has other rules than numba's: functions of `simulator.functions.arithmetic`.
-NUMBAS_RULES = {
+NUMBA_FUNCTIONS = {
     ("Integer", "FloorDiv"): "floor_quotient",
     ("Integer", "Pow"): "integer_power",
     ("Float", "FloorDiv"): "float_quotient",
@@ -62,10 +62,10 @@ class Operators(Variables):
         count = 1 if issubclass(kind, ast.unaryop) else 2
         if len(node.args) != count:
             self.fail(node, f"`{self.written(node.func)}` takes {count} number{'s' * (count > 1)}")
-        return self.expression(self.rewritten(node, lambda: _written_out(kind(), node.args)))
+        return self.expression(self.replacement_node(node, lambda: _written_out(kind(), node.args)))
 
     def binary(self, node, left, right, op):
-        return self.settled(node, self.operation(node, left, right, op))
+        return self.with_inferred_type(node, self.operation(node, left, right, op))
 
     def operation(self, node, left, right, op):
         if op == "Add" and is_tuple(left.type) and is_tuple(right.type):
@@ -78,7 +78,7 @@ class Operators(Variables):
             if not isinstance(side.type, types.Type):
                 self.fail(node, f"`{sign}` needs numbers, and one side is {describe(side.type)}")
         typed = (left.type, right.type)
-        if isinstance(node, ast.AugAssign) and all((op, kind) in NOT_IN_PLACE for kind in typed):
+        if isinstance(node, ast.AugAssign) and all((op, kind) in REFUSED_IN_PLACE for kind in typed):
             target, divisor = map(self.written, written)
             self.fail(
                 node,
@@ -107,7 +107,7 @@ class Operators(Variables):
         if not isinstance(result, types.Integer) and op in flops:
             self.count_flops(result, flops[op])
         elif op == "Pow" and isinstance(result, types.Float) and isinstance(right.static, int):
-            self.count_flops(result, _products(right.static))
+            self.count_flops(result, _power_products(right.static))
         self.note_float64(node, left, right, result, sign)
         has_integer_exponent = op == "Pow" and isinstance(b, types.Integer)
         a, b = self.converted(left, a), self.converted(right, b)
@@ -119,7 +119,7 @@ class Operators(Variables):
         family = "Integer" if isinstance(result, types.Integer) else "Complex" if result in COMPLEX else "Float"
         if has_integer_exponent and family == "Float":
             return Value(f"repeated_power({a}, {b})", result)
-        function = NUMBAS_RULES.get((family, op))
+        function = NUMBA_FUNCTIONS.get((family, op))
         return Value(f"{function}({a}, {b})" if function else f"({a} {sign} {b})", result)
 
     def may_be_zero(self, op, right, result) -> bool:
@@ -156,7 +156,7 @@ class Operators(Variables):
         if isinstance(node.op, ast.Not):
             test = self.condition(node.operand)
             if test.static is not MISSING:
-                return self.known(not test.static, node)
+                return self.compile_time_value(not test.static, node)
             return Value(f"logical_not({test.code})", types.boolean)
         value = self.scalar(node.operand, "this sign")
         function, sign = UNARY[type(node.op)]
@@ -171,19 +171,21 @@ class Operators(Variables):
                 folded = function(numba_types.as_type(value.static, kind)).astype(numba_types.dtype_of(result))
             return Value(self.constant(folded), result, folded)
         signed = Value(f"({sign}{self.converted(value, kind)})", kind)  # numba widens after the sign
-        return self.settled(node, Value(self.converted(signed, result), result))
+        return self.with_inferred_type(node, Value(self.converted(signed, result), result))
 
     def of_Compare(self, node):
         """Translate `a < b < c`, which is `a < b and b < c`, with b computed once."""
-        sides = [self.operand(node.left)]
+        sides = [self.compared_side(node.left)]
 
         def test(op, right):
-            sides.append(self.operand(right))
+            sides.append(self.compared_side(right))
             return getattr(self, RELATIONS.get(type(op), "related"))(node, op, *sides[-2:])
 
-        return self.tests(True, [(right, partial(test, op, right)) for op, right in zip(node.ops, node.comparators)])
+        return self.chain_tests(
+            True, [(right, partial(test, op, right)) for op, right in zip(node.ops, node.comparators)]
+        )
 
-    def operand(self, node):
+    def compared_side(self, node):
         """Return (node, value) of one side of a comparison, which may be None."""
         nothing = isinstance(node, ast.Constant) and node.value is None
         return node, Value("None", types.none) if nothing else self.expression(node)
@@ -201,7 +203,7 @@ class Operators(Variables):
         fixed = left.static is not MISSING and right.static is not MISSING
         # numba prunes by literals, globals and `x.ndim`, and takes `float32(0)`, `-N` and `math.pi` as computed
         if fixed and all(isinstance(part, ast.Constant | ast.Name) or is_rank(part) for part, _ in sides):
-            return self.known(bool(function(left.static, right.static)), node)
+            return self.compile_time_value(bool(function(left.static, right.static)), node)
         resolved = numba_types.resolve(function, (left.type, right.type))
         if resolved is None or isinstance(resolved[1][0], types.Complex) and not equals:
             operand_types = f"{describe(left.type)} and {describe(right.type)}"
@@ -215,7 +217,7 @@ class Operators(Variables):
         """Translate `a is None`, which is decided at compile time; members of an Enum are compared."""
         kinds = [value.type for _, value in sides]
         if types.none in kinds:
-            return self.known((kinds[0] is kinds[1]) == isinstance(op, ast.Is | ast.Eq), node)
+            return self.compile_time_value((kinds[0] is kinds[1]) == isinstance(op, ast.Is | ast.Eq), node)
         if not all(isinstance(kind, Member) for kind in kinds):
             self.fail(node, "`is` asks for None and for members of an Enum in a kernel; compare numbers with `==`")
         return self.same_values(node, op, *sides)
@@ -252,7 +254,7 @@ class Operators(Variables):
         return Value(f"logical_not({code})" if negated else code, types.boolean)
 
 
-def _products(exponent) -> int:
+def _power_products(exponent) -> int:
     """Return the number of products, and the quotient of a negative one, in a power with a plain whole exponent."""
     size = abs(exponent)
     if not 0 < size <= MAX_MULTIPLIED:

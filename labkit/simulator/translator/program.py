@@ -15,23 +15,15 @@ from labkit.trace import Finding, Site
 
 @dataclass
 class Allocation:
-    """A call that makes an array; `shape` is 0 where it takes all dynamic shared memory.
-
-    Attributes
-    ----------
-    alignment
-        A divisor of its address, in bytes.
-    first_byte
-        Its first byte in dynamic shared memory; None for an array with memory of its own.
-    """
+    """A call in a kernel that makes an array, such as `cuda.shared.array`."""
 
     name: str
-    space: str
-    shape: tuple[int, ...] | int
+    space: str  # "shared" or "local"
+    shape: tuple[int, ...] | int  # 0 where it takes all dynamic shared memory
     dtype: np.dtype
     line: int
-    alignment: int
-    first_byte: int | None = None
+    alignment: int  # a divisor of its address, in bytes
+    first_byte: int | None = None  # in dynamic shared memory; None for an array with memory of its own
 
     @property
     def dynamic(self) -> bool:
@@ -55,35 +47,37 @@ class Program:
     """A translated kernel and all that its device functions share with it."""
 
     filename: str
-    watch: bool = False
-    pauses: bool = False
-    sites: dict[Site, int] = field(default_factory=dict)
+    watch: bool = False  # its code reports every variable after every statement
+    pauses: bool = False  # its code yields before every access
+    sites: dict[Site, int] = field(default_factory=dict)  # its accesses, numbered
     allocations: dict[tuple, Allocation] = field(default_factory=dict)
     advice: dict[tuple, Finding] = field(default_factory=dict)
-    frozen: dict[tuple[FunctionType, str], Any] = field(default_factory=dict)
-    constants: dict[int, Array] = field(default_factory=dict)
-    captured: dict[str, DeviceArray] = field(default_factory=dict)
-    stored: set[str] = field(default_factory=set)
-    past_l1: set[int] = field(default_factory=set)
+    frozen: dict[tuple[FunctionType, str], Any] = field(
+        default_factory=dict
+    )  # the globals' values, by function and name
+    constants: dict[int, Array] = field(default_factory=dict)  # arrays in constant memory, by the original's id
+    captured: dict[str, DeviceArray] = field(default_factory=dict)  # device arrays of the kernel's module
+    stored: set[str] = field(default_factory=set)  # names of the arrays that it writes to
+    past_l1: set[int] = field(default_factory=set)  # sites of loads that bypass L1
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
-    guesses: set[int] = field(default_factory=set)
-    after_atomics: set[int] = field(default_factory=set)
-    blocking: bool = False
-    waiting: dict[FunctionType, bool] = field(default_factory=dict)
-    meeting: dict[FunctionType, bool] = field(default_factory=dict)
-    spins: bool = False
-    cooperative: bool = False
+    guesses: set[int] = field(default_factory=set)  # sites of reads that a compare-and-swap checks
+    after_atomics: set[int] = field(default_factory=set)  # sites of accesses that depend on an atomic's result
+    blocking: bool = False  # it can wait for other warps, so that its code is a generator
+    waiting: dict[FunctionType, bool] = field(default_factory=dict)  # whether a device function can wait
+    meeting: dict[FunctionType, bool] = field(default_factory=dict)  # whether it holds a grid barrier
+    spins: bool = False  # a loop waits for another thread
+    cooperative: bool = False  # it has a grid barrier
     prints: bool = False
-    rebound: dict[str, int] = field(default_factory=dict)
-    acts_on_atomics: bool = False
+    rebound: dict[str, int] = field(default_factory=dict)  # arguments that it assigns to, each with the line
+    acts_on_atomics: bool = False  # it uses a value that an atomic returned
     families: dict[Family, Any] = field(default_factory=dict)  # those it uses, each with its notes
-    variables: dict[str, set] = field(default_factory=dict)
-    namespace: dict[str, Any] = field(default_factory=dict)
-    compiled: dict[tuple, tuple] = field(default_factory=dict)
-    kernel: Any = None
-    text: str = ""
-    visits: int = 0
-    characters: int = 0
+    variables: dict[str, set] = field(default_factory=dict)  # their types
+    namespace: dict[str, Any] = field(default_factory=dict)  # globals of the generated code
+    compiled: dict[tuple, tuple] = field(default_factory=dict)  # device functions, translated
+    kernel: Any = None  # the generated function
+    text: str = ""  # its source
+    visits: int = 0  # nodes of the syntax tree walked
+    characters: int = 0  # of the source
 
     @property
     def static_shared_bytes(self) -> int:

@@ -11,8 +11,8 @@ from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 
-PAST_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
-COMPARED_BY_GPU = {types.float32, types.float64}
+BYPASSES_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
+GPU_MIN_MAX_TYPES = {types.float32, types.float64}
 
 
 class Scalars(Variables):
@@ -31,7 +31,7 @@ class Scalars(Variables):
             code = f"np.clip({code}, {kind.minval}, {kind.maxval})"
         return f"cast({code}, {self.dtype(kind)})"
 
-    def settled(self, node, value) -> Value:
+    def with_inferred_type(self, node, value) -> Value:
         """Return the result of an operation or a call, of the type that numba's inference gives it.
 
         The type only widens from walk to walk: what was uint64 and becomes int64 ends as float64.
@@ -41,11 +41,11 @@ class Scalars(Variables):
         known = self.result_types.setdefault(self.copy_of(node), value.type)
         if known == value.type:
             return value
-        kind = self.unified(known, value.type, node, f"`{self.written(node)}`")
+        kind = self.unified_type(known, value.type, node, f"`{self.written(node)}`")
         self.result_types[self.copy_of(node)] = kind
         return Value(self.converted(value, kind), kind, value.static)
 
-    def stored(self, node, value, kind) -> str:
+    def stored_code(self, node, value, kind) -> str:
         """Return the code of a value as an array of this type holds it."""
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex):
             self.fail(node, f"an element of type {kind} cannot hold a complex number; store its `.real`")
@@ -53,7 +53,7 @@ class Scalars(Variables):
         return f"to_bits({code})" if kind == bfloat16 else code
 
     def cast(self, node, kind):
-        (value,) = self.arguments(node, 1, f"`{self.written(node.func)}`")
+        (value,) = self.number_arguments(node, 1, f"`{self.written(node.func)}`")
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex | types.Boolean):
             self.fail(
                 node,
@@ -79,12 +79,12 @@ class Scalars(Variables):
         if function.name == "float" and len(values) == 1 and values[0].type is str:
             return self.number_in(node, values[0].static)
         what = f"`{self.written(node.func)}`"
-        return self.applied(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])
+        return self.apply_scalar_function(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])
 
     def number_in(self, node, text) -> Value:
         """Translate `float("inf")`."""
         try:
-            return self.known(float(text), node)
+            return self.compile_time_value(float(text), node)
         except ValueError:
             self.fail(node, f"`{self.written(node)}` has no number in its text; write the number itself")
 
@@ -103,10 +103,10 @@ class Scalars(Variables):
                 self.load(part, value, index) if isinstance(value.type, Array) else value
                 for part, value in zip(node.args, inputs)
             ]
-            self.store(node.args[-1], out, index, self.applied(node, function, arguments), node)
+            self.store(node.args[-1], out, index, self.apply_scalar_function(node, function, arguments), node)
         return out
 
-    def applied(self, node, function, values) -> Value:
+    def apply_scalar_function(self, node, function, values) -> Value:
         """Return the function of these numbers."""
         resolved = function.resolve(tuple(v.type for v in values))
         if resolved is None:
@@ -135,7 +135,7 @@ class Scalars(Variables):
             operand_types = " and ".join(describe(v.type) for v in values)
             self.fail(node, f"`{path}` cannot compare {operand_types}; convert them to one real type first")
         function = f"{path}imum"
-        if len(values) == 2 and COMPARED_BY_GPU.issuperset(v.type for v in values):
+        if len(values) == 2 and GPU_MIN_MAX_TYPES.issuperset(v.type for v in values):
             function = f"np.f{path}"
         code = self.converted(values[0], kind)
         for value in values[1:]:
@@ -145,11 +145,11 @@ class Scalars(Variables):
     def power(self, node):
         if len(node.args) != 2:
             self.fail(node, "`pow` takes two numbers, a base and an exponent")
-        return self.expression(self.rewritten(node, lambda: ast.BinOp(node.args[0], ast.Pow(), node.args[1])))
+        return self.expression(self.replacement_node(node, lambda: ast.BinOp(node.args[0], ast.Pow(), node.args[1])))
 
     def select_value(self, node):
         """Translate `cuda.selp(test, a, b)`: a where the test holds, else b; both sides are computed."""
-        test, first, second = self.arguments(node, 3, "`cuda.selp`")
+        test, first, second = self.number_arguments(node, 3, "`cuda.selp`")
         if test.type != types.boolean:
             self.fail(node, f"`cuda.selp` takes a comparison first, not {describe(test.type)}")
         if first.type != second.type or first.type.name not in SELECTED:
@@ -175,7 +175,7 @@ class Scalars(Variables):
         value = self.expression(node.func.value)
         if not isinstance(value.type, types.Integer) or node.args:
             self.fail(node, f"`{self.written(node.func)}` counts the ones of an integer, not of {describe(value.type)}")
-        return self.applied(node, FUNCTIONS["cuda.popc"], [value])
+        return self.apply_scalar_function(node, FUNCTIONS["cuda.popc"], [value])
 
     def conjugate(self, node):
         base = self.expression(node.func.value)
@@ -200,7 +200,7 @@ class Scalars(Variables):
     def hinted_load(self, node):
         subscript, array, index = self.hinted_element(node, 2)
         value = self.load(subscript, array, index)
-        if self.dotted(node.func) in PAST_L1:
+        if self.dotted(node.func) in BYPASSES_L1:
             position = (node.lineno, node.col_offset, "load")
             sites = self.program.sites.items()
             self.program.past_l1 |= {n for site, n in sites if (site.line, site.column, site.kind) == position}

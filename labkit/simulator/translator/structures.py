@@ -28,7 +28,7 @@ from labkit.simulator.values import (
 class Structures(Variables):
     """Takes a part out of a value, by a dot or by a field's name in brackets."""
 
-    def part(self, node, base) -> Value:
+    def attribute(self, node, base) -> Value:
         """Translate `base.attr`."""
         if isinstance(base.type, Array):
             return self.array_attribute(node, base)
@@ -63,9 +63,9 @@ class Structures(Variables):
         if node.attr == "nbytes":
             return Value(f"({base.code}.size_value * {stored_dtype(dtype).itemsize})", types.int64)
         if node.attr == "ndim":
-            return self.known(rank, node)
+            return self.compile_time_value(rank, node)
         if node.attr == "itemsize":
-            return self.known(stored_dtype(dtype).itemsize, node)
+            return self.compile_time_value(stored_dtype(dtype).itemsize, node)
         name = self.written(node.value)
         if node.attr in ARRAY_METHODS:
             self.fail(node, ARRAY_METHODS[node.attr].format(name=name))
@@ -144,12 +144,16 @@ class Structures(Variables):
 
     # --- enumerations ---
 
-    def member(self, node):
+    def enum_member(self, node):
         """Translate `Colour.RED`, of a captured Enum, or `Colour.RED.value`; return None for anything else."""
         asks_value = node.attr == "value" and isinstance(node.value, ast.Attribute)
         named = node.value if asks_value else node
-        family = self.outside(named.value)
-        value = self.known(member_of(family, named.attr), node) if member_of(family, named.attr) is not None else None
+        family = self.value_outside_kernel(named.value)
+        value = (
+            self.compile_time_value(member_of(family, named.attr), node)
+            if member_of(family, named.attr) is not None
+            else None
+        )
         if value is None or asks_value or issubclass(family, IntEnum):
             return value
         name = self.written(named.value)

@@ -27,7 +27,7 @@ class Variables(Emitter):
                 "holds a number or an array",
             )
         self.env[name] = kind
-        self.first.setdefault(name, kind)
+        self.first_types.setdefault(name, kind)
         if self.is_kernel and name in self.parameters:
             self.program.rebound.setdefault(name, node.lineno)
         if name not in self.assigned:
@@ -60,7 +60,7 @@ class Variables(Emitter):
     def current_value(self, name, kind) -> str:
         """Return a variable's value, of its type on this path: lanes on another path may hold a wider one."""
         storage = self.storage_name(name, kind)
-        of_one_type = self.homes.stores(name) == 1 and not self.unrolls
+        of_one_type = self.homes.stores(name) == 1 and not self.has_unrolled
         return storage if of_one_type else self.convert_type(storage, kind)
 
     def convert_type(self, code, kind) -> str:
@@ -84,19 +84,19 @@ class Variables(Emitter):
                             f"write into an element, `{name}[i] = ...`",
                             self.program.rebound[name],
                         )
-                    merged[name] = self.joined(name, merged[name], kind, node)
+                    merged[name] = self.joined_type(name, merged[name], kind, node)
         return merged
 
-    def joined(self, name, first, second, node):
+    def joined_type(self, name, first, second, node):
         """Return the type of a variable with either type; a Conflict, reported at a read, if they do not unify."""
         if isinstance(first, Conflict) or isinstance(second, Conflict):
             return first if isinstance(first, Conflict) else second
         try:
-            return self.unified(first, second, node, f"`{name}`")
+            return self.unified_type(first, second, node, f"`{name}`")
         except KernelError as error:
             return Conflict(error.reason)
 
-    def unified(self, first, second, node, what):
+    def unified_type(self, first, second, node, what):
         """Return the type that two types unify to; refuse them if there is none."""
         if isinstance(first, types.Type) and isinstance(second, types.Type):
             kind = numba_types.unify(first, second)
@@ -104,7 +104,7 @@ class Variables(Emitter):
                 return kind
         if isinstance(first, Tuple) and first.may_be(second):
             return replace(
-                first, items=tuple(self.unified(a, b, node, what) for a, b in zip(first.items, second.items))
+                first, items=tuple(self.unified_type(a, b, node, what) for a, b in zip(first.items, second.items))
             )
         if isinstance(first, Array) and isinstance(second, Array) and first.same_form(second):
             return first.joined(second)
