@@ -23,13 +23,12 @@ REGISTER_UNIT = 8  # registers per thread are allocated in multiples of this
 def parse_dimensions(sizes, name):
     """Turn a grid or a block, one to three whole numbers, into three; raise LaunchError for anything else."""
     sizes = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
+    shown = sizes[0] if len(sizes) == 1 else tuple(sizes)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in sizes):
-        shown = sizes[0] if len(sizes) == 1 else tuple(sizes)
         is_float = any(isinstance(n, (float, np.floating)) for n in sizes)
         cure = "; divide with `//`, and round a grid up, `-(-n // threads)`" if is_float else ""
         raise LaunchError(f"the {name} must be one to three whole numbers, such as 4 or (4, 2), not {shown!r}{cure}")
     if min(sizes) < 1:
-        shown = sizes[0] if len(sizes) == 1 else tuple(sizes)
         raise LaunchError(f"the {name} is {shown}, so nothing would run; every size must be at least 1")
     return tuple(int(n) for n in (*sizes, 1, 1)[:3])
 
@@ -89,15 +88,7 @@ def _options(kernel):
 
 
 def check_writable(stored, arguments):
-    """Raise LaunchError if the kernel stores to a read-only array.
-
-    Parameters
-    ----------
-    stored
-        Names of the arrays that the kernel stores to.
-    given
-        The launch's arguments by name.
-    """
+    """Raise LaunchError if one of the `arguments`, by name, is read-only and the kernel stores to it (`stored`)."""
     for name in sorted(stored & arguments.keys()):
         if isinstance(arguments[name], np.ndarray) and not arguments[name].flags.writeable:
             raise LaunchError(f"the argument `{name}` is read-only, and the kernel writes to it; pass `{name}.copy()`")
@@ -106,12 +97,7 @@ def check_writable(stored, arguments):
 def typed_arguments(names, args, signatures=()):
     """Return numba's types of the arguments, and the arguments as NumPy values.
 
-    Parameters
-    ----------
-    names, args
-        Parameter names of the kernel, and the arguments of the launch in their order.
-    signatures
-        Declared argument types of the kernel; if there are any, the first that fits converts the arguments.
+    `names` are the kernel's parameters. If it has declared `signatures`, the first that fits converts the arguments.
     """
     if len(args) != len(names):
         cure = f"pass `{'`, `'.join(names[len(args) :])}` as well" if len(args) < len(names) else "leave the others out"

@@ -75,14 +75,8 @@ def _change_integers(operation, data, flat, lanes, value, compare, one, old, cha
 def atomic(w, site, array, mask, operation, value, compare, result_used, *index):
     """Read, change and write an element, one lane after another; return the value that each lane read.
 
-    Parameters
-    ----------
-    operation
-        A number of `OPERATIONS`.
-    compare
-        Expected value of a compare-and-swap; None for other operations.
-    result_used
-        Whether the kernel uses the returned value.
+    `operation` is a number of `OPERATIONS`, `compare` the expected value of a compare-and-swap, else None.
+    `result_used`: the kernel uses the returned value, so that its warp learns of the atomics before.
     """
     if isinstance(array, Either):
         arguments = operation, value, compare, result_used, *index

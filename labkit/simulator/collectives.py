@@ -50,12 +50,8 @@ def _find_groups(named, active, exited, warps, groups):
 def find_participants(w, position, mask, call, named) -> np.ndarray:
     """Return, as bits of an unsigned integer per lane, the lanes that take part in a collective with it.
 
-    Parameters
-    ----------
-    place, call
-        Line and column, and the function's name, for the finding about a wrong mask.
-    named
-        The mask that the lanes of `mask` passed.
+    `named` is the mask that the lanes of `mask` passed. `position` (line and column) and `call` (the function's name)
+    are for the finding about a wrong one.
     """
     active = w.active(mask)
     exited = ~w.all_lanes if w.exited is False else w.active(w.exited)

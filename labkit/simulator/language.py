@@ -12,6 +12,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
 from labkit.simulator.functions.refused import ABSENT, REFUSED
 
+# Modules that a kernel may name, and their names in the kernel language.
 MODULES = {
     "labkit.cuda": "cuda",
     "labkit.ptx": "ptx",
@@ -135,21 +136,14 @@ INTRINSICS = {
     "cuda.local.array": "local_array",
     "cuda.const.array_like": "constant_like",
     "cuda.syncthreads": "syncthreads",
-    "cuda.syncthreads_count": "syncthreads_counting",
-    "cuda.syncthreads_and": "syncthreads_counting",
-    "cuda.syncthreads_or": "syncthreads_counting",
+    **{f"cuda.syncthreads_{vote}": "syncthreads_counting" for vote in ("count", "and", "or")},
     "cuda.syncwarp": "syncwarp",
     "cuda.threadfence": "threadfence",
     "cuda.threadfence_system": "threadfence",
     "cuda.cg.this_grid": "this_grid",
     "cuda.cg.this_grid().sync": "grid_sync",
-    "cuda.shfl_sync": "shuffle",
-    "cuda.shfl_up_sync": "shuffle",
-    "cuda.shfl_down_sync": "shuffle",
-    "cuda.shfl_xor_sync": "shuffle",
-    "cuda.all_sync": "vote",
-    "cuda.any_sync": "vote",
-    "cuda.eq_sync": "vote",
+    **{f"cuda.shfl{direction}_sync": "shuffle" for direction in ("", "_up", "_down", "_xor")},
+    **{f"cuda.{test}_sync": "vote" for test in ("all", "any", "eq")},
     "cuda.ballot_sync": "ballot",
     "cuda.match_any_sync": "match_any",
     "cuda.match_all_sync": "match_all",
@@ -173,11 +167,7 @@ HOST = {
     for name in """to_device device_array device_array_like pinned_array mapped_array managed_array synchronize stream
     event current_context get_current_device jit""".split()
 }
-
-
 MAKE_ARRAYS = ("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")
-
-
 LIMITS = {  # the replacement of NumPy's limits of a type
     "np.finfo": "`np.float32(-3.4028235e38)` for float32's `.min`, `np.float32(3.4028235e38)` for its `.max`, "
     "`np.float32(1.1920929e-07)` for its `.eps`",

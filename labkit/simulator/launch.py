@@ -29,7 +29,7 @@ from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
 from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, ThreadStep
 
-CHUNK_LANES = 16_384
+CHUNK_LANES = 16_384  # lanes that run together, at most, unless one SM's blocks have more
 STATIC_SHARED_BYTES = 48 * 1024  # limit of arrays whose size is known when a kernel is compiled
 
 
@@ -54,20 +54,16 @@ class Launch:
 
         Parameters
         ----------
-        cluster
-            Blocks per cluster.
-        register_limit
-            Greatest number of registers per thread; None for no limit.
+        cluster, register_limit
+            Blocks per cluster, and greatest number of registers per thread (None: no limit).
         early
             Whether it may begin before the previous launch has ended.
-        arguments
-            The arguments as NumPy values.
         blank, allocations
-            Unwritten elements of device arrays, and the address of their allocations, by name.
+            Masks of the unwritten elements of device arrays, and the addresses of their allocations, by name.
         labels
-            Label of (block, warp): warps of one label run as one set.
+            Function of (block, warp): warps of one label run as one set.
         undefined
-            Sign of an undefined value: 0, 1 or -1.
+            Sign of the number that stands for an undefined value: 0, 1 or -1.
         """
         self.program = program
         self.function = function
@@ -85,15 +81,17 @@ class Launch:
         self.counts = np.zeros((len(self.sites), 1, COUNTS), np.int64)  # of all blocks, or of each block of a chunk
         self.totals = self.counts[:, 0]
         self.flops = defaultdict(int)
-        self.plan: Plan | None = None
+        self.plan: Plan | None = None  # of a sample
         self.sampled_counts: list[BlockCounts] = []
         self.log = Log(self)
         self.source = read_source(function)
         self.shared_bytes, self.shared_layout = self._lay_out_shared(int(shared_bytes))
         self._check_residence()
         self._place_arguments(function, arguments, blank, allocations)
-        self.noted_race = np.zeros(RACE_FIELDS, np.int64)
-        self.instruction = self.version = self.barriers = 0
+        self.noted_race = np.zeros(RACE_FIELDS, np.int64)  # the one race that is told of the current instruction
+        self.instruction = 0  # number of the last instruction that wrote, times 2
+        self.version = 0  # changes of memory so far
+        self.barriers = 0  # barriers of a block that were passed
         self.disturbance = Disturbance()
         self.printed: list[str] = []
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
@@ -101,10 +99,12 @@ class Launch:
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
         self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
-        others = (self.warpgroups_per_block if program.has_warpgroup_clocks else 0) + early
-        self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, others)
+        other_units = (
+            self.warpgroups_per_block if program.has_warpgroup_clocks else 0
+        ) + early  # early: a launch before
+        self.clocks = Clocks(self.blocks if program.keeps_clocks else 0, self.warps_per_block, other_units)
         self.overflow = Overflow(program.keeps_clocks)
-        self.sampled: list[tuple] = []
+        self.sampled: list[tuple] = []  # raw accesses: (block, site, threads, elements)
         self.events = Events(self)
         self.inspected: list[ThreadStep] = []
 
@@ -184,8 +184,8 @@ class Launch:
 
         def after(argument, value):
             if isinstance(value, tuple):
-                parts = [after(a, v) for a, v in zip(argument, value)]
-                return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+                entries = [after(a, v) for a, v in zip(argument, value)]
+                return value._make(entries) if hasattr(value, "_make") else tuple(entries)
             if isinstance(value, BoxedArray):
                 return after(argument.array, value.array)
             return self.regions[argument.name].view(value).copy() if isinstance(argument, Array) else value
@@ -213,12 +213,10 @@ class Launch:
             )
         resident = resident_blocks(self.gpu, self.threads, self.shared_bytes)
         required = [*self.recorded, *([self.inspecting[0]] if self.inspecting else [])]
-        plan = (
-            Plan(self.grid, self.gpu.sms, resident, int(min_blocks), required, seed)
-            if min_blocks < self.blocks
-            else None
-        )
-        if plan is None or plan.blocks_run == self.blocks:
+        if min_blocks >= self.blocks:
+            return
+        plan = Plan(self.grid, self.gpu.sms, resident, int(min_blocks), required, seed)
+        if plan.blocks_run == self.blocks:
             return
         self.plan = plan
         self.place_on_sm = {block: number for number, group in enumerate(plan.groups) for block in group.tolist()}
@@ -249,8 +247,7 @@ class Launch:
                 sms_per_chunk = max(1, sms_per_chunk // self.cluster) * self.cluster
                 for first in range(0, min(sms, len(blocks)), sms_per_chunk):
                     sm = blocks % sms
-                    chosen = blocks[(sm >= first) & (sm < first + sms_per_chunk)]
-                    self._run_chunk(chosen.tolist())
+                    self._run_chunk(blocks[(sm >= first) & (sm < first + sms_per_chunk)].tolist())
                 self.l2.flush()
         except Deadlock:
             self.l2.flush()
@@ -318,14 +315,14 @@ class Launch:
         """Return the contents of the arguments' memory."""
         return [region.data.tobytes() for region in self.regions.values()]
 
-    def check_assigned(self, w, missing, name, held, line, column):
+    def check_assigned(self, w, missing, name, value, line, column):
         """Note the lanes of `missing`, which read a variable that they have not assigned.
 
-        `held` is the variable's value; None is an error, since nothing stands for an array or a tuple.
+        `value` is the variable's; None is an error, since nothing stands for an array or a tuple.
         """
         if missing is not False:
             self.log.unassigned(w, missing, name, line, column)
-            if held is None:
+            if value is None:
                 raise KernelError(f"no thread that reads `{name}` has set it; give it a value on every path", line)
 
     def check_divisor(self, w, mask, divisor, sign, line, column):

@@ -88,12 +88,8 @@ def drop_negative_indices(w, site, array, mask, index):
 def locate_vectors(w, site, array, mask, width_bytes, index, used=None, alignment=None):
     """Return where each lane's vector of `width_bytes` begins, and the lanes whose vector is inside and aligned.
 
-    Parameters
-    ----------
-    used
-        Elements that each lane accesses, all by default; a lane with 0 may name any position.
-    alignment
-        A vector begins at a multiple of this many bytes; its own size by default.
+    `used` has the elements that each lane accesses, all by default; a lane with 0 may name any position. A vector
+    begins at a multiple of `alignment` bytes, its own size by default.
     """
     strided = (array.strides[-1] != 1) & (array.size_value > 0)
     if not array.root.is_in_c_order or np.any(strided):  # to numba's types a row of a strided matrix is strided

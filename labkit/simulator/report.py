@@ -13,16 +13,8 @@ from labkit.simulator.tensor_maps import BoxedArray
 from labkit.trace import WARP_LANES, ArrayInfo, Counters, Sample, Samples, SiteCounters, Trace
 
 
-def make_trace(launch, given, passed) -> Trace:
-    """Return the trace of a launch.
-
-    Parameters
-    ----------
-    given
-        The arguments as the kernel took them.
-    passed
-        The arguments as the caller passed them.
-    """
+def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
+    """Return the trace of a launch, from the arguments as the kernel took them and as its caller passed them."""
     if launch.plan:
         totals, counters = _estimate(launch)
         site_counters = _site_counters(launch, totals)
@@ -46,7 +38,7 @@ def make_trace(launch, given, passed) -> Trace:
         block=launch.block,
         gpu=launch.gpu.name,
         shared_bytes=launch.shared_bytes,
-        outputs=() if launch.plan else _outputs(launch, given, passed),
+        outputs=() if launch.plan else _outputs(launch, kernel_arguments, caller_arguments),
         arrays=_array_infos(launch),
         sites=tuple(site_counters),
         counters=counters,
@@ -65,10 +57,10 @@ def _sort_key(finding):
     return finding.severity != "error", again, finding.line, finding.column
 
 
-def _outputs(launch, given, passed):
+def _outputs(launch, kernel_arguments, caller_arguments):
     """Return the arguments after the run, of the dtypes that they were passed with."""
     outputs = []
-    for out, before in zip(launch.outputs(given), passed, strict=True):
+    for out, before in zip(launch.outputs(kernel_arguments), caller_arguments, strict=True):
         before = before.array if isinstance(before, BoxedArray) else before
         out = out.view(before.dtype) if isinstance(out, np.ndarray) else out
         outputs.append(out[()] if isinstance(before, np.void) else out)

@@ -46,7 +46,7 @@ class Chunk:
         self.blocks = blocks
         self.trips = self.work = 0
         self.sets: list[_Set] = []
-        self.epochs = np.zeros(len(blocks), np.int64)
+        self.epochs = np.zeros(len(blocks), np.int64)  # barriers that each block has passed
         self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
         self.kept = {}  # state that instructions keep of these blocks, by its kind
         self.end_checks = []  # checks to run when all warps have ended
@@ -55,9 +55,11 @@ class Chunk:
         if launch.dynamic_dtypes:
             self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.epochs)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
-        self.state = np.zeros((len(blocks), launch.threads), np.int8)
+        self.state = np.zeros((len(blocks), launch.threads), np.int8)  # of each thread: RUNNING, RETURNED ...
         self.wait_line = np.zeros((len(blocks), launch.threads), np.int64)
-        self.sampled = [(slot, b) for slot, b in enumerate(blocks) if b in launch.recorded]
+        self.sampled = [
+            (slot, b) for slot, b in enumerate(blocks) if b in launch.recorded
+        ]  # blocks in the trace's samples
 
     def _shared(self, allocation, number):
         if allocation.space != "shared":
@@ -85,8 +87,8 @@ class Chunk:
         return array
 
     def _array(self, allocation, data, shape, first_byte, elements):
-        form = allocation.name, allocation.space, data, shape, c_strides(shape)
-        return Array(*form, elements=elements, address=first_byte, line=allocation.line)
+        described = allocation.name, allocation.space, data, shape, c_strides(shape)
+        return Array(*described, elements=elements, address=first_byte, line=allocation.line)
 
     # --- running ---
 
@@ -109,7 +111,7 @@ class Chunk:
         for slot, warp in warps:
             groups.setdefault(launch.label(self.blocks[slot], warp), []).append((slot, warp))
         self.sets = [_Set(self, members) for members in groups.values()]
-        self.alone = len(self.sets) == 1
+        self.alone = len(self.sets) == 1  # all warps run in lockstep
         if launch.program.blocking:
             for s in self.sets:
                 s.start()
@@ -157,14 +159,8 @@ class Chunk:
         if spinning:
             first = spinning[0]
             other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
-            log.deadlock(
-                first.line,
-                first.waiting_thread(),
-                other.waiting_thread() if other else None,
-                other.line if other else None,
-                first.reason(),
-                other.reason() if other else "",
-            )
+            waiter, line, reason = (other.waiting_thread(), other.line, other.reason()) if other else (None, None, "")
+            log.deadlock(first.line, first.waiting_thread(), waiter, line, first.reason(), reason)
             raise Deadlock
         for slot in np.flatnonzero((self.state == WAITING).any(axis=1)):
             self._mismatch(slot)
@@ -188,11 +184,11 @@ class Chunk:
         """Make a grid barrier by the lanes of `mask`; return whether the set must wait for other sets."""
         return self._wait(w, mask, line, AT_GRID)
 
-    def _wait(self, w, mask, line, where):
-        """Let the lanes of `mask` wait; return whether the set must wait for other sets."""
+    def _wait(self, w, mask, line, state):
+        """Let the lanes of `mask` wait (WAITING or AT_GRID); return whether the set must wait for other sets."""
         lanes = slice(None) if mask is None else mask
         slots, threads = w.slot[lanes], w.thread[lanes]
-        self.state[slots, threads] = where
+        self.state[slots, threads] = state
         self.wait_line[slots, threads] = line
         self.note_returned(w)
         owner = next(s for s in self.sets if s.w is w)
@@ -315,13 +311,16 @@ class Chunk:
     # --- forks ---
 
     def guard(self, w, entering, outer, spins):
-        """Raise Fork where some warps of the set enter a region that waits and others do not."""
+        """Raise Fork where some warps of the set enter a region that waits and others do not.
+
+        `entering` is the region's mask, `outer` that of the code around it; `spins`: the region waits for one thread.
+        """
         if entering is outer or entering is False or len(w.members) == 1:
             return
         starts = w.warps[:, START]
         inside = np.add.reduceat(w.active(entering).astype(np.int64), starts)
         in_outer = np.add.reduceat(w.active(outer).astype(np.int64), starts)
-        kinds = np.where(inside == 0, 0, np.where(inside == in_outer, 1, 2))
+        kinds = np.where(inside == 0, 0, np.where(inside == in_outer, 1, 2))  # no lane of the warp enters, all, some
         concerned = in_outer > 0
         if spins or self.launch.cluster > 1:
             parted = len(set(kinds[concerned])) > 1

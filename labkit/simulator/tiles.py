@@ -22,17 +22,7 @@ class ExpandedLanes:
     """A warp set for an access in which some lanes each touch many elements: it has a lane per element."""
 
     def __init__(self, w, lanes: np.ndarray, per_lane: int, threads: np.ndarray | None = None):
-        """Make a lane for each element that a lane touches.
-
-        Parameters
-        ----------
-        lanes
-            Numbers of the lanes in the set.
-        per_lane
-            Number of elements per lane.
-        threads
-            Threads that count as making the access; the lanes' own by default.
-        """
+        """Make `per_lane` lanes for each of the `lanes` (numbers in `w`); `threads` count as accessing, if given."""
         self.whole = w
         self.chunk = w.chunk
         self.lanes = len(lanes) * per_lane

@@ -16,16 +16,8 @@ def name_in_kernel(site, array) -> str:
 def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> str:
     """Return a sentence that says how to fix an access outside an array.
 
-    Parameters
-    ----------
-    shape, axis
-        Shape of the array, and the axis along which the access is outside.
-    place
-        Index of the reported access.
-    index
-        Index of every access: a number or an array of them per axis.
-    lanes
-        Mask of the lanes whose access is outside.
+    `axis` is the one along which it is outside, `position` the index of the reported access. `index` has that of every
+    lane, a number or an array per axis, and `lanes` is the mask of the lanes whose access is outside.
     """
     _, indices, nested = _parse_access(site.text)
     if len(indices) != len(shape):

@@ -1,4 +1,4 @@
-"""Early launches: no access to global memory before the wait for the previous launch.
+"""Early launches (`cuda.jit(early=True)`): no access to global memory before the wait for the previous launch.
 
 The previous launch may still read and write there, and the kernel does not say which launch that is. So every access
 counts, also to an array that no other kernel of the program writes. Before the wait a kernel may set up shared memory
@@ -79,7 +79,8 @@ def _note(w, site_number, array, missing, flat):
     log = w.launch.log
     site = log.launch.sites[site_number]
     key = ("early", site.line, site.column, site.kind)
-    if log.count_repeat(key, int(missing.sum())):
+    count = int(missing.sum())
+    if log.count_repeat(key, count):
         return
     lane = int(np.argmax(missing))
     thread, what, index = log.lane(w, lane), f"a box of {array.name}", None
@@ -91,14 +92,4 @@ def _note(w, site_number, array, missing, flat):
         f"Line {site.line}: {log.name(thread)} {does} {what} while the launch before this one may still be at work "
         f"there, for the kernel begins early. {CURE}"
     )
-    log.add(
-        key,
-        int(missing.sum()),
-        "early",
-        message,
-        remedy=CURE,
-        site=site,
-        array=array.name,
-        index=index,
-        threads=(thread,),
-    )
+    log.add(key, count, "early", message, remedy=CURE, site=site, array=array.name, index=index, threads=(thread,))

@@ -108,9 +108,9 @@ class Log:
         thread = self.lane(w, lane)
         cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + position[axis]}."
         message = (
-            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. This instruction "
-            "counts no index from the end, as a subscript does: it reaches what lies in front of the array, and on "
-            f"a GPU it {_effect_outside(site)}. {cure}"
+            f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. "
+            "This instruction counts no index from the end, as a subscript does: it reaches what lies in front of the "
+            f"array, and on a GPU it {_effect_outside(site)}. {cure}"
         )
         self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
@@ -266,6 +266,11 @@ class Log:
 
     # --- waiting ---
 
+    def _add_wait(self, key, message, line, threads, **fields):
+        """Note a finding about the wait in a line; its key begins with its kind."""
+        column = self.launch.program.wait_columns[line]
+        self.add(key, 1, key[0], message, line=line, column=column, threads=threads, **fields)
+
     def barrier(self, line, waiting, missing, other_line=None):
         """Note a barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
         key = ("barrier", line, other_line)
@@ -282,15 +287,7 @@ class Log:
             "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
             "the loop that only some threads run."
         )
-        self.add(
-            key,
-            kind="barrier",
-            message=message,
-            line=line,
-            column=self.launch.program.wait_columns[line],
-            threads=(waiter, absent),
-            other_line=other_line,
-        )
+        self._add_wait(key, message, line, (waiter, absent), other_line=other_line)
 
     def grid_barrier(self, line, waiting, missing):
         """Note a grid barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
@@ -303,15 +300,7 @@ class Log:
             f"Line {line}: {self.name(waiter)} waits for the whole grid in line {line}, but {self.name(absent)} never "
             f"comes there. On a GPU this launch would hang. {cure}"
         )
-        self.add(
-            key,
-            kind="barrier",
-            message=message,
-            remedy=cure,
-            line=line,
-            column=self.launch.program.wait_columns[line],
-            threads=(waiter, absent),
-        )
+        self._add_wait(key, message, line, (waiter, absent), remedy=cure)
 
     def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
         """Note that `stuck` waits at `line` forever, for `reason`, and `other`, if any, at `other_line`."""
@@ -330,15 +319,7 @@ class Log:
             f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}, and no thread that still runs can "
             f"end the wait. On a GPU this launch would hang; {cure}."
         )
-        self.add(
-            key,
-            kind="deadlock",
-            message=message,
-            line=line,
-            column=self.launch.program.wait_columns[line],
-            threads=threads,
-            other_line=other_line,
-        )
+        self._add_wait(key, message, line, threads, other_line=other_line)
 
 
 def _index(linear, shape):

@@ -12,7 +12,7 @@ from labkit.simulator.functions.mathematics import OF_HALVES_TOO, OF_REALS, in_f
 from labkit.simulator.functions.rounding import INTEGER_ROUNDING, MODES
 from labkit.simulator.functions.table import Function, cases, from_numpy
 
-# --- functions that exist for float64 and, with an `f` behind the name, for float32 ---
+# --- functions that exist for float64 and, with an `f` after the name, for float32 ---
 
 
 def half_away(x):
@@ -66,22 +66,14 @@ IN_FLOAT64 = {
     **{name: run for name, run in {**OF_REALS, **OF_HALVES_TOO}.items() if name != "gamma"},  # "tgamma" in C
     "cbrt": np.cbrt,
     "cospi": cos_pi,
-    "erfcinv": special.erfcinv,
-    "erfcx": special.erfcx,
-    "erfinv": special.erfinv,
+    **{name: getattr(special, name) for name in "erfcinv erfcx erfinv j0 j1 normcdf normcdfinv y0 y1".split()},
     "exp10": exp10,
-    "j0": special.j0,
-    "j1": special.j1,
-    "normcdf": special.normcdf,
-    "normcdfinv": special.normcdfinv,
     "rcbrt": lambda x: 1 / np.cbrt(x),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sinpi": sin_pi,
     "tgamma": special.gamma,
-    "y0": special.y0,
-    "y1": special.y1,
 }
-IN_ITS_TYPE = {**from_numpy("ceil fabs floor rint sqrt trunc"), "logb": logb, "nearbyint": np.rint, "round": half_away}
+IN_OWN_TYPE = {**from_numpy("ceil fabs floor rint sqrt trunc"), "logb": logb, "nearbyint": np.rint, "round": half_away}
 OF_TWO = {
     **from_numpy("copysign fmax fmin fmod nextafter"),
     **{name: in_float64(run) for name, run in from_numpy("atan2 hypot pow").items()},
@@ -89,7 +81,7 @@ OF_TWO = {
     "remainder": lambda x, y: remainder_and_quotient(x, y)[0],
 }
 WITH_INTEGER = {"ldexp": np.ldexp, "powi": power_by_squaring, "scalbn": np.ldexp}
-ORDERED = {"jn": special.jn, "yn": special.yn}
+OF_ORDER_AND_X = {"jn": special.jn, "yn": special.yn}
 TUPLES = {
     "{0}, int32({0})": {"frexp": np.frexp},
     "{0}, int32({0}, {0})": {"remquo": remainder_and_quotient},
@@ -210,13 +202,13 @@ def _table():
     for ending, kind in (("", "float64"), ("f", "float32")):
         for name, run in IN_FLOAT64.items():
             row(name + ending, f"{kind}({kind})", in_float64(run))
-        for name, run in IN_ITS_TYPE.items():
+        for name, run in IN_OWN_TYPE.items():
             row(name + ending, f"{kind}({kind})", run)
         for name, run in OF_TWO.items():
             row(name + ending, f"{kind}({kind}, {kind})", run)
         for name, run in WITH_INTEGER.items():
             row(name + ending, f"{kind}({kind}, int32)", run)
-        for name, run in ORDERED.items():
+        for name, run in OF_ORDER_AND_X.items():
             row(name + ending, f"{kind}(int32, {kind})", lambda n, x, run=run: run(n, x.astype(np.float64)))
         for signature, functions in TUPLES.items():
             for name, run in functions.items():

@@ -60,10 +60,7 @@ FUNCTIONS = {
     f"math.{name}": Function(f"math.{name}", run, cases=typing) for name, (typing, run) in ONE_ARGUMENT.items()
 }
 _OTHERS = [
-    *(
-        Function(f"math.{name}", run, typed_as=getattr(math, name))
-        for name, run in from_numpy("isnan isinf isfinite").items()
-    ),
+    *(Function(f"math.{n}", run, typed_as=getattr(math, n)) for n, run in from_numpy("isnan isinf isfinite").items()),
     Function("math.atan2", in_float64(np.arctan2), cases=REALS),
     Function("math.hypot", in_float64(np.hypot), cases=REALS),
     *(Function(f"math.{name}", run, cases=FLOATS) for name, run in from_numpy("copysign fmod nextafter").items()),
@@ -71,22 +68,12 @@ _OTHERS = [
     Function(
         "math.pow",
         _power,
-        cases=cases(
-            "float32(float32, float32)",
-            "float64(float64, float64)",
-            "float32(float32, int32)",
-            "float64(float64, int32)",
-        ),
+        cases=(*FLOATS, *cases("float32(float32, int32)", "float64(float64, int32)")),
     ),
     Function("math.frexp", np.frexp, cases=cases("float32, int32(float32)", "float64, int32(float64)")),
     Function("math.ldexp", np.ldexp, cases=cases("float32(float32, int32)", "float64(float64, int32)")),
     Function("math.modf", lambda x: np.modf(x), cases=cases("float64, float64(float64)", "float32, float32(float32)")),
-    Function(
-        "cuda.fma",
-        rounding.fma,
-        cases=cases("float32(float32, float32, float32)", "float64(float64, float64, float64)"),
-        flops=2,
-    ),
+    Function("cuda.fma", rounding.fma, cases=cases(*(f"{t}({t}, {t}, {t})" for t in ("float32", "float64"))), flops=2),
     Function("cuda.cbrt", in_float64(np.cbrt), cases=cases("float32(float32)", "float64(float64)")),
 ]
 FUNCTIONS |= {function.name: function for function in _OTHERS}

@@ -21,9 +21,9 @@ from labkit.simulator.values import MISSING, Value, form_of
 class Emitter:
     """Writes the lines of one function: names, temporaries, constants, blocks, masks and FLOP counts.
 
-    At each point of the walk over the syntax tree, `env` has the type of each variable, `assigned` the variables that
-    all lanes here have assigned, and `masks` the mask of each enclosing region. `reachable` tells whether any lane comes
-    there. `maybe_unassigned` are variables that some read may find without a value, and `assigned_elsewhere` those
+    At each point of the walk over the syntax tree `env` has the type of each variable, `assigned` the variables that
+    all lanes here have assigned, and `masks` the mask of each enclosing region. `reachable`: some lane comes there.
+    `maybe_unassigned` are variables that some read may find without a value, and `assigned_elsewhere` those
     assigned only on another path or in an earlier iteration. `first_types` has each one's first type in the text.
     """
 

@@ -35,24 +35,13 @@ _RUNTIME_FUNCTIONS = {
     half: "to_bfloat16 from_bits to_bits",
 }
 
-MAX_WALKS = 12
+MAX_WALKS = 12  # over a function, until the types of its loops are stable
 
 
 class FunctionTranslator(
-    Statements,
-    Branches,
-    Iterations,
-    Expressions,
-    Names,
-    Operators,
-    Scalars,
-    Elements,
-    Structures,
-    Tuples,
-    Captured,
-    Calls,
-    Intrinsics,
-):
+    Statements, Branches, Iterations, Expressions, Names, Operators, Scalars, Elements, Structures, Tuples, Captured,
+    Calls, Intrinsics,
+):  # fmt: skip
     """Translates one function, for one tuple of argument types."""
 
     def run(self):
