@@ -72,30 +72,30 @@ def _extent(flat, begin, end):
 
 
 @njit(cache=True)
-def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is_load, warps, totals):
+def count_shared(flat, first_byte, itemsize, width, elements, mask, all_lanes, is_load, warps, totals):
     """Count requests, wavefronts and bank conflicts of one access to shared memory.
 
     `flat` counts elements over all blocks; each block's copy of the array has `elements` and starts at `first_byte` of
-    its shared memory. Each lane accesses `width` adjacent elements from `flat` on. `everyone`: the mask holds every
+    its shared memory. Each lane accesses `width` adjacent elements from `flat` on. `all_lanes`: the mask holds every
     lane.
     """
     words = np.empty(32, np.int64)
     bank_lane = np.empty(32, np.int64)
     next_lane = np.empty(32, np.int64)
-    wide = itemsize * width > 4
+    is_vector = itemsize * width > 4
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]
-        group = 128 // (itemsize * width) if wide else 32
-        if wide and is_load and lanes_read_in_pairs(flat, mask, start, stop):
-            group *= 2
-        fewest = passes = active = 0
+        lanes_at_once = 128 // (itemsize * width) if is_vector else 32
+        if is_vector and is_load and lanes_read_in_pairs(flat, mask, start, stop):
+            lanes_at_once *= 2
+        min_wavefronts = wavefronts = active = 0
         begin = start
         while begin < stop:
-            end = min(begin + group, stop)
+            end = min(begin + lanes_at_once, stop)
             # at most 32 adjacent words are in different banks, whichever lane reads which
-            if everyone and _extent(flat, begin, end) * itemsize <= 124:
-                fewest += 1
-                passes += 1
+            if all_lanes and _extent(flat, begin, end) * itemsize <= 124:
+                min_wavefronts += 1
+                wavefronts += 1
                 active += end - begin
             else:
                 base = flat[start] - flat[start] % elements if elements > 0 else 0
@@ -110,16 +110,16 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, everyone, is
                         words[lanes] = word
                         lanes += 1
                 if lanes:
-                    fewest += 1
-                    passes += 1 if high - low < 32 else bank_wavefronts(words, lanes, bank_lane, next_lane)
+                    min_wavefronts += 1
+                    wavefronts += 1 if high - low < 32 else bank_wavefronts(words, lanes, bank_lane, next_lane)
                     active += lanes
             begin = end
         if active:
             row = warps[warp, SLOT] if totals.shape[0] > 1 else 0
             totals[row, ACCESSES] += active
             totals[row, REQUESTS] += 1
-            totals[row, WAVEFRONTS] += passes
-            totals[row, CONFLICTS] += passes - fewest
+            totals[row, WAVEFRONTS] += wavefronts
+            totals[row, CONFLICTS] += wavefronts - min_wavefronts
 
 
 @njit(cache=True)
@@ -149,17 +149,17 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
     rows = 0
     for warp in range(warps.shape[0]):
         distinct = active = hits = 0
-        last = -1
+        last_sector = -1
         for lane in range(warps[warp, START], warps[warp, STOP]):
             if not mask[lane]:
                 continue
             active += 1
             # elements are aligned, so each lies in one sector
             sector = (address + flat[lane] * itemsize) >> 5
-            if sector == last:
+            if sector == last_sector:
                 continue
-            last = sector
-            entry = (sector * 2654435761 >> 12) & 127
+            last_sector = sector
+            entry = (sector * 2654435761 >> 12) & 127  # multiplicative hash (Knuth): spreads strides over the table
             while stamps[entry] == warp and table[entry] != sector:
                 entry = (entry + 1) & 127
             if stamps[entry] != warp:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-from labkit.machine.gpus import gpu as published
+from labkit.machine.gpus import gpu as gpu_by_name
 from labkit.simulator.errors import LaunchError
 
 MODELLED_GPU = "H100 SXM"
@@ -41,14 +41,14 @@ class DeviceArray:
         """Copy to a new NumPy array, or to `ary` if given."""
         if ary is None:
             return self._memory.copy()
-        _same_form(self, ary)
+        _check_same_shape_and_dtype(self, ary)
         np.copyto(ary, self._memory)
         return ary
 
     def copy_to_device(self, ary, stream=0) -> None:
         """Overwrite with the elements of a NumPy or device array."""
         source = unwrap(ary)
-        _same_form(self, source)
+        _check_same_shape_and_dtype(self, source)
         np.copyto(self._memory, source)
         self.fill_blank()
 
@@ -94,8 +94,8 @@ class DeviceArray:
         return self._memory.flags.f_contiguous
 
     def __getitem__(self, key):
-        found = self._memory[key]
-        return self._view(lambda a: a[key]) if isinstance(found, np.ndarray) else found
+        value = self._memory[key]
+        return self._view(lambda a: a[key]) if isinstance(value, np.ndarray) else value
 
     def __setitem__(self, key, value):
         self._memory[key] = unwrap(value)
@@ -122,7 +122,7 @@ def strided(array: np.ndarray, shape, strides, dtype, begin_byte: int = 0) -> np
     return np.ndarray(shape, dtype, root.ravel(order="K"), begin, strides)
 
 
-def _same_form(device, host):
+def _check_same_shape_and_dtype(device, host):
     if not isinstance(host, np.ndarray) or host.shape != device.shape or host.dtype != device.dtype:
         found = f"{host.dtype} of shape {host.shape}" if isinstance(host, np.ndarray) else type(host).__name__
         raise LaunchError(
@@ -324,7 +324,7 @@ class SimulatedDevice:
     """The GPU that the simulator models, under the names of numba's device objects."""
 
     def __init__(self):
-        model = published(MODELLED_GPU)
+        model = gpu_by_name(MODELLED_GPU)
         self.id = 0
         self.name = f"simulator of the GPU {model.name}"
         self.compute_capability = model.compute_capability
@@ -381,6 +381,7 @@ profile_start profile_stop""".split()
 
 # --- the names of the kernel language, outside a kernel ---
 
+# Names that are reached through another one, as `cuda.threadIdx.x`.
 FIELDS = {
     **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), "x y z"),
     **dict.fromkeys(("shared", "local"), "array"),
@@ -396,7 +397,7 @@ class KernelName:
     __module__ = "labkit.cuda"  # where it is found
 
     def __init__(self, name: str):
-        self._name = self.__qualname__ = name  # the simulator asks it as it asks a function
+        self._name = self.__qualname__ = name  # as a function has it
 
     def __getattr__(self, field):
         if field in FIELDS.get(self._name, "").split():
@@ -409,9 +410,9 @@ class KernelName:
     def __repr__(self):
         return f"<cuda.{self._name}, a name for use inside a kernel>"
 
-    def _outside(self, *args, **kwargs):
+    def _refuse_on_host(self, *args, **kwargs):
         raise LaunchError(f"cuda.{self._name} has a meaning only inside a kernel: use it in a function under @cuda.jit")
 
-    __call__ = __index__ = __int__ = __float__ = __bool__ = _outside
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _outside
-    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = _outside
+    __call__ = __index__ = __int__ = __float__ = __bool__ = _refuse_on_host
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_on_host
+    __floordiv__ = __mod__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_on_host

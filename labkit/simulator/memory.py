@@ -1,4 +1,8 @@
-"""Loads and stores of a warp set."""
+"""Loads and stores of a warp set.
+
+`w` is the warp set, `site` the number of the access in the source, `mask` its lanes (None: all, False: none), and
+`flat` each lane's element, as an offset in `array.data`.
+"""
 
 import numpy as np
 
@@ -23,7 +27,7 @@ def _flatten(w, site, array, mask, index):
     if array.varies:
         return _flatten_varying(w, site, array, mask, index)
     terms = [w.instance_base(array.root)] if array.space == "shared" else []
-    fixed = array.offset
+    constant_part = array.offset
     outside = False
     for axis, i in enumerate(index):
         size, stride = array.shape[axis], array.strides[axis]
@@ -35,43 +39,43 @@ def _flatten(w, site, array, mask, index):
             if i < 0:
                 w.chunk.launch.log.negative_index(w, site, array, mask, index, axis)
                 i += size
-            fixed += i * stride
+            constant_part += i * stride
             continue
         term = w.cached_term(i, size, stride)
         if term is None:
-            given_index, i = i, i.astype(np.int64, copy=False)
+            original_index, i = i, i.astype(np.int64, copy=False)
             if i.min() >= 0 and i.max() < size:
                 term = i if stride == 1 else i * stride
-                w.cache_term(given_index, size, stride, term)
+                w.cache_term(original_index, size, stride, term)
             else:
                 active = w.active(mask)
                 below = (i < 0) & (i >= -size)
                 if (below & active).any():
                     w.chunk.launch.log.negative_index(w, site, array, below & active, index, axis)
                     i = np.where(below, i + size, i)
-                wrong = (i < 0) | (i >= size)
-                if (wrong & active).any():
-                    outside = wrong if outside is False else outside | wrong
-                term = np.where(wrong, 0, i) * stride
+                is_outside = (i < 0) | (i >= size)
+                if (is_outside & active).any():
+                    outside = is_outside if outside is False else outside | is_outside
+                term = np.where(is_outside, 0, i) * stride
         terms.append(term)
     if outside is not False:
         mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
-    return _sum(terms, fixed), mask
+    return _sum(terms, constant_part), mask
 
 
-def _sum(terms, fixed):
+def _sum(terms, constant_part):
     """Return the sum of the terms of an offset."""
     if not terms:
-        return fixed
+        return constant_part
     if len(terms) == 1:
-        return terms[0] + fixed if fixed else terms[0]
+        return terms[0] + constant_part if constant_part else terms[0]
     flat = terms[0] + terms[1]
     for term in terms[2:]:
         flat += term
-    if fixed:
-        flat += fixed
+    if constant_part:
+        flat += constant_part
     return flat
 
 
@@ -87,9 +91,9 @@ def _flatten_varying(w, site, array, mask, index):
         if (below & active).any():
             w.chunk.launch.log.negative_index(w, site, array, below & active, index, axis)
             i = np.where(below, i + size, i)
-        wrong = (i < 0) | (i >= size)
-        outside |= wrong & active
-        flat = flat + np.where(wrong, 0, i) * stride
+        is_outside = (i < 0) | (i >= size)
+        outside |= is_outside & active
+        flat = flat + np.where(is_outside, 0, i) * stride
     if outside.any():
         mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
@@ -176,13 +180,13 @@ def _drop_early(w, site, array, flat, lanes, unchanged=None, is_atomic=False):
     return lanes if early is None else lanes & ~early
 
 
-def _report(w, site, array, flat, found, unwritten, first):
+def _report(w, site, array, flat, num_races, num_unwritten, first_lane):
     """Note races, and reads of elements that nothing has written."""
     log = w.chunk.launch.log
-    if found:
-        log.race(w, site, array, found)
-    if unwritten:
-        log.uninitialised(w, site, array, flat[first], first, unwritten)
+    if num_races:
+        log.race(w, site, array, num_races)
+    if num_unwritten:
+        log.uninitialised(w, site, array, flat[first_lane], first_lane, num_unwritten)
 
 
 def store(w, site, array, mask, value, *index):
@@ -260,12 +264,12 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
         count_plain(lanes, w.warps, totals)
         return
     if array.space == "shared":
-        everyone, before = mask is None, totals[:, ACCESSES].copy()
+        all_lanes, accesses_before = mask is None, totals[:, ACCESSES].copy()
         count_shared(
-            flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, is_load, w.warps, totals
+            flat, array.address, array.itemsize, elements, array.elements, lanes, all_lanes, is_load, w.warps, totals
         )
         if is_load and array.in_flight is not None and not array.in_flight.busy:
-            totals[:, ALONE] += totals[:, ACCESSES] - before
+            totals[:, ALONE] += totals[:, ACCESSES] - accesses_before
         return
     if launch.early:
         early.check_accesses(w, site, array, lanes, flat)

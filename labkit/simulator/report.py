@@ -103,10 +103,10 @@ def _info(array, shape, strides, address):
     return ArrayInfo(array.name, array.space, shape, str(array.dtype), size, in_bytes, address, array.line)
 
 
-def _counters(launch, counted) -> Counters:
+def _counters(launch, site_counters) -> Counters:
     return replace(
-        _sm_counters(counted, launch.flops, launch.barriers),
-        l2_hits=sum(c.l2_hits for c in counted),
+        _sm_counters(site_counters, launch.flops, launch.barriers),
+        l2_hits=sum(c.l2_hits for c in site_counters),
         l2_sectors=launch.l2.sectors,
         dram_read_bytes=launch.l2.bytes_read,
         dram_write_bytes=launch.l2.bytes_written,
@@ -114,13 +114,13 @@ def _counters(launch, counted) -> Counters:
     )
 
 
-def _sm_counters(counted, flops, barriers) -> Counters:
+def _sm_counters(site_counters, flops, barriers) -> Counters:
     """Return the counters of events inside the SMs."""
 
     def total(space, kind, name):
-        return sum(getattr(c, name) for c in counted if c.site.space == space and c.site.kind == kind)
+        return sum(getattr(c, name) for c in site_counters if c.site.space == space and c.site.kind == kind)
 
-    global_sites = [c for c in counted if c.site.space == "global"]
+    global_sites = [c for c in site_counters if c.site.space == "global"]
     return Counters(
         global_loads=total("global", "load", "accesses"),
         global_stores=total("global", "store", "accesses"),
@@ -135,19 +135,19 @@ def _sm_counters(counted, flops, barriers) -> Counters:
         global_bytes=sum(c.bytes for c in global_sites),
         shared_load_wavefronts=total("shared", "load", "wavefronts"),
         shared_store_wavefronts=total("shared", "store", "wavefronts"),
-        bank_conflicts=sum(c.bank_conflicts for c in counted),
-        l1_hits=sum(c.l1_hits for c in counted),
+        bank_conflicts=sum(c.bank_conflicts for c in site_counters),
+        l1_hits=sum(c.l1_hits for c in site_counters),
         flops=sum(flops.values()),
         flops_by_dtype=dict(flops),
         barriers=barriers,
     )
 
 
-def _sample_counters(counted, flops, barriers) -> Counters:
+def _sample_counters(site_counters, flops, barriers) -> Counters:
     """Return the counters that a sample determines: the requests to L2, but not their results."""
-    l2_sectors = sum(c.sectors - c.l1_hits for c in counted)
+    l2_sectors = sum(c.sectors - c.l1_hits for c in site_counters)
     unknown = dict.fromkeys(("l2_hits", "dram_read_bytes", "dram_write_bytes", "l2_dirty_bytes"))
-    return replace(_sm_counters(counted, flops, barriers), l2_sectors=l2_sectors, **unknown)
+    return replace(_sm_counters(site_counters, flops, barriers), l2_sectors=l2_sectors, **unknown)
 
 
 def _estimate(launch) -> tuple[np.ndarray, Counters]:
@@ -175,14 +175,14 @@ def _estimate(launch) -> tuple[np.ndarray, Counters]:
 def _samples(launch) -> Samples:
     numbers = {block: number for number, block in enumerate(launch.recorded)}
     warps = launch.warps_per_block
-    every = np.arange(warps)
-    parts = []
+    all_warps = np.arange(warps)
+    parts = []  # (number of the block, site, warps, line, an element per lane or -1)
     for block, site, threads, indices in launch.sampled:
         if site < 0:  # a barrier, whose line stands in place of the threads
-            parts.append((numbers[block], site, every, threads, np.full((warps, WARP_LANES), -1)))
+            parts.append((numbers[block], site, all_warps, threads, np.full((warps, WARP_LANES), -1)))
             continue
         if len(threads) == warps * WARP_LANES:
-            parts.append((numbers[block], site, every, launch.sites[site].line, indices.reshape(warps, WARP_LANES)))
+            parts.append((numbers[block], site, all_warps, launch.sites[site].line, indices.reshape(warps, WARP_LANES)))
             continue
         index = np.full(warps * WARP_LANES, -1, np.int64)
         index[threads] = indices

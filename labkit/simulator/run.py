@@ -12,7 +12,7 @@ import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 
 from labkit.machine.gpus import UnknownDevice
-from labkit.machine.gpus import gpu as named_gpu
+from labkit.machine.gpus import gpu as gpu_by_name
 from labkit.simulator import report, translate
 from labkit.simulator.arguments import (
     check_limits,
@@ -35,7 +35,7 @@ from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.program import Program
 from labkit.trace import Trace
 
-_programs: WeakKeyDictionary = WeakKeyDictionary()
+_programs: WeakKeyDictionary = WeakKeyDictionary()  # translated kernels, by function
 
 Dimensions = int | Sequence[int]
 
@@ -112,12 +112,12 @@ def simulate_disturbed(
     return _run(*prepare_launch(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, disturb)
 
 
-def _run(launch_with, arguments, args, set_up):
+def _run(make_launch, arguments, args, set_up):
     """Return the trace of a launch that `set_up` prepares, from as many runs as the forks of its warps need."""
-    labels = _Labels()
+    labels = _WarpLabels()
 
     def run_once(undefined):
-        launch = launch_with(labels=labels, undefined=undefined)
+        launch = make_launch(labels=labels, undefined=undefined)
         set_up(launch)
         with np.errstate(all="ignore"):
             launch.run()
@@ -140,8 +140,8 @@ def translated(kernel: Callable, *args: Any) -> Program:
     Raises KernelError for code outside the kernel language.
     """
     function = python_function(kernel) or kernel
-    kinds, _ = typed_arguments(argument_names(read_source(function)), args, declared_signatures(kernel))
-    return _program(function, kinds, watch=False)
+    argument_types, _ = typed_arguments(argument_names(read_source(function)), args, declared_signatures(kernel))
+    return _program(function, argument_types, watch=False)
 
 
 @global_compiler_lock
@@ -155,7 +155,7 @@ def prepare_launch(kernel, grid, block, args, shared_bytes, gpu, **translation) 
     if type(function) is not FunctionType:
         raise LaunchError(f"the kernel must be a function, not {with_article(kernel)}; put `@cuda.jit` above a `def`")
     try:
-        device = named_gpu(gpu)
+        device = gpu_by_name(gpu)
     except UnknownDevice as error:
         raise LaunchError(str(error)) from None
     grid = parse_dimensions(grid, "grid")
@@ -164,20 +164,20 @@ def prepare_launch(kernel, grid, block, args, shared_bytes, gpu, **translation) 
     if function.__name__ == "<lambda>":
         raise KernelError("a kernel is a function written with `def`, not a lambda", function.__code__.co_firstlineno)
     names = argument_names(read_source(function))
-    kinds, arguments = typed_arguments(names, args, declared_signatures(kernel))
+    argument_types, arguments = typed_arguments(names, args, declared_signatures(kernel))
     arguments_by_name = flatten_arguments(names, args)
     blank = {name: marks for name, arg in arguments_by_name.items() if (marks := blank_mask(arg)) is not None}
     allocations = {
         name: allocation_address(arg) for name, arg in arguments_by_name.items() if isinstance(arg, DeviceArray)
     }
-    program = _program(function, kinds, **translation)
+    program = _program(function, argument_types, **translation)
     check_writable(program.stored, arguments_by_name)
-    launch_with = partial(
+    make_launch = partial(
         Launch, program, function, grid=grid, block=block, cluster=cluster_size(kernel, grid),
         register_limit=register_limit(kernel), early=is_early(kernel), gpu=device, shared_bytes=shared_bytes,
         arguments=arguments, blank=blank, allocations=allocations,
     )  # fmt: skip
-    return launch_with, arguments
+    return make_launch, arguments
 
 
 def compile_declared(kernel: Callable) -> None:
@@ -211,16 +211,16 @@ def translate_for_signature(function: FunctionType, signature: tuple) -> Program
 
 
 @global_compiler_lock
-def _program(function, kinds, **translation):
+def _program(function, argument_types, **translation):
     """Return the translated kernel, as of its first use: its globals are frozen then, as numba freezes them.
 
     One thread translates at a time, and the others find the result.
     """
     programs = _programs.setdefault(function, {})
-    key = kinds, *translation.items()
+    key = argument_types, *translation.items()
     if key not in programs:
         try:
-            programs[key] = translate.translate(function, kinds, **translation)
+            programs[key] = translate.translate(function, argument_types, **translation)
         except RecursionError:
             raise KernelError(
                 "this expression is nested too deeply; split it over several lines", function.__code__.co_firstlineno
@@ -228,7 +228,7 @@ def _program(function, kinds, **translation):
     return programs[key]
 
 
-class _Labels:
+class _WarpLabels:
     """The label of each warp; warps of one label run together.
 
     Each fork makes labels longer. Blocks without a label get those of the first block that has one.
@@ -240,14 +240,14 @@ class _Labels:
         self.forks = 0
 
     def __call__(self, block, warp):
-        if self.forks > 8:
+        if self.forks > 8:  # each warp runs alone then
             return (block, warp)
         return self.labels.get((block, warp), self.by_warp.get(warp, ()))
 
     def split(self, classes):
+        """Give the warps of each class of a fork a label of their own."""
         self.forks += 1
-        new = {key: (*self(*key), kind) for key, kind in classes.items()}
-        self.labels |= new
+        self.labels |= {warp: (*self(*warp), subset) for warp, subset in classes.items()}
         self.by_warp = {}
         for (_, warp), label in sorted(self.labels.items()):
             self.by_warp.setdefault(warp, label)

@@ -21,10 +21,10 @@ MIN_CLUSTERS = 2  # per stratum, if it has as many: one alone gives no standard 
 class Stratum:
     """The blocks of one position: the first of them (x, y, z), their count along each axis, the clusters that run."""
 
-    place: tuple[int, int, int]
+    position: tuple[int, int, int]  # along each axis: 0 first, 1 between, 2 last
     first: tuple[int, int, int]
     extent: tuple[int, int, int]
-    clusters: dict[int, Int64[np.ndarray, " n"]]
+    clusters: dict[int, Int64[np.ndarray, " n"]]  # blocks, by the first of their group
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class Plan:
         self._groups: dict[int, Int64[np.ndarray, " n"]] = {}
         for block in required:
             self._add_group(block)
-        axes = [[(0, 0, 1), (1, 1, n - 2), (2, n - 1, int(n > 1))] for n in grid]  # place, first, how many
+        axes = [[(0, 0, 1), (1, 1, n - 2), (2, n - 1, int(n > 1))] for n in grid]  # position, first block, count
         parts = [zip(*axis) for axis in product(*axes) if min(count for *_, count in axis) > 0]
         self.strata = [Stratum(*map(tuple, part), {}) for part in parts]
         rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ class Plan:
             key = self._add_group(x + self.grid[0] * (y + self.grid[1] * z))
             if key not in stratum.clusters:
                 group = self._groups[key]
-                stratum.clusters[key] = group[(self._strata_of(group) == stratum.place).all(axis=1)]
+                stratum.clusters[key] = group[(self._positions_of(group) == stratum.position).all(axis=1)]
                 return
 
     def _add_group(self, block):
@@ -96,7 +96,7 @@ class Plan:
         self._groups.setdefault(first, np.arange(first, min(start + self.wave, self.blocks), self.sms))
         return first
 
-    def _strata_of(self, blocks):
+    def _positions_of(self, blocks):
         """Return the position of each block along each axis: 0 first, 1 between, 2 last."""
         x, y, _ = self.grid
         index = (blocks % x, blocks // x % y, blocks // (x * y))
@@ -111,6 +111,6 @@ class Plan:
             means = [np.mean([counts[b] for b in cluster.tolist()], axis=0) for cluster in stratum.clusters.values()]
             total = total + stratum.size * np.mean(means, axis=0)
             if stratum.blocks_run < stratum.size:
-                left_out = 1 - stratum.blocks_run / stratum.size
-                variance = variance + stratum.size**2 * left_out * np.var(means, axis=0, ddof=1) / len(means)
+                share_left_out = 1 - stratum.blocks_run / stratum.size
+                variance = variance + stratum.size**2 * share_left_out * np.var(means, axis=0, ddof=1) / len(means)
         return total, np.sqrt(variance)

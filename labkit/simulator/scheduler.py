@@ -238,7 +238,7 @@ class Chunk:
         self.votes[:, slots] = 0
         self.launch.barriers += len(slots)
         if self.launch.program.keeps_clocks:
-            self.launch.clocks.share([self.blocks[slot] for slot in slots])
+            self.launch.clocks.join_blocks([self.blocks[slot] for slot in slots])
         self._sample_barrier(line, slots)
 
     def note_returned(self, w):

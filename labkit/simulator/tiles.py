@@ -23,7 +23,7 @@ class ExpandedLanes:
 
     def __init__(self, w, lanes: np.ndarray, per_lane: int, threads: np.ndarray | None = None):
         """Make `per_lane` lanes for each of the `lanes` (numbers in `w`); `threads` count as accessing, if given."""
-        self.whole = w
+        self.warp_set = w
         self.chunk = w.chunk
         self.lanes = len(lanes) * per_lane
         self.rows = np.repeat(np.searchsorted(w.warps[:, START], lanes, side="right") - 1, per_lane)
@@ -38,11 +38,11 @@ class ExpandedLanes:
 
     @property
     def warp_epochs(self):
-        return self.whole.warp_epochs[self.rows]
+        return self.warp_set.warp_epochs[self.rows]
 
     @property
     def lane_epochs(self):
-        return self.whole.lane_epochs[self.rows] if self.whole.lane_epochs.size else self.whole.lane_epochs
+        return self.warp_set.lane_epochs[self.rows] if self.warp_set.lane_epochs.size else self.warp_set.lane_epochs
 
     def active(self, mask):
         return self.all_lanes if mask is None else mask
@@ -54,9 +54,9 @@ class ExpandedLanes:
 def expand_lanes(w, lanes, per_lane, threads=None) -> ExpandedLanes:
     """Return the warp set with a lane for each of the `per_lane` elements that some of its lanes touch."""
     key = lanes.tobytes(), per_lane, threads is None
-    if key not in w.spreads:
-        w.spreads[key] = ExpandedLanes(w, lanes, per_lane, threads)
-    return w.spreads[key]
+    if key not in w.expanded_lanes:
+        w.expanded_lanes[key] = ExpandedLanes(w, lanes, per_lane, threads)
+    return w.expanded_lanes[key]
 
 
 def consecutive_offsets(first, count) -> np.ndarray:
@@ -71,8 +71,8 @@ def end_offset(array) -> int:
 
 def check_arrived(w, site, array, lanes, flat):
     """Check that what is to be written to the elements `flat`, an equal share per lane, has arrived."""
-    wide = expand_lanes(w, lanes, flat.size // len(lanes))
-    array.in_flight.find_early_accesses(wide, site, array, flat, wide.all_lanes)
+    expanded = expand_lanes(w, lanes, flat.size // len(lanes))
+    array.in_flight.find_early_accesses(expanded, site, array, flat, expanded.all_lanes)
 
 
 def check_reads(w, site, array, lanes, flat, inside=None, threads=None):
@@ -87,8 +87,8 @@ def check_reads(w, site, array, lanes, flat, inside=None, threads=None):
 def check_atomics(w, site, array, lanes, flat):
     """Check that these lanes may change the elements `flat`, an equal share each, by atomics."""
     if array.shadow is not None:
-        wide = expand_lanes(w, lanes, flat.size // len(lanes))
-        memory.check_atomic(wide, site, array, flat, wide.all_lanes)
+        expanded = expand_lanes(w, lanes, flat.size // len(lanes))
+        memory.check_atomic(expanded, site, array, flat, expanded.all_lanes)
 
 
 def check_writes(w, site, array, lanes, flat, inside=None, unchanged=None, landed=None):
@@ -97,7 +97,7 @@ def check_writes(w, site, array, lanes, flat, inside=None, unchanged=None, lande
     `unchanged` and `landed` are as in `races.check_stores`; by default the values are new, and are there afterwards.
     """
     if array.shadow is not None:
-        wide = expand_lanes(w, lanes, flat.size // len(lanes))
-        unchanged = ~wide.all_lanes if unchanged is None else unchanged
-        landed = wide.all_lanes if landed is None else landed
-        memory.check_write(wide, site, array, inside, flat, unchanged, landed)
+        expanded = expand_lanes(w, lanes, flat.size // len(lanes))
+        unchanged = ~expanded.all_lanes if unchanged is None else unchanged
+        landed = expanded.all_lanes if landed is None else landed
+        memory.check_write(expanded, site, array, inside, flat, unchanged, landed)

@@ -14,7 +14,7 @@ from labkit.trace import WARP_LANES
 START, STOP, BLOCK, THREAD, SLOT, SM = range(6)
 
 WARPGROUP_WARPS = 4  # that issue a tensor core product together
-MAX_TERMS = 8
+MAX_TERMS = 8  # cached offsets per warp set
 
 
 class WarpSet:
@@ -51,9 +51,9 @@ class WarpSet:
         self.work = 0.0, 0.0  # work of a lane on CUDA cores so far: operations, and exp2
         self.waits_for = None  # what an instruction waits for; its method `reason` says so
         self.groups = {}  # groups of asynchronous operations, by kind
-        self.spreads = {}  # `ExpandedLanes` for accesses of many elements by some lanes
-        self._instances = {}
-        self._terms = {}  # holds each index too, so that its id is not reused
+        self.expanded_lanes = {}  # `ExpandedLanes` for accesses of many elements by some lanes
+        self._instances = {}  # `instance_base`, by array
+        self._terms = {}  # `cached_term`; holds each index too, so that its id is not reused
         self._local = {}
         self.slots = np.unique(self.warps[:, SLOT])
         self.whole_blocks = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
@@ -130,7 +130,7 @@ class WarpSet:
                 f"`{name}` has {count} entries, and its index is {number} here; keep it below {count}", line
             )
 
-    def leave(self, mask):
+    def mark_returned(self, mask):
         """Note that the lanes of `mask` returned from the kernel."""
         self.exited = union(self.exited, mask)
 

@@ -86,7 +86,11 @@ def _note_extreme(cell, party, is_beyond, is_between, thread, stamp, time):
 
 @njit(cache=True)
 def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
-    """Keep an atomic or a read: `low` is the first party of its kind, `shared` its first shared field."""
+    """Keep an atomic or a read: `low` is the first party of its kind, `shared` its first shared field.
+
+    A party: its thread; +1 stamp, or the epoch in another block; +2 time. Shared: block; +1 epoch, +2 site, +3 block
+    of the party in another block.
+    """
     high, other = low + PARTY, low + 2 * PARTY
     if cell[shared] == block and cell[shared + 1] == epoch:
         is_low, is_high = thread <= cell[low], thread >= cell[high]

@@ -124,7 +124,7 @@ def _changers(flat, lanes, changed, lane, start, stop):
 
 @njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare, times, passed_on, synced_until, clocks, element_clocks, flat, lanes, changed,
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, element_clocks, flat, lanes, changed,
     result_used, warps, per_block, begin,
 ):  # fmt: skip
     """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1."""
@@ -135,7 +135,7 @@ def _exchange(
         for lane in range(max(start, begin), stop):
             if not lanes[lane] or flat[lane] == element:
                 continue
-            if used[0] + spare > nodes.shape[0]:
+            if used[0] + spare_nodes > nodes.shape[0]:
                 return lane
             element = flat[lane]
             if result_used:
@@ -157,12 +157,12 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare, times, passed_on, synced_until, clocks, groups, begin):
+def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, groups, begin):
     """Let the warps of each group learn all that any of them knows, in the first one's clock; return as `_exchange`."""
     count = groups.shape[1]
     steps = 3 * count  # each warp advances, then adds what it knows, then what it has published
     for step in range(begin, len(groups) * steps):
-        if used[0] + spare > nodes.shape[0]:
+        if used[0] + spare_nodes > nodes.shape[0]:
             return step
         turn, number = divmod(step % steps, count)
         group = groups[step // steps]
@@ -181,13 +181,13 @@ def _share(nodes, used, levels, spare, times, passed_on, synced_until, clocks, g
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare, times, passed_on, synced_until, clocks, lanes, warps, per_block, begin):
+def _publish(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, lanes, warps, per_block, begin):
     """Let the warps with a lane in `lanes` publish what they know of their block; return as `_exchange`.
 
     What they know of other blocks, which these have not published, needs a fence of those blocks.
     """
     for row in range(begin, warps.shape[0]):
-        if used[0] + spare > nodes.shape[0]:
+        if used[0] + spare_nodes > nodes.shape[0]:
             return row
         if lanes[warps[row, START] : warps[row, STOP]].any():
             warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
@@ -200,10 +200,10 @@ def _publish(nodes, used, levels, spare, times, passed_on, synced_until, clocks,
 
 
 @njit(cache=True)
-def _pass_to_cores(nodes, used, levels, spare, times, passed_on, synced_until, clocks, warps, cores, begin):
+def _pass_to_cores(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, warps, cores, begin):
     """Let each of `cores` learn all that a warp knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
-        if used[0] + spare > nodes.shape[0]:
+        if used[0] + spare_nodes > nodes.shape[0]:
             return i
         _advance(nodes, used, levels, times, passed_on, clocks, warps[i], ALL_LANES)
         for which in range(2):
@@ -213,10 +213,10 @@ def _pass_to_cores(nodes, used, levels, spare, times, passed_on, synced_until, c
 
 
 @njit(cache=True)
-def _learn_times(nodes, used, levels, spare, times, passed_on, synced_until, clocks, warps, others, ahead, begin):
+def _learn_times(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, warps, others, ahead, begin):
     """Let each warp learn how far another is, and nothing of what that one knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
-        if used[0] + spare > nodes.shape[0]:
+        if used[0] + spare_nodes > nodes.shape[0]:
             return i
         tree = np.int64(clocks[KNOWN, warps[i]])
         if time_of(nodes, levels, tree, others[i]) < ahead[i]:
@@ -261,7 +261,7 @@ def _move_all(old, new, used, levels, trees, numbers):
 class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
-    Units that work with the warps of a block have clocks too, behind the warps': the tensor cores of each warpgroup,
+    Units that work with the warps of a block have clocks too, after the warps': the tensor cores of each warpgroup,
     whose time is the number of finished products, and the previous launch, whose time is 1 when it has ended.
 
     Where even MAX_NODES do not suffice, every warp counts as knowing all others, so that no false race is reported.
@@ -274,10 +274,10 @@ class Clocks:
         self.levels = 0
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
-        tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
-        self.spare = 2 * (tree + self.levels + 1)  # nodes that one step may use
-        self.used = np.ones(1, np.int64)
-        self.nodes = np.zeros((max(4096, 4 * self.spare) if warps else 1, WIDTH), np.int32)
+        nodes_per_tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
+        self.spare_nodes = 2 * (nodes_per_tree + self.levels + 1)  # nodes that one step may use
+        self.used = np.ones(1, np.int64)  # nodes in use, as an array that compiled steps change
+        self.nodes = np.zeros((max(4096, 4 * self.spare_nodes) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
         self.passed_on = np.full((warps, MOMENTS), ALL_LANES)  # a ring: the lanes that passed on what they did, by time
         self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
@@ -336,7 +336,7 @@ class Clocks:
         return any(time_of(self.nodes, self.levels, known, other) > 0 for other in others)
 
     def of(self, block, number):
-        """Return the clock of a warp of a block, or of a unit behind the block's warps."""
+        """Return the number of the clock of a block's warp, or of a unit after its warps, such as the tensor cores."""
         return block * self.per_block + number
 
     def inform_tensor_cores(self, warps, cores):
@@ -367,7 +367,7 @@ class Clocks:
         """Drop the clocks of this owner's barriers."""
         self.element_clocks = {k: entry for k, entry in self.element_clocks.items() if entry[0] is not owner}
 
-    def share(self, blocks):
+    def join_blocks(self, blocks):
         """Let the warps of each of these blocks learn, at a barrier, all that any of them knows."""
         self.join_clocks(self.of(np.asarray(blocks)[:, None], np.arange(self.warps_per_block)))
 
@@ -394,7 +394,7 @@ class Clocks:
         """Run a compiled step, collecting nodes as often as space runs out."""
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
-            nodes = self.nodes, self.used, self.levels, self.spare
+            nodes = self.nodes, self.used, self.levels, self.spare_nodes
             begin = step(*nodes, self.times, self.passed_on, self.synced_until, self.clocks, *arguments, begin)
             if begin >= 0:
                 self._collect()
@@ -405,7 +405,7 @@ class Clocks:
         new, numbers = np.zeros_like(old), np.zeros(len(old), np.int32)
         for trees in (self.clocks, *(clocks for _, clocks in self.element_clocks.values())):
             _move_all(old, new, self.used, self.levels, trees.reshape(-1), numbers)
-        if self.used[0] + self.spare > len(new) // 2:
+        if self.used[0] + self.spare_nodes > len(new) // 2:
             if 2 * len(new) > MAX_NODES:
                 self._give_up()
                 return

@@ -35,8 +35,8 @@ def _count_meetings(w, waited):
 
 def _warp_barriers(w):
     """Return for each lane of each warp how many warp barriers it knows each other lane to have passed."""
-    whole = np.broadcast_to(w.warp_epochs[:, None, None], (len(w.warps), WARP_LANES, WARP_LANES))
-    return w.lane_epochs if w.lane_epochs.size else whole
+    of_whole_warps = np.broadcast_to(w.warp_epochs[:, None, None], (len(w.warps), WARP_LANES, WARP_LANES))
+    return w.lane_epochs if w.lane_epochs.size else of_whole_warps
 
 
 def note_wait(w, mask):
@@ -50,8 +50,8 @@ def note_wait(w, mask):
     waiting = w.row[lanes], w.lane[lanes]
     waited.stamps[waiting] = _warp_barriers(w)[*waiting, waiting[1]]
     waited.lanes |= lanes
-    before = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
-    w.launch.clocks.learn_times(waited.clocks[rows], before, np.ones(len(rows), np.int64))
+    previous_launch = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
+    w.launch.clocks.learn_times(waited.clocks[rows], previous_launch, np.ones(len(rows), np.int64))
 
 
 def check_accesses(w, site_number, array, lanes, flat=None):
@@ -68,10 +68,12 @@ def _update(w):
     """Add the lanes that have learned of a wait by others."""
     waited, clocks = _waited(w), w.launch.clocks
     if clocks.times.size:
-        before = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        is_told = clocks.have_heard_of(waited.clocks, before, 1) & (waited.since < _count_meetings(w, waited))
-        met = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
-        waited.lanes |= is_told.take(w.row) | met[w.row, w.lane]
+        previous_launch = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
+        is_informed = clocks.have_heard_of(waited.clocks, previous_launch, 1) & (
+            waited.since < _count_meetings(w, waited)
+        )
+        has_met_waiter = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)
+        waited.lanes |= is_informed.take(w.row) | has_met_waiter[w.row, w.lane]
 
 
 def _note(w, site_number, array, missing, flat):
@@ -87,9 +89,9 @@ def _note(w, site_number, array, missing, flat):
     if flat is not None:
         index = array.position(array.c_order(int(flat[lane])))
         what = f"{array.name}[{', '.join(map(str, index))}]"
-    does = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
+    verb = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
     message = (
-        f"Line {site.line}: {log.name(thread)} {does} {what} while the launch before this one may still be at work "
+        f"Line {site.line}: {log.name(thread)} {verb} {what} while the launch before this one may still be at work "
         f"there, for the kernel begins early. {CURE}"
     )
     log.add(key, count, "early", message, remedy=CURE, site=site, array=array.name, index=index, threads=(thread,))

@@ -1,4 +1,4 @@
-"""Accesses to an element that its cell has no room for, in kernels whose warps learn of only some others.
+"""Accesses that an element's cell of shadow memory has no room for, in kernels whose warps learn of only some others.
 
 Where barriers alone order accesses, the few parties of a cell stand for all. An atomic may tell of these and not of
 others, so each must be kept until a later one has learned of it. They are entries of linked lists; a cell holds the

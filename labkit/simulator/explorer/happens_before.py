@@ -46,24 +46,24 @@ class Races:
 
 def find_races(turns: list[Turn], warps: int) -> Races:
     """Find the conflicts of a run that neither a barrier nor another conflict orders."""
-    now = [(-1,) * warps for _ in range(warps)]
-    history: dict[int, tuple] = {}
+    warp_clocks = [(-1,) * warps for _ in range(warps)]  # the last turn of every warp that each warp knows of
+    history: dict[int, tuple] = {}  # by cell: the kind of its last turns, these, and those before
     pairs, clocks, ids, count = [], [], [], [0] * warps
     for j, turn in enumerate(turns):
         if turn.members:
-            joined = tuple(max(clocks_joined) for clocks_joined in zip(*(now[m] for m in turn.members)))
+            joined = tuple(max(clocks_joined) for clocks_joined in zip(*(warp_clocks[m] for m in turn.members)))
             for member in turn.members:
-                now[member] = joined
+                warp_clocks[member] = joined
             clocks.append(joined)
             ids.append((-1, j))
             continue
-        clock = now[turn.warp]
+        clock = warp_clocks[turn.warp]
         for i in sorted(_conflicting(history, turn, j), reverse=True):
             if clock[turns[i].warp] < i:
                 pairs.append((i, j))
                 clock = tuple(map(max, clock, clocks[i]))
         clock = (*clock[: turn.warp], j, *clock[turn.warp + 1 :])
-        now[turn.warp] = clock
+        warp_clocks[turn.warp] = clock
         clocks.append(clock)
         ids.append((turn.warp, count[turn.warp]))
         count[turn.warp] += 1

@@ -89,7 +89,7 @@ class Interleaved(Chunk):
         self.turn = None
         arrays = launch.arrays.values()
         watched = {a.name for a in arrays if a.shadow is not None}
-        self.matters = [site.space == "shared" or site.array in watched for site in launch.sites]
+        self.is_watched_site = [site.space == "shared" or site.array in watched for site in launch.sites]
         self.memories: dict[int, tuple] = {}  # by the memory's id: the number of its first cell, and a copy of it
         num_cells = 0
         for a in (*arrays, *(a for a in self.shared if a is not None)):
@@ -105,7 +105,7 @@ class Interleaved(Chunk):
     def _schedule(self):
         for number in range(len(self.sets)):
             self._advance(number)
-        idle, mark = 0, 0  # rounds in which no remaining warp gets on, and the number of turns before them
+        idle, turns_before = 0, 0  # rounds in which no remaining warp gets on, and the number of turns before them
         while not all(s.done for s in self.sets):
             self._pass_barriers()
             ready = [n for n, s in enumerate(self.sets) if not (s.done or s.barrier or n in self.asleep)]
@@ -118,13 +118,13 @@ class Interleaved(Chunk):
                 if self._take_turn(self.order.pick(ready)):
                     idle = 0
             elif self.asleep and idle < IDLE_ROUNDS:
-                mark = mark if idle else len(self.turns)
+                turns_before = turns_before if idle else len(self.turns)
                 idle += 1
                 for number in sorted(self.asleep):
                     self._wake(number)
             else:
                 if idle:
-                    del self.turns[mark:]
+                    del self.turns[turns_before:]
                 self._stuck([s for s in self.sets if not s.done])
                 idle = 0
 
@@ -153,7 +153,7 @@ class Interleaved(Chunk):
             if s.done or s.barrier:
                 return
             if isinstance(s.at, Access):
-                if any(self.matters[site] for site in _sites(s.at)):
+                if any(self.is_watched_site[site] for site in _sites(s.at)):
                     return
             elif self._falls_asleep(number, s.at):
                 return

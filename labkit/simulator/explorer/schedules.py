@@ -204,10 +204,10 @@ def explore(
         For code outside the kernel language; it names the line.
     """
     trace = simulate(kernel, grid, block, *args, shared_bytes=shared_bytes, gpu=gpu, record=())
-    launch_with, arguments = prepare_launch(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
+    make_launch, arguments = prepare_launch(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
     if any(isinstance(argument, tuple) for argument in arguments):
         raise LaunchError("orders of a launch with a tuple for an argument cannot be explored; pass what it holds")
-    search = _Search(launch_with, arguments, seed)
+    search = _Search(make_launch, arguments, seed)
     if isinstance(orders, (int, np.integer)):
         if orders < 1:
             raise LaunchError(f"orders is {orders}, so nothing would run; give a number of orders, such as 100")
@@ -228,7 +228,7 @@ def explore(
         arrays=trace.arrays,
         inputs=tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments),
         outcomes=outcomes,
-        orders=len(search.known),
+        orders=len(search.runs_seen),
         complete=complete,
         difference=difference,
         findings=trace.errors,
@@ -239,8 +239,8 @@ def explore(
 class _Search:
     """The orders run so far and their outcomes."""
 
-    def __init__(self, launch_with, arguments, seed):
-        self.launch_with, self.arguments = launch_with, arguments
+    def __init__(self, make_launch, arguments, seed):
+        self.make_launch, self.arguments = make_launch, arguments
         self.random = Random(seed)
         first = self._launch()
         self.per_block = first.warps_per_block
@@ -252,20 +252,20 @@ class _Search:
                 "blocks or smaller ones"
             )
         self.grid = first.grid
-        self.known: dict[frozenset, None] = {}
-        self.found: dict[Any, dict] = {}
+        self.runs_seen: dict[frozenset, None] = {}  # by `Races.key`
+        self.found_outcomes: dict[Any, dict] = {}  # by their outputs, or the lines of their deadlock
         self.turns = 0
 
     def _launch(self):
-        launch = self.launch_with(labels=lambda block, warp: (block, warp))
+        launch = self.make_launch(labels=lambda block, warp: (block, warp))
         launch.record((), None)
         return launch
 
     def search(self, max_orders: int) -> bool:
         """Run plain orders, then others with their races reversed; return whether those were all."""
-        plain, waiting, tried = self._plain_orders(), [], set()
+        plain, pending_races, tried_prefixes = self._plain_orders(), [], set()
         for _ in range(max_orders):
-            order = next(plain, None) or self._reversal(waiting, tried)
+            order = next(plain, None) or self._reversal(pending_races, tried_prefixes)
             if order is None or self.turns > MAX_ALL_TURNS:
                 break
             try:
@@ -273,20 +273,20 @@ class _Search:
             except CannotRun:  # the second access of the race waits for the first
                 continue
             if races:
-                waiting += [(races, pair) for pair in races.pairs]
-            if not waiting:
+                pending_races += [(races, pair) for pair in races.pairs]
+            if not pending_races:
                 break
-        return not waiting
+        return not pending_races
 
-    def _reversal(self, waiting, tried) -> Order | None:
+    def _reversal(self, pending_races, tried_prefixes) -> Order | None:
         """Return an order that begins with a random race reversed and continues at random."""
-        while waiting:
-            index = self.random.randrange(len(waiting))
-            waiting[index], waiting[-1] = waiting[-1], waiting[index]
-            races, pair = waiting.pop()
-            prefix, beginning = races.reversed(*pair)
-            if beginning not in tried:
-                tried.add(beginning)
+        while pending_races:
+            index = self.random.randrange(len(pending_races))
+            pending_races[index], pending_races[-1] = pending_races[-1], pending_races[index]
+            races, pair = pending_races.pop()
+            prefix, prefix_key = races.reversed(*pair)
+            if prefix_key not in tried_prefixes:
+                tried_prefixes.add(prefix_key)
                 ranks = self.random.sample(range(self.warps), self.warps)
                 return Order(ranks, prefix, self.random.choice(SHUFFLE_PROBABILITIES), self.random)
         return None
@@ -302,11 +302,11 @@ class _Search:
 
     def follow(self, schedule):
         """Run a given order."""
-        prefix = [self._warp(step) for step in schedule if not (isinstance(step, Step) and step.warp < 0)]
+        prefix = [self._warp_number(step) for step in schedule if not (isinstance(step, Step) and step.warp < 0)]
         try:
             self.run(Order(range(self.warps), prefix))
         except CannotRun as wrong:
-            block, warp = self._place(wrong.warp)
+            block, warp = self._block_and_warp(wrong.warp)
             block = block[0] if self.grid[1:] == (1, 1) else block
             raise LaunchError(
                 f"turn {wrong.turn} of the order (counted from 0) goes to warp {warp} of block {block}, which cannot "
@@ -319,15 +319,15 @@ class _Search:
         turns, ended = run_in(order, launch)
         self.turns += order.turns
         races = find_races(turns, self.warps)
-        if races.key in self.known:
+        if races.key in self.runs_seen:
             return None
-        self.known[races.key] = None
+        self.runs_seen[races.key] = None
         outputs = launch.outputs(self.arguments)
         launch.log.drop_undefined()  # `simulate` tells whether anything depends on those
         errors = tuple(f for f in launch.log.finished() if f.severity == "error")
         key = _bytes(outputs) if ended else tuple(f.line for f in errors if f.kind == "deadlock")
         changes = sum(a.warp != b.warp for a, b in pairwise(turns))
-        outcome = self.found.setdefault(key, {"orders": 0, "changes": changes + 1})
+        outcome = self.found_outcomes.setdefault(key, {"orders": 0, "changes": changes + 1})
         outcome["orders"] += 1
         if changes < outcome["changes"]:
             outcome |= {"changes": changes, "outputs": outputs, "errors": errors, "races": races, "launch": launch}
@@ -335,7 +335,7 @@ class _Search:
 
     def outcomes(self, usual) -> tuple[Outcome, ...]:
         """Return the outcomes so far, the commonest first; of equals, the one with the outputs `usual`."""
-        found = [self.found[key] for key in sorted(self.found, key=lambda k: k != _bytes(usual))]
+        found = [self.found_outcomes[key] for key in sorted(self.found_outcomes, key=lambda k: k != _bytes(usual))]
         found.sort(key=lambda o: -o["orders"])
         return tuple(
             Outcome(
@@ -360,8 +360,8 @@ class _Search:
             index=_position(launch, site, element),
             line=turn.line,
             other_line=write.line,
-            warp=self._place(turn.warp),
-            other_warp=self._place(write.warp),
+            warp=self._block_and_warp(turn.warp),
+            other_warp=self._block_and_warp(write.warp),
             steps=divergence.positions,
             values=divergence.values,
         )
@@ -374,7 +374,7 @@ class _Search:
             unordered[j].append(i)
         steps = []
         for turn, kind, others in zip(races.turns, kinds, unordered):
-            block, warp = self._place(turn.warp)
+            block, warp = self._block_and_warp(turn.warp)
             if kind is None:
                 kind = "grid barrier" if len(turn.members) > self.per_block else "barrier"
                 steps.append(Step(block, -1, turn.line, kind, stands=turn.stands))
@@ -382,17 +382,17 @@ class _Search:
             array = launch.sites[turn.site].array
             others = tuple(sorted(others))
             racing = tuple(k for k in others if (kind, kinds[k]) != ("atomic", "atomic"))
-            touched = tuple(turn.elements), tuple(turn.values)
-            steps.append(Step(block, warp, turn.line, kind, array, *touched, others, racing, turn.stands))
+            accessed = tuple(turn.elements), tuple(turn.values)
+            steps.append(Step(block, warp, turn.line, kind, array, *accessed, others, racing, turn.stands))
         return tuple(steps)
 
-    def _place(self, number):
+    def _block_and_warp(self, number):
         """Return the block of a warp, and its number there."""
         block, warp = divmod(number, self.per_block)
         x, y, _ = self.grid
         return (block % x, block // x % y, block // (x * y)), warp
 
-    def _warp(self, step):
+    def _warp_number(self, step):
         """Return the number in the launch of a schedule's warp."""
         block, warp = (
             (step.block, step.warp)

@@ -20,13 +20,13 @@ def float_divmod(x, y):
     from the exact one where that quotient rounds up to a whole number.
     """
     one = x.dtype.type(1)
-    rest = rounding.fma(-np.floor(np.abs(x) / np.abs(y)), np.abs(y), np.abs(x))
-    rest = np.where(x < 0, -rest, rest).astype(x.dtype)
-    quotient = (x - rest) / y
-    wrong = (rest != 0) & ((y < 0) != (rest < 0))
-    quotient = np.where(wrong, quotient - one, quotient)
-    exact = np.where(y < 0, -0.0, 0.0).astype(x.dtype)
-    modulo = np.where(wrong, rest + y, np.where(rest == 0, exact, rest))
+    remainder = rounding.fma(-np.floor(np.abs(x) / np.abs(y)), np.abs(y), np.abs(x))
+    remainder = np.where(x < 0, -remainder, remainder).astype(x.dtype)
+    quotient = (x - remainder) / y
+    signs_differ = (remainder != 0) & ((y < 0) != (remainder < 0))
+    quotient = np.where(signs_differ, quotient - one, quotient)
+    signed_zero = np.where(y < 0, -0.0, 0.0).astype(x.dtype)
+    modulo = np.where(signs_differ, remainder + y, np.where(remainder == 0, signed_zero, remainder))
     whole = np.floor(quotient)
     whole = np.where(quotient - whole > 0.5, whole + one, whole)
     whole = np.where(quotient == 0, np.copysign(quotient * quotient, x) / y, whole)
@@ -59,11 +59,11 @@ def repeated_power(base, exponent):
 
 def power_by_squaring(base, exponent):
     """Compute `base ** exponent` of a float and an integer, rounded after every product, as libdevice's `powi`."""
-    result, square, left = np.ones_like(base), base, np.abs(exponent.astype(np.int64))
-    while np.any(left):
-        result = np.where(left & 1, result * square, result)
+    result, square, remaining = np.ones_like(base), base, np.abs(exponent.astype(np.int64))
+    while np.any(remaining):
+        result = np.where(remaining & 1, result * square, result)
         square = square * square
-        left = left >> 1
+        remaining = remaining >> 1
     return np.where(exponent < 0, 1 / result, result).astype(base.dtype)[()]
 
 

@@ -48,16 +48,16 @@ def find_first(x):
     return np.where(bits == 0, 0, np.bitwise_count(bits ^ (bits - bits.dtype.type(1))).astype(np.int32))
 
 
-def _same(*kinds):
+def _same_type_cases(*kinds):
     return cases(*(f"{kind}({kind})" for kind in kinds))
 
 
 FUNCTIONS = {
     function.name: function
     for function in (
-        Function("cuda.popc", count_ones, cases=_same(*INTEGERS)),
-        Function("cuda.clz", leading_zeros, cases=_same(*INTEGERS)),
-        Function("cuda.brev", reverse, cases=_same("uint32", "uint64")),
+        Function("cuda.popc", count_ones, cases=_same_type_cases(*INTEGERS)),
+        Function("cuda.clz", leading_zeros, cases=_same_type_cases(*INTEGERS)),
+        Function("cuda.brev", reverse, cases=_same_type_cases("uint32", "uint64")),
         Function(
             "cuda.ffs", find_first, cases=cases(*(f"uint32({kind})" for kind in INTEGERS)), lacks_code=NARROW.issuperset
         ),
@@ -78,6 +78,7 @@ def byte_permuted(x, y, selector):
 
 
 def _low24(x):
+    """Return the low 24 bits, as a signed integer."""
     return (x << 8).astype(np.int64) >> 8
 
 
@@ -99,12 +100,12 @@ def _as_unsigned(function):
     return lambda *values: np.asarray(function(*map(unsigned, values))).view(values[0].dtype)
 
 
-def _wide(function):
+def _in_int64(function):
     """Return a function that computes in int64 and wraps around to int32."""
     return lambda *values: np.asarray(function(*(v.astype(np.int64) for v in values))).astype(np.int32)
 
 
-def _wide_unsigned(function):
+def _unsigned_in_int64(function):
     return lambda *values: np.asarray(function(*(unsigned(v).astype(np.int64) for v in values))).astype(np.int32)
 
 
@@ -113,23 +114,23 @@ LIBDEVICE = {
     "int32(int64)": {"clzll": leading_zeros, "ffsll": find_first, "popcll": count_ones},
     "int64(int64)": {"brevll": reverse, "llabs": np.abs},
     "int32(int32, int32)": {
-        "hadd": _wide(lambda x, y: (x + y) >> 1),
-        "rhadd": _wide(lambda x, y: (x + y + 1) >> 1),
-        "uhadd": _wide_unsigned(lambda x, y: (x + y) >> 1),
-        "urhadd": _wide_unsigned(lambda x, y: (x + y + 1) >> 1),
+        "hadd": _in_int64(lambda x, y: (x + y) >> 1),
+        "rhadd": _in_int64(lambda x, y: (x + y + 1) >> 1),
+        "uhadd": _unsigned_in_int64(lambda x, y: (x + y) >> 1),
+        "urhadd": _unsigned_in_int64(lambda x, y: (x + y + 1) >> 1),
         "max": np.maximum,
         "min": np.minimum,
         "umax": _as_unsigned(np.maximum),
         "umin": _as_unsigned(np.minimum),
         "mul24": lambda x, y: (_low24(x) * _low24(y)).astype(np.int32),
-        "umul24": _wide_unsigned(lambda x, y: (x & 0xFFFFFF) * (y & 0xFFFFFF)),
-        "mulhi": _wide(lambda x, y: x * y >> 32),
+        "umul24": _unsigned_in_int64(lambda x, y: (x & 0xFFFFFF) * (y & 0xFFFFFF)),
+        "mulhi": _in_int64(lambda x, y: x * y >> 32),
         "umulhi": lambda x, y: (unsigned(x).astype(np.uint64) * unsigned(y) >> np.uint64(32)).astype(np.int32),
     },
     "int32(int32, int32, int32)": {
         "byte_perm": byte_permuted,
-        "sad": _wide(lambda x, y, z: np.abs(x - y) + z),
-        "usad": _wide_unsigned(lambda x, y, z: np.abs(x - y) + z),
+        "sad": _in_int64(lambda x, y, z: np.abs(x - y) + z),
+        "usad": _unsigned_in_int64(lambda x, y, z: np.abs(x - y) + z),
     },
     "int64(int64, int64)": {
         "llmax": np.maximum,

@@ -7,7 +7,7 @@ from labkit.simulator.functions.arithmetic import float_divmod, floor_quotient
 from labkit.simulator.functions.table import Function
 
 
-def rounded(x, digits=None):
+def round_number(x, digits=None):
     """Round halves to even for `round(x)`; for `round(x, digits)` scale in float64 and back."""
     if digits is None:
         return rounding.to_integer(np.rint(x.astype(np.float64)), np.int64)
@@ -21,7 +21,7 @@ def rounded(x, digits=None):
     return np.where(np.isfinite(x) & np.isfinite(scaled), result, x)
 
 
-def whole(x):
+def to_int(x):
     return x if x.dtype.kind in "iub" else rounding.cast_to_integer(x, np.int64)
 
 
@@ -33,8 +33,8 @@ def quotient_and_remainder(a, b):
 
 FUNCTIONS = {
     "abs": Function("abs", np.abs, typed_as=abs),
-    "round": Function("round", rounded, typed_as=round),
-    "int": Function("int", whole, typed_as=int),
+    "round": Function("round", round_number, typed_as=round),
+    "int": Function("int", to_int, typed_as=int),
     "float": Function("float", lambda x: x, typed_as=float),
     "divmod": Function("divmod", quotient_and_remainder, typed_as=divmod),
 }

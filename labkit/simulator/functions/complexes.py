@@ -8,7 +8,7 @@ from numba import types
 from labkit.simulator.functions.table import Function, from_numpy
 
 
-def joined(real, imaginary=None):
+def make_complex(real, imaginary=None):
     """Make a complex number from its parts."""
     number = real.astype(np.complex128)
     return number if imaginary is None else number + 1j * imaginary
@@ -30,4 +30,4 @@ FUNCTIONS = {
     f"cmath.{name}": Function(f"cmath.{name}", _in_complex128(run), typed_as=getattr(cmath, name))
     for name, run in _CMATH.items()
 }
-FUNCTIONS["complex"] = Function("complex", joined, typed_as=complex, lacks_code=_of_complex_parts)
+FUNCTIONS["complex"] = Function("complex", make_complex, typed_as=complex, lacks_code=_of_complex_parts)

@@ -16,8 +16,8 @@ from labkit.simulator.functions.table import Function, cases, from_numpy
 def to_bfloat16(value, mode="rn"):
     """Round a number to bfloat16, as a float32."""
     whole = value.dtype.kind in "iub"
-    wide = rounding.to_odd(*rounding.sum_of_halves(value)) if whole else value.astype(np.float64)
-    bits = np.asarray(rounding.narrowed(wide, np.float32, "rz")).view(np.uint32) & np.uint32(0xFFFF0000)
+    wide = rounding.round_to_odd(*rounding.integer_as_two_floats(value)) if whole else value.astype(np.float64)
+    bits = np.asarray(rounding.round_to_narrower(wide, np.float32, "rz")).view(np.uint32) & np.uint32(0xFFFF0000)
     inner, outer = bits.view(np.float32), (bits + np.uint32(0x10000)).view(np.float32)  # toward zero, and away from it
     if mode == "rn":
         limit = np.where(
@@ -25,10 +25,10 @@ def to_bfloat16(value, mode="rn"):
         )  # infinity stands where 2^128 would
         to_inner, to_outer = np.abs(wide - inner), np.abs(limit - wide)
         odd = (bits >> np.uint32(16)) & np.uint32(1) == 1
-        away = (to_outer < to_inner) | (to_outer == to_inner) & odd
+        rounds_away = (to_outer < to_inner) | (to_outer == to_inner) & odd
     else:
-        away = (wide != inner) & (wide < 0 if mode == "rd" else wide > 0 if mode == "ru" else False)
-    return np.where(np.isfinite(wide), np.where(away, outer, inner), wide).astype(np.float32)[()]
+        rounds_away = (wide != inner) & (wide < 0 if mode == "rd" else wide > 0 if mode == "ru" else False)
+    return np.where(np.isfinite(wide), np.where(rounds_away, outer, inner), wide).astype(np.float32)[()]
 
 
 def from_bits(bits):
@@ -60,7 +60,7 @@ COMPARED = {
 }
 ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 # the C type of CUDA's names, numba's name of it
-INTEGERS = {
+C_INTEGERS = {
     "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32", "ll": "int64", "ull": "uint64",
 }  # fmt: skip
 
@@ -74,22 +74,22 @@ def _clamped(x):
     return np.where(np.isnan(x), 0.0, np.clip(x, 0.0, 1.0))
 
 
-def _number_of(choose):
+def _with_signed_zeros(choose):
     """Return fmin or fmax with -0 less than +0."""
 
-    def chosen(x, y):
+    def chosen_number(x, y):
         equal_zeros = (x == 0) & (y == 0)
         negative = np.signbit(x) | np.signbit(y) if choose is np.fmin else np.signbit(x) & np.signbit(y)
         return np.where(equal_zeros, np.where(negative, -0.0, 0.0), choose(x, y))
 
-    return chosen
+    return chosen_number
 
 
-def _or_nan(choose):
-    return lambda x, y: np.where(np.isnan(x) | np.isnan(y), np.nan, _number_of(choose)(x, y))
+def _propagating_nan(choose):
+    return lambda x, y: np.where(np.isnan(x) | np.isnan(y), np.nan, _with_signed_zeros(choose)(x, y))
 
 
-def _integer(mode, dtype):
+def _to_integer(mode, dtype):
     limits = np.iinfo(dtype)
 
     def converted(x):
@@ -109,7 +109,7 @@ def _family(kind, rounded, bits):
 
     def fused(x, y, z):
         x, y, z = (v.astype(np.float64) for v in (x, y, z))
-        return rounding.to_odd(*rounding.two_sum(x * y, z))
+        return rounding.round_to_odd(*rounding.two_sum(x * y, z))
 
     one, two, three = (f"{kind}({', '.join([kind] * n)})" for n in (1, 2, 3))
     for name, run in IN_FLOAT64.items():
@@ -132,8 +132,8 @@ def _family(kind, rounded, bits):
         yield f"h{name}", f"boolean({kind}, {kind})", run, 0
         yield f"h{name}u", f"boolean({kind}, {kind})", _unordered(run), 0
     for name, run in (("max", np.fmax), ("min", np.fmin)):
-        yield f"h{name}", two, _number_of(run), 0
-        yield f"h{name}_nan", two, _or_nan(run), 0
+        yield f"h{name}", two, _with_signed_zeros(run), 0
+        yield f"h{name}_nan", two, _propagating_nan(run), 0
     yield "hisnan", f"boolean({kind})", np.isnan, 0
     yield "hisinf", f"int32({kind})", lambda x: np.where(np.isinf(x), np.sign(x), 0).astype(np.int32), 0
     to_own, from_own = bits
@@ -141,12 +141,12 @@ def _family(kind, rounded, bits):
         yield f"float2{{}}{mode}", f"{kind}(float32)", _rounding_to(rounded, mode), 0
     yield "double2{}", f"{kind}(float64)", _rounding_to(rounded, ""), 0
     yield "{}2float", f"float32({kind})", lambda x: x.astype(np.float32), 0
-    yield "{}2char_rz", f"int8({kind})", _integer("rz", np.int8), 0
-    yield "{}2uchar_rz", f"uint8({kind})", _integer("rz", np.uint8), 0
-    for name, integer in INTEGERS.items():
+    yield "{}2char_rz", f"int8({kind})", _to_integer("rz", np.int8), 0
+    yield "{}2uchar_rz", f"uint8({kind})", _to_integer("rz", np.uint8), 0
+    for name, integer in C_INTEGERS.items():
         for mode in MODES:
             yield f"{name}2{{}}_{mode}", f"{kind}({integer})", _rounding_to(rounded, f"_{mode}"), 0
-            yield f"{{}}2{name}_{mode}", f"{integer}({kind})", _integer(mode, np.dtype(integer)), 0
+            yield f"{{}}2{name}_{mode}", f"{integer}({kind})", _to_integer(mode, np.dtype(integer)), 0
     for name, integer in (("short", "int16"), ("ushort", "uint16")):
         yield f"{name}_as_{{}}", f"{kind}({integer})", lambda x: from_own(np.asarray(x).view(np.uint16)), 0
         yield f"{{}}_as_{name}", f"{integer}({kind})", lambda x, d=integer: np.asarray(to_own(x)).view(d), 0
@@ -164,14 +164,14 @@ def _rounding_to(rounded, mode):
 def to_float16(value, mode="rn"):
     if value.dtype.kind in "iu":
         return rounding.from_integer(value, np.float16, mode)
-    return rounding.narrowed(value.astype(np.float64), np.float16, mode)
+    return rounding.round_to_narrower(value.astype(np.float64), np.float16, mode)
 
 
 # --- the two tables ---
 
 # The functions that `cuda.fp16` has under their plain names; the others carry two underscores in front.
 PLAIN_HALF = {"abs", "add", "div", "eq", "fma", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "neg", "sub"}
-NUMBA_NAMES = {"float": "float32", "double": "float64", "char": "int8", "uchar": "uint8", **INTEGERS}
+NUMBA_NAMES = {"float": "float32", "double": "float64", "char": "int8", "uchar": "uint8", **C_INTEGERS}
 
 
 def _half_names(name):

@@ -224,7 +224,11 @@ def _table():
         for name, run in functions.items():
             row(name, signature, run)
     for mode in MODES:
-        row(f"double2float_{mode}", "float32(float64)", lambda x, mode=mode: rounding.narrowed(x, np.float32, mode))
+        row(
+            f"double2float_{mode}",
+            "float32(float64)",
+            lambda x, mode=mode: rounding.round_to_narrower(x, np.float32, mode),
+        )
         for name, (kept, dtype) in INTEGER_TYPES.items():
             row(f"float2{name}_{mode}", f"{kept}(float32)", _to_integer(dtype, kept, mode))
             row(f"double2{name}_{mode}", f"{kept}(float64)", _to_integer(dtype, kept, mode))

@@ -1,7 +1,7 @@
 """NumPy's functions of a whole array, as numba compiles them into a kernel: each thread reads all elements.
 
 They are written in the kernel language, and translated with the kernel that calls them. `zero` is 0 in the type of the
-result.
+result. Those that begin with `nan` ignore NaN.
 """
 
 import math
@@ -10,14 +10,14 @@ from numba import njit
 
 
 @njit
-def total(a, zero):
+def sum_of(a, zero):
     for x in a.flat:
         zero += x
     return zero
 
 
 @njit
-def product(a, zero):
+def product_of(a, zero):
     result = zero + 1
     for x in a.flat:
         result *= x
@@ -26,24 +26,24 @@ def product(a, zero):
 
 @njit
 def mean(a, zero):
-    return total(a, zero) / a.size
+    return sum_of(a, zero) / a.size
 
 
 @njit
 def variance(a, zero):
-    middle = mean(a, zero)
+    average = mean(a, zero)
     for x in a.flat:
-        zero += (x - middle) * (x - middle)
+        zero += (x - average) * (x - average)
     return zero / a.size
 
 
 @njit
-def deviation(a, zero):
+def standard_deviation(a, zero):
     return math.sqrt(variance(a, zero))
 
 
 @njit
-def least(a, zero):
+def minimum(a, zero):
     result = zero
     for n, x in enumerate(a.flat):
         if n == 0 or x < result or x != x:
@@ -54,7 +54,7 @@ def least(a, zero):
 
 
 @njit
-def greatest(a, zero):
+def maximum(a, zero):
     result = zero
     for n, x in enumerate(a.flat):
         if n == 0 or x > result or x != x:
@@ -65,7 +65,7 @@ def greatest(a, zero):
 
 
 @njit
-def least_number(a, zero):
+def nan_minimum(a, zero):
     result = zero
     for n, x in enumerate(a.flat):
         if n == 0 or result != result or x < result:
@@ -74,7 +74,7 @@ def least_number(a, zero):
 
 
 @njit
-def greatest_number(a, zero):
+def nan_maximum(a, zero):
     result = zero
     for n, x in enumerate(a.flat):
         if n == 0 or result != result or x > result:
@@ -83,7 +83,7 @@ def greatest_number(a, zero):
 
 
 @njit
-def total_of_numbers(a, zero):
+def nan_sum(a, zero):
     for x in a.flat:
         if x == x:
             zero += x
@@ -91,7 +91,7 @@ def total_of_numbers(a, zero):
 
 
 @njit
-def product_of_numbers(a, zero):
+def nan_product(a, zero):
     result = zero + 1
     for x in a.flat:
         if x == x:
@@ -100,7 +100,7 @@ def product_of_numbers(a, zero):
 
 
 @njit
-def mean_of_numbers(a, zero):
+def nan_mean(a, zero):
     count = 0
     for x in a.flat:
         if x == x:
@@ -110,7 +110,7 @@ def mean_of_numbers(a, zero):
 
 
 @njit
-def every(a, zero):
+def all_true(a, zero):
     for x in a.flat:  # noqa: SIM110 - a kernel has no generators
         if not x:
             return False
@@ -118,7 +118,7 @@ def every(a, zero):
 
 
 @njit
-def some(a, zero):
+def any_true(a, zero):
     for x in a.flat:  # noqa: SIM110
         if x:
             return True
@@ -135,19 +135,19 @@ def count(a, zero):
 
 
 REDUCTIONS = {
-    "np.sum": total,
-    "np.prod": product,
+    "np.sum": sum_of,
+    "np.prod": product_of,
     "np.mean": mean,
     "np.var": variance,
-    "np.std": deviation,
-    "np.min": least,
-    "np.max": greatest,
-    "np.nanmin": least_number,
-    "np.nanmax": greatest_number,
-    "np.nansum": total_of_numbers,
-    "np.nanprod": product_of_numbers,
-    "np.nanmean": mean_of_numbers,
-    "np.all": every,
-    "np.any": some,
+    "np.std": standard_deviation,
+    "np.min": minimum,
+    "np.max": maximum,
+    "np.nanmin": nan_minimum,
+    "np.nanmax": nan_maximum,
+    "np.nansum": nan_sum,
+    "np.nanprod": nan_product,
+    "np.nanmean": nan_mean,
+    "np.all": all_true,
+    "np.any": any_true,
     "np.count_nonzero": count,
 }

@@ -37,8 +37,8 @@ def to_integer(value, dtype):
     whole = np.where(wide >= float(limits.max), dtype.type(limits.max), whole)
     whole = np.where(wide < float(limits.min), dtype.type(limits.min), whole)
     if value.dtype == np.float64 or dtype.itemsize == 8:
-        missing = dtype.type(limits.min if dtype.kind == "i" else limits.max // 2 + 1)
-        whole = np.where(np.isnan(wide), missing, whole)
+        nan_result = dtype.type(limits.min if dtype.kind == "i" else limits.max // 2 + 1)
+        whole = np.where(np.isnan(wide), nan_result, whole)
     return whole[()]
 
 
@@ -53,18 +53,18 @@ def cast_to_integer(value, dtype):
 def two_sum(a, b):
     """Return the nearest float to a + b, and the rest of the exact sum (Knuth)."""
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    b_rounded = total - a
+    return total, (a - (total - b_rounded)) + (b - b_rounded)
 
 
-def to_odd(value, error):
+def round_to_odd(value, error):
     """Round value + error to odd, where `value` is the nearest float64 to that sum."""
     even = (np.asarray(value).view(np.int64) & 1) == 0
     change = even & (error != 0) & np.isfinite(value)
     return np.where(change, np.nextafter(value, np.where(error > 0, np.inf, -np.inf)), value)
 
 
-def adjusted(nearest, error, mode):
+def adjust_to_mode(nearest, error, mode):
     """Return the result in a mode, from the nearest one and the sign of exact - nearest."""
     if mode == "rn":
         return nearest
@@ -73,19 +73,19 @@ def adjusted(nearest, error, mode):
         lower, upper = (error < 0) & (nearest > 0), (error > 0) & (nearest < 0)
     else:
         lower, upper = (error < 0) & (mode == "rd"), (error > 0) & (mode == "ru")
-    moved = np.where(lower, np.nextafter(nearest, down), nearest)
-    return np.where(upper, np.nextafter(nearest, up), moved)
+    down_or_same = np.where(lower, np.nextafter(nearest, down), nearest)
+    return np.where(upper, np.nextafter(nearest, up), down_or_same)
 
 
-def narrowed(value, dtype, mode="rn"):
+def round_to_narrower(value, dtype, mode="rn"):
     """Round a float64 to float32 or float16."""
     nearest = np.asarray(value.astype(dtype))
     difference = value - nearest.astype(np.float64)
     difference = np.where(np.isinf(nearest), np.where(nearest > 0, -1.0, 1.0) * np.isfinite(value), difference)
-    return adjusted(nearest, difference, mode)
+    return adjust_to_mode(nearest, difference, mode)
 
 
-def sum_of_halves(value):
+def integer_as_two_floats(value):
     """Return an integer as the sum of two float64: the nearest one, and the rest."""
     value = value.astype(np.uint64 if value.dtype.kind == "u" else np.int64)
     return two_sum((value >> 32).astype(np.float64) * 2.0**32, (value & 0xFFFFFFFF).astype(np.float64))
@@ -93,48 +93,48 @@ def sum_of_halves(value):
 
 def from_integer(value, dtype, mode="rn"):
     """Round an integer to a float."""
-    total, error = sum_of_halves(value)
+    total, error = integer_as_two_floats(value)
     if np.dtype(dtype) == np.float64:
-        return adjusted(np.asarray(total), error, mode)
-    return narrowed(to_odd(total, error), dtype, mode)
+        return adjust_to_mode(np.asarray(total), error, mode)
+    return round_to_narrower(round_to_odd(total, error), dtype, mode)
 
 
-def rounded_sum(a, b, dtype, mode="rn"):
+def add_rounded_once(a, b, dtype, mode="rn"):
     """Round a + b of values that float64 holds, once; x - x is -0 when rounding down."""
     total, error = two_sum(a.astype(np.float64), b.astype(np.float64))
     if mode == "rd":
         total = np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
     if np.dtype(dtype) == np.float64:
         overflow = np.isinf(total) & np.isfinite(a) & np.isfinite(b)
-        return adjusted(np.asarray(total), np.where(overflow, -np.sign(total), error), mode)
-    return narrowed(to_odd(total, error), dtype, mode)
+        return adjust_to_mode(np.asarray(total), np.where(overflow, -np.sign(total), error), mode)
+    return round_to_narrower(round_to_odd(total, error), dtype, mode)
 
 
 # --- operations ---
 
 
 def add(a, b, mode="rn"):
-    return rounded_sum(a, b, a.dtype, mode)
+    return add_rounded_once(a, b, a.dtype, mode)
 
 
 def subtract(a, b, mode="rn"):
-    return rounded_sum(a, -b, a.dtype, mode)
+    return add_rounded_once(a, -b, a.dtype, mode)
 
 
 def multiply(a, b, mode="rn"):
     if mode == "rn":
         return a * b
     if a.dtype == np.float64:
-        return adjusted(np.asarray(a * b), _error(lambda r, a, b: a * b - r, a * b, a, b), mode)
-    return narrowed(a.astype(np.float64) * b.astype(np.float64), a.dtype, mode)
+        return adjust_to_mode(np.asarray(a * b), _error(lambda r, a, b: a * b - r, a * b, a, b), mode)
+    return round_to_narrower(a.astype(np.float64) * b.astype(np.float64), a.dtype, mode)
 
 
 def divide(a, b, mode="rn"):
     if mode == "rn":
         return a / b
     if a.dtype == np.float64:
-        return adjusted(np.asarray(a / b), _error(_quotient, a / b, a, b), mode)
-    return narrowed(a.astype(np.float64) / b.astype(np.float64), a.dtype, mode)
+        return adjust_to_mode(np.asarray(a / b), _error(_quotient, a / b, a, b), mode)
+    return round_to_narrower(a.astype(np.float64) / b.astype(np.float64), a.dtype, mode)
 
 
 def reciprocal(a, mode="rn"):
@@ -145,19 +145,19 @@ def sqrt(a, mode="rn"):
     if mode == "rn":
         return np.sqrt(a)
     if a.dtype == np.float64:
-        return adjusted(np.asarray(np.sqrt(a)), _error(lambda r, a: a - r * r, np.sqrt(a), a), mode)
-    return narrowed(np.sqrt(a.astype(np.float64)), a.dtype, mode)
+        return adjust_to_mode(np.asarray(np.sqrt(a)), _error(lambda r, a: a - r * r, np.sqrt(a), a), mode)
+    return round_to_narrower(np.sqrt(a.astype(np.float64)), a.dtype, mode)
 
 
 def fma(a, b, c, mode="rn"):
     """Compute a * b + c, rounded once."""
     if a.dtype != np.float64:
-        return rounded_sum(a.astype(np.float64) * b.astype(np.float64), c, a.dtype, mode)
+        return add_rounded_once(a.astype(np.float64) * b.astype(np.float64), c, a.dtype, mode)
     nearest = _fused64(a, b, c)
     if mode == "rd":
         nearest = np.where((nearest == 0) & (np.signbit(a) ^ np.signbit(b) | np.signbit(c)), -0.0, nearest)
     error = 0 if mode == "rn" else _error(lambda r, a, b, c: a * b + c - r, nearest, a, b, c)
-    return adjusted(nearest, error, mode)
+    return adjust_to_mode(nearest, error, mode)
 
 
 # --- float64, exactly ---
@@ -168,7 +168,7 @@ def _fused64(a, b, c):
     product, low = two_product(a, b)
     high, error = two_sum(c, low)
     total, rest = two_sum(product, high)
-    result = np.asarray(total + to_odd(*two_sum(rest, error)))
+    result = np.asarray(total + round_to_odd(*two_sum(rest, error)))
     sizes = [np.abs(x) for x in (a, b, c, product)]
     safe = (product == 0) & ((a == 0) | (b == 0)) | (sizes[3] > 1e-280)
     for size in sizes:
@@ -191,7 +191,7 @@ def two_product(a, b):
 
 
 def _split(a):
-    shifted = 134217729.0 * a  # 2**27 + 1
+    shifted = 134217729.0 * a  # 2**27 + 1: the high half keeps 26 of the 53 bits
     high = shifted - (shifted - a)
     return high, a - high
 

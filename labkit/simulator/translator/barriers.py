@@ -16,6 +16,7 @@ class Barriers(Variables):
         return Value("None", types.none)
 
     def syncthreads_counting(self, node):
+        """Translate `syncthreads_count`, `syncthreads_and` and `syncthreads_or`."""
         name = self.dotted(node.func).removeprefix("cuda.")
         (predicate,) = self.number_arguments(node, 1, f"`{self.written(node.func)}`")
         if not isinstance(predicate.type, types.Integer):

@@ -70,6 +70,7 @@ class Calls(Variables):
         self.fail(node, language.explain_unknown(path, self.written(node.func)))
 
     def instruction(self, node, instruction):
+        """Translate a call of an instruction that a module above the simulator declares."""
         if self.program.pauses:
             self.fail(
                 node,
@@ -83,6 +84,7 @@ class Calls(Variables):
         return instruction.meaning.translate(self, node)
 
     def other_call(self, node):
+        """Translate a call of a device function, or of a method of a number or an array; refuse others."""
         function = node.func
         device = python_function(self.value_outside_kernel(function))
         if device is not None:

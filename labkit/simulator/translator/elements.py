@@ -77,7 +77,7 @@ class Elements(Variables):
     def element(self, node):
         """Return the array and the index values of a subscript that names one element."""
         if is_field(node):
-            array, index = self.field_place(node, self.expression(node.value))
+            array, index = self.field_element(node, self.expression(node.value))
             name = self.written(node)
         else:
             array, name, index = self.subscript(node)
@@ -186,7 +186,7 @@ class Elements(Variables):
 
     def of_field(self, node, base) -> Value:
         """Translate `base.field` or `base["field"]`."""
-        array, index = self.field_place(node, base)
+        array, index = self.field_element(node, base)
         return self.selected_part(node, array, self.written(node), index)
 
     def selected_part(self, node, array, name, index) -> Value:

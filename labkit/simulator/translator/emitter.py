@@ -12,7 +12,7 @@ from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.reading.folding import as_written
 from labkit.simulator.reading.source import argument_names, captured_values, read_source
 from labkit.simulator.translator.after_atomics import accesses_after_atomics
-from labkit.simulator.translator.guesses import guesses
+from labkit.simulator.translator.guesses import find_guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
 from labkit.simulator.values import MISSING, Value, form_of
@@ -20,6 +20,8 @@ from labkit.simulator.values import MISSING, Value, form_of
 
 class Emitter:
     """Writes the lines of one function: names, temporaries, constants, blocks, masks and FLOP counts.
+
+    A `kind` is a type: numba's, or one of `values`. In the lines, `w` is the warp set that runs.
 
     At each point of the walk over the syntax tree `env` has the type of each variable, `assigned` the variables that
     all lanes here have assigned, and `masks` the mask of each enclosing region. `reachable`: some lane comes there.
@@ -37,7 +39,7 @@ class Emitter:
         self.parameters = argument_names(self.source)
         self.names = captured_values(function)
         self.homes = Homes(self.source.tree)
-        self.guesses = guesses(self.source.tree)
+        self.guesses = find_guesses(self.source.tree)
         self.after_atomics = accesses_after_atomics(self.source.tree, self.names)
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []

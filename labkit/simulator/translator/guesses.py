@@ -10,14 +10,16 @@ from labkit.simulator.reading.source import own_place
 from labkit.simulator.reading.syntax import is_atomic
 
 
-def guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
+def find_guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
     """Return the subscripts of a function that read what a compare-and-swap of the same element compares with."""
     swaps = [node for node in ast.walk(function) if _is_swap(node)]
     found = set()
     for node in ast.walk(function) if swaps else ():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _assigned_names(node.targets):
             for swap in swaps:
-                if _place(swap) == _written(node.value.value, node.value.slice) and _is_guess(node, swap, function):
+                if _element_text(swap) == _text_of(node.value.value, node.value.slice) and _is_guess(
+                    node, swap, function
+                ):
                     found.add(node.value)
     return found
 
@@ -33,7 +35,7 @@ def _is_guess(read, swap, function):
     compare = swap.args[-2]
     if not (isinstance(compare, ast.Name) and compare.id in copies):
         return False
-    return not any(_leaks(statement, derived, swap) for statement in between)
+    return not any(_passes_on(statement, derived, swap) for statement in between)
 
 
 def _closure(names, statements, takes):
@@ -47,7 +49,7 @@ def _closure(names, statements, takes):
     return known
 
 
-def _leaks(statement, names, swap):
+def _passes_on(statement, names, swap):
     """Return whether the statement passes these names' values on, other than to a variable, a condition or the swap."""
     if any(node is swap for node in ast.walk(statement)) and not isinstance(statement, ast.Return):
         return False
@@ -61,11 +63,11 @@ def _is_swap(node):
     return is_atomic(node) and {"cas": 4, "compare_and_swap": 3}.get(node.func.attr) == len(node.args)
 
 
-def _place(swap):
-    return _written(swap.args[0], swap.args[1] if len(swap.args) == 4 else ast.Constant(0))
+def _element_text(swap):
+    return _text_of(swap.args[0], swap.args[1] if len(swap.args) == 4 else ast.Constant(0))
 
 
-def _written(array, index):
+def _text_of(array, index):
     return ast.unparse(array), ast.unparse(index)
 
 

@@ -8,7 +8,7 @@ class Homes(ast.NodeVisitor):
 
     def __init__(self, tree):
         self.path = ["function"]
-        self.uses: dict[str, list] = {}
+        self.uses: dict[str, list] = {}  # by name: (the regions around, whether it is a plain store) of each use
         for argument in (*tree.args.posonlyargs, *tree.args.args):
             self.uses[argument.arg] = [(tuple(self.path), True)]
         for statement in tree.body:

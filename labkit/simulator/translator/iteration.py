@@ -26,6 +26,7 @@ class Iterations(Variables):
     """Resolves the iterable of a loop."""
 
     def iteration(self, node) -> Iteration:
+        """Return the iterations of a `for` loop over an expression."""
         function = self.dotted(node.func) if isinstance(node, ast.Call) else None
         if function in ("range", "enumerate", "zip"):
             if node.keywords:

@@ -93,8 +93,8 @@ class Names(Variables):
                 return self.literals.get(name, self.name_outside_kernel(name))
             case ast.Tuple(parts):
                 return tuple(map(self.literal, parts))
-            case ast.Subscript(whole, place):
-                entries, number = self.literal(whole), self.literal(place)
+            case ast.Subscript(whole, index):
+                entries, number = self.literal(whole), self.literal(index)
                 if isinstance(entries, tuple) and isinstance(number, int) and -len(entries) <= number < len(entries):
                     return entries[number]
             case ast.Attribute() if is_rank(node):

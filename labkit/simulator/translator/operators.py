@@ -68,6 +68,7 @@ class Operators(Variables):
         return self.with_inferred_type(node, self.operation(node, left, right, op))
 
     def operation(self, node, left, right, op):
+        """Return `left op right`, computed at translation if both are known; `op` is a name such as "Add"."""
         if op == "Add" and is_tuple(left.type) and is_tuple(right.type):
             return self.tuple_sum(node, left, right)
         function, sign = BINARY[op]

@@ -53,6 +53,7 @@ class Scalars(Variables):
         return f"to_bits({code})" if kind == bfloat16 else code
 
     def cast(self, node, kind):
+        """Translate `float32(x)` and similar casts."""
         (value,) = self.number_arguments(node, 1, f"`{self.written(node.func)}`")
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex | types.Boolean):
             self.fail(
@@ -73,6 +74,7 @@ class Scalars(Variables):
         self.fail(node, f"`{self.written(node)}` is a float16, which is neither true nor false on a GPU; write `!= 0`")
 
     def function_call(self, node, function):
+        """Translate a call of a function in the tables, such as `math.sqrt(x)`."""
         values = [self.expression(a) for a in node.args]
         if function.name.startswith("np.") and values and isinstance(values[-1].type, Array):
             return self.elementwise(node, function, values)
@@ -186,6 +188,7 @@ class Scalars(Variables):
     # --- cache hints ---
 
     def hinted_element(self, node, count):
+        """Return the subscript, array and indices that `cuda.ldcg(array, index)` and similar calls name."""
         written = f"`{self.written(node.func)}`"
         if len(node.args) != count:
             self.fail(node, f"{written} takes an array, an index{' and a value' * (count == 3)}")

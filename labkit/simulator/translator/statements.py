@@ -15,6 +15,7 @@ class Statements(Variables):
     """Each `do_Node` writes the code of one kind of statement."""
 
     def statements(self, body):
+        """Translate statements; after one that lanes may leave, the rest runs only where some are left."""
         for position, node in enumerate(body):
             self.statement(node)
             self.flush_flops()
@@ -120,6 +121,7 @@ class Statements(Variables):
             self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
 
     def assign_element(self, target, value, value_node):
+        """Translate an assignment to an element, a field, a record, or all elements of a slice."""
         if is_field(target):
             self.store(target, *self.element(target), value, value_node)
             return
@@ -174,7 +176,7 @@ class Statements(Variables):
         if self.is_kernel:
             if has_value:
                 self.fail(node, "a kernel returns nothing: write the result into an output array, `out[i] = ...`")
-            self.emit(f"w.leave({self.mask})")
+            self.emit(f"w.mark_returned({self.mask})")
         elif has_value:
             value = self.expression(node.value)
             self.flush_flops()

@@ -128,7 +128,7 @@ class Structures(Variables):
         field_array = replace(field_type(array.type), others=tuple(map(field_type, array.type.others)))
         return self.temp(f"field({array.code}, {name!r})", field_array)
 
-    def field_place(self, node, base):
+    def field_element(self, node, base):
         """Return the field's array, and the index there, of `base.field` or `base["field"]`."""
         name = node.attr if isinstance(node, ast.Attribute) else node.slice.value
         if isinstance(base.type, Array) and isinstance(base.type.dtype, types.Record):

@@ -14,6 +14,7 @@ class Variables(Emitter):
     """Assigns, reads and merges variables."""
 
     def assign_name(self, name, value, node):
+        """Assign a value to a variable in the lanes of the mask; the others keep theirs."""
         if value.type is types.none:
             self.fail(node, f"the right-hand side has no value, so `{name}` cannot hold it")
         kind = value.type
@@ -64,6 +65,7 @@ class Variables(Emitter):
         return storage if of_one_type else self.convert_type(storage, kind)
 
     def convert_type(self, code, kind) -> str:
+        """Return the code of a value, cast to a type; arrays stay as they are."""
         if isinstance(kind, Tuple):
             return f"({''.join(self.convert_type(f'{code}[{i}]', k) + ', ' for i, k in enumerate(kind.items))})"
         return f"cast({code}, {self.dtype(kind)})" if isinstance(kind, types.Number | types.Boolean) else code
@@ -113,12 +115,14 @@ class Variables(Emitter):
         )
 
     def emit_watch(self, line):
+        """Write the line that keeps the inspected thread's variables (`Launch.watch`)."""
         shown = {name: kind for name, kind in self.env.items() if isinstance(kind, types.Number | types.Boolean)}
         lanes = {name: "None" if name in self.assigned else f"a_{name}" for name in shown}
         values = ", ".join(f"{n!r}: ({self.current_value(n, kind)}, {lanes[n]})" for n, kind in shown.items())
         self.emit(f"w.chunk.launch.watch(w, {self.mask}, {line}, {{{values}}})")
 
     def emit_watch_as(self, mask, line):
+        """Write the same line for the lanes of another mask."""
         own_mask, self.masks[self.region] = self.mask, mask
         self.emit_watch(line)
         self.masks[self.region] = own_mask

@@ -67,7 +67,7 @@ def check(blocks, steps, seed):
             shared.exchange(w, array, np.full(32, element), lanes, lanes & changes, learns)
             whole.exchange(warp, element, changes, learns)
         elif kind == 2:
-            shared.share([warp // WARPS_PER_BLOCK])
+            shared.join_blocks([warp // WARPS_PER_BLOCK])
             whole.share(warp // WARPS_PER_BLOCK)
         else:
             shared.publish(w, lanes)

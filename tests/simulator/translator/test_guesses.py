@@ -5,13 +5,13 @@ from textwrap import dedent, indent
 
 import pytest
 
-from labkit.simulator.translator.guesses import guesses
+from labkit.simulator.translator.guesses import find_guesses
 
 
 def lines(text):
     """The lines of the body whose subscripts count as guesses."""
     [function] = ast.parse("def f():\n" + indent(dedent(text).strip(), "    ")).body
-    return sorted(node.lineno - 1 for node in guesses(function))
+    return sorted(node.lineno - 1 for node in find_guesses(function))
 
 
 SWAP = "cuda.atomic.cas(total, i, assumed, assumed + 1)"
