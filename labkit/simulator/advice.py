@@ -4,6 +4,7 @@ import math
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.caches import resident_blocks
+from labkit.simulator.counters import ACCESSES
 from labkit.simulator.reading.source import captured_values
 from labkit.simulator.reading.trusted import in_words, is_same
 from labkit.trace import Finding, SiteCounters
@@ -26,7 +27,7 @@ def unwritten_outputs(launch) -> list[Finding]:
         return [Finding("unwritten", "error", message, line)]
     for name in stored:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
-        if sum(int(launch.totals[i, 0]) for i, _ in sites) == 0:
+        if sum(int(launch.totals[i, ACCESSES]) for i, _ in sites) == 0:
             site = sites[0][1]
             message = (
                 f"Line {site.line}: no thread ever stores to {name}, which stays as it was; the condition around this "

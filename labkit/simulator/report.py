@@ -87,17 +87,17 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
 
 def _array_infos(launch):
     infos = [
-        _info(a, a.shape, a.strides, a.address + a.offset * a.itemsize)
+        _array_info(a, a.shape, a.strides, a.address + a.offset * a.itemsize)
         for a in (*launch.arrays.values(), *launch.captured.values(), *launch.program.constants.values())
         if isinstance(a, Array)
     ]
     for number, a in enumerate(launch.program.allocations.values()):
         shape, address = launch.shared_layout[number] if a.space == "shared" else (a.shape, 0)
-        infos.append(_info(a, shape, c_strides(shape), address))
+        infos.append(_array_info(a, shape, c_strides(shape), address))
     return tuple(infos)
 
 
-def _info(array, shape, strides, address):
+def _array_info(array, shape, strides, address):
     size = array.dtype.itemsize
     in_bytes = tuple(s * size for s in strides)
     return ArrayInfo(array.name, array.space, shape, str(array.dtype), size, in_bytes, address, array.line)

@@ -16,7 +16,7 @@ from labkit.simulator.host import DeviceArray, KernelName
 
 _ancestors = type.__dict__["__mro__"].__get__
 _name = type.__dict__["__name__"].__get__
-_AS_THEY_ARE = (
+_TRUSTED_TYPES = (
     bool, int, float, complex, str, bytes, NoneType, EllipsisType, np.ndarray, np.ufunc, ModuleType, FunctionType,
     BuiltinFunctionType, type, EnumType, DeviceArray, KernelName,
     *(kind for kind in set(np.sctypeDict.values()) if kind is not np.str_),
@@ -56,7 +56,7 @@ class Named:
 def trusted(value) -> Any:
     """Return a value of a type that the kernel language knows, made plain if its type is derived; else a Foreign."""
     kind = type(value)
-    known = (*_AS_THEY_ARE, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
+    known = (*_TRUSTED_TYPES, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
     if any(kind is candidate for candidate in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):
         return value
     if _derives(kind, np.ndarray):
