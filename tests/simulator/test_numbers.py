@@ -15,7 +15,7 @@ import labkit
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.translate import translate
-from labkit.simulator.translator.operators import BINARY, COMPARE, NOT_IN_PLACE
+from labkit.simulator.translator.operators import BINARY, COMPARE, REFUSED_IN_PLACE
 from labkit.simulator.values import Array
 
 NAMES = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
@@ -264,7 +264,7 @@ def test_a_float_remainder_comes_from_the_rounded_quotient():
 def test_numba_cuda_takes_the_quotient_in_place_of_integers_for_an_integer():
     for kind in CASTS.values():
         usual, in_place = (signature_in_numba(divide, (kind, kind)) for divide in (operator.truediv, operator.itruediv))
-        assert (usual != in_place) == (("Div", kind) in NOT_IN_PLACE)
+        assert (usual != in_place) == (("Div", kind) in REFUSED_IN_PLACE)
 
 
 @pytest.mark.parametrize("target", ["v", "out[i]"])

@@ -17,8 +17,8 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
 from labkit.simulator.language import ATOMICS, CONSTANTS, FUNCTIONS, NO_EFFECT, POSITIONS, SCALARS, commutes
-from labkit.simulator.translator.collectives import MATCHED, SHUFFLED
-from labkit.simulator.translator.operators import BINARY, COMPARE, NOT_IN_PLACE
+from labkit.simulator.translator.collectives import MATCH_SIGNATURES, SHUFFLED_TYPES
+from labkit.simulator.translator.operators import BINARY, COMPARE, REFUSED_IN_PLACE
 from random_kernels.tolerance import EXACT, tolerance
 
 KINDS = {str(kind): kind for kind in SCALARS.values()}  # numba's name for each type: the type
@@ -369,7 +369,7 @@ def _operators():
                 written = (kind, sign, resolved[0], within)
                 place = "gpu" if remainder else where
                 yield Use(f"BinOp {op}", name, binary, written, place)
-                if (op, kind) not in NOT_IN_PLACE:
+                if (op, kind) not in REFUSED_IN_PLACE:
                     yield Use(f"AugAssign {op}", name, augmented, written, place)
         for op, (function, sign) in COMPARE.items():
             resolved = numba_types.resolve(function, (kind, kind))
@@ -468,14 +468,14 @@ def _intrinsics():
     for kind in WHOLE:
         for name in ("syncthreads_count", "syncthreads_and", "syncthreads_or"):
             yield Use(f"cuda.{name}", str(kind), counted_barrier, (kind, name), "block")
-    for kind in SHUFFLED:
+    for kind in SHUFFLED_TYPES:
         for name in ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"):
             yield Use(f"cuda.{name}", str(kind), shuffled, (kind, name), "block")
     for kind in (*WHOLE, types.boolean):
         for name in ("all_sync", "any_sync", "eq_sync", "ballot_sync"):
             yield Use(f"cuda.{name}", str(kind), voted, (kind, name), "block")
     for kind in KINDS.values():
-        if numba_types.choose_overload(MATCHED, (types.int32, kind)) is not None:
+        if numba_types.choose_overload(MATCH_SIGNATURES, (types.int32, kind)) is not None:
             for name in ("match_any_sync", "match_all_sync"):
                 yield Use(f"cuda.{name}", str(kind), matched, (kind, name), "block")
     for kind in KINDS.values():
