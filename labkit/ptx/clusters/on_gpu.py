@@ -6,11 +6,11 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import clusters
 from labkit.ptx.intrinsics import (
     assembly_code,
-    conversion,
+    bare_instruction,
     emit_assembly,
     index_types,
     intrinsic,
-    plain,
+    pure_instruction,
     shared_address,
 )
 
@@ -19,11 +19,11 @@ LOAD = "{{\n" + THERE + "\nld.shared::cluster.{kind} $0, [there];\n}}"
 STORE = "{{\n" + THERE + "\nst.shared::cluster.{kind} [there], $2;\n}}"
 
 intrinsic(clusters.cluster_sync)(
-    plain("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;")
+    bare_instruction("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;")
 )
 
 
-intrinsic(clusters.cluster_rank)(conversion("mov.u32 $0, %cluster_ctarank;", types.int32))
+intrinsic(clusters.cluster_rank)(pure_instruction("mov.u32 $0, %cluster_ctarank;", types.int32))
 
 
 def _kind(array, index, cta):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.simulator.errors import KernelError
 
 
@@ -72,7 +72,7 @@ def note_unfinished_copy(launch, barriers, place, copy_site):
     )
     cure = f"Wait for it with `ptx.mbarrier_wait` on {_name(barriers, place)} before the block ends."
     key = ("in-flight", site.line, site.column, "end")
-    note(launch.log, key, site, "in-flight", what, cure, array=site.array)
+    log_error(launch.log, key, site, "in-flight", what, cure, array=site.array)
 
 
 def describe_missing(barriers, place, parity) -> str:
@@ -99,4 +99,4 @@ def _note(w, site_number, barriers, places, lanes, does, what, cure):
     who = log.lane(w, lane)
     key, message = ("mbarrier", site.line, site.column, does, what), f"{does} {_name(barriers, places[lane])}, {what}"
     threads = {"array": barriers.array.name, "threads": (who,)}
-    note(log, key, site, "mbarrier", f"{log.name(who)} {message}", cure, w.count(lanes), **threads)
+    log_error(log, key, site, "mbarrier", f"{log.name(who)} {message}", cure, w.count(lanes), **threads)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.trace import WARP_LANES
 
 
@@ -26,7 +26,7 @@ def check_thread_counts(barriers, number, slots, call):
         )
         what = f"of barrier {number} of `{name}`, {mismatch}. On a GPU it can open before all have come, or never"
         cure = "Give each group of warps a number of its own, and the number of threads of the whole group."
-        note(log, ("barrier", line, column, "named"), call, "barrier", what, cure, threads=tuple(who))
+        log_error(log, ("barrier", line, column, "named"), call, "barrier", what, cure, threads=tuple(who))
 
 
 def check_arrivals(barriers, slots, warps, numbers, call):
@@ -44,7 +44,7 @@ def check_arrivals(barriers, slots, warps, numbers, call):
     )
     cure = "Wait with `ptx.barrier_sync` for the others, at a barrier of another number, before you come again."
     key = ("barrier", line, column, "again")
-    note(log, key, call, "barrier", what, cure, int(again.sum()), threads=(who,))
+    log_error(log, key, call, "barrier", what, cure, int(again.sum()), threads=(who,))
 
 
 def check_groups(barriers, slots, warps, numbers, call):
@@ -70,4 +70,4 @@ def check_groups(barriers, slots, warps, numbers, call):
     )
     cure = "Give each group of warps a number of its own."
     key = ("barrier", line, column, "groups")
-    note(log, key, call, "barrier", what, cure, int(unaware.sum()), threads=tuple(who))
+    log_error(log, key, call, "barrier", what, cure, int(unaware.sum()), threads=tuple(who))

@@ -7,13 +7,13 @@ from labkit.ptx import tensor_copies
 from labkit.ptx.intrinsics import (
     I64,
     assembly_code,
+    bare_instruction,
     element_pointer,
     index_types,
     intrinsic,
-    literal,
-    numbered,
-    plain,
+    literal_value,
     shared_address,
+    with_literal,
 )
 from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 
@@ -104,7 +104,7 @@ def _tma_store(typing, tensor_map, place, tile, index):
 
 @intrinsic(tensor_copies.tma_add)
 def _tma_add(typing, array, index, tile, tile_index, count):
-    number = literal(count, "how many numbers are added")
+    number = literal_value(count, "how many numbers are added")
     if array.dtype != types.float32 or tile.dtype != types.float32:
         raise TypingError(f"float32 is added to float32 here, not {tile.dtype} to {array.dtype}")
     if number <= 0 or number % 4:
@@ -120,7 +120,7 @@ def _tma_add(typing, array, index, tile, tile_index, count):
     return types.void(array, index, tile, tile_index, count), assembly_code(text, operands)
 
 
-intrinsic(tensor_copies.tma_store_commit)(plain("cp.async.bulk.commit_group;"))
+intrinsic(tensor_copies.tma_store_commit)(bare_instruction("cp.async.bulk.commit_group;"))
 intrinsic(tensor_copies.tma_store_wait)(
-    numbered("cp.async.bulk.wait_group.read {};", "how many groups may be in flight")
+    with_literal("cp.async.bulk.wait_group.read {};", "how many groups may be in flight")
 )
