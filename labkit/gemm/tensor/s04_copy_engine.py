@@ -97,13 +97,7 @@ def copy_engine(A_map, B_map, C, K):
                     )
                 for i in range(MI):
                     for j in range(NI):
-                        ptx.mma(
-                            acc,
-                            (i, j, 0),
-                            (a[i, 0], a[i, 1], a[i, 2], a[i, 3]),
-                            (b[j, 0], b[j, 1]),
-                            FORMAT,
-                        )
+                        ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
             if lane == 0:
                 ptx.mbarrier_arrive(empty, stage)
 

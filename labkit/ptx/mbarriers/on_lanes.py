@@ -241,12 +241,7 @@ def begin_copy(w, site, array, places, mask, copy):
 # --- in a kernel's text --------------------------------------------------------------------------
 
 # Its notes are the sites of barriers in a kernel.
-MBARRIERS = Family(
-    is_asynchronous=True,
-    keeps_clocks=True,
-    keeps_events=True,
-    check=findings.check_use,
-)
+MBARRIERS = Family(is_asynchronous=True, keeps_clocks=True, keeps_events=True, check=findings.check_use)
 
 
 @dataclass(frozen=True)
