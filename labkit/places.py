@@ -17,9 +17,9 @@ def folder(name: str) -> Path:
 
 def operations() -> list[str]:
     """Return the operations of labkit: its packages with steps."""
+    packages = {
+        found.name: Path(found.module_finder.path, found.name)  # pyright: ignore[reportAttributeAccessIssue] - of a folder
+        for found in iter_modules(labkit.__path__)
+    }
     patterns = STEPS, f"*/{STEPS}"
-    return sorted(
-        module.name
-        for module in iter_modules(labkit.__path__)
-        if any(any((PACKAGE / module.name).glob(pattern)) for pattern in patterns)
-    )
+    return sorted(name for name, path in packages.items() if any(any(path.glob(pattern)) for pattern in patterns))

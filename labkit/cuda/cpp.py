@@ -36,13 +36,7 @@ def source_path(name: str) -> Path:
 
 @cache
 def cubin(name: str, compute_capability: tuple[int, int]) -> bytes:
-    """Return the machine code of a C++ kernel for GPUs of a compute capability, such as (9, 0).
-
-    Raises
-    ------
-    CppError
-        NVRTC refuses the source; the message is its log.
-    """
+    """Return a C++ kernel's machine code for a compute capability, such as (9, 0); a CppError holds NVRTC's log."""
     from cuda.bindings import nvrtc
 
     path = source_path(name)

@@ -45,13 +45,7 @@ if TYPE_CHECKING:
 
 
 def format_named(name: str | Format) -> Format:
-    """Return a format by its name, or itself.
-
-    Raises
-    ------
-    ValueError
-        There is no such format; the message lists the existing ones.
-    """
+    """Return a format by its name, or itself; a ValueError lists the existing names."""
     if isinstance(name, Format):
         return name
     if not isinstance(name, str) or name not in FORMATS:

@@ -228,13 +228,7 @@ class Ladder(Sequence):
         return steps
 
     def step(self, slug: str) -> Step:
-        """Return a step by its slug.
-
-        Raises
-        ------
-        KeyError
-            There is no such step; the message lists the existing ones.
-        """
+        """Return a step by its slug; a KeyError lists the existing ones."""
         steps = {step.slug: step for step in self}
         if slug not in steps:
             raise KeyError(f"the ladder {self.path!r} has no step {slug!r}; it has {', '.join(steps)}")

@@ -7,9 +7,9 @@ them: to keep track of operations in flight (`is_asynchronous`), of which warp k
 `findings.py` has their errors, `on_gpu.py` their machine code. Nothing else names an instruction.
 
 In `on_lanes.py` a class with `translate` checks a call in a kernel's syntax tree (`node`) and emits a call of a
-function. That gets the warp set `w`, the warps that run together; the access's `site`, its number; the `array`; the
+function. That gets the warp set `w`, the warps that run together; the number of the access, `site`; the `array`; the
 `mask` of lanes, None for all and False for none; the `index` of each lane; and `call`, the (line, column, name) of the
-call. Its `chunk` holds the blocks that run at the same time, and `flat` indexes the memory of an array in all of them.
+call. `w.chunk` has the blocks that run at the same time, and `flat` indexes the memory of an array in all of them.
 """
 
 from collections.abc import Callable

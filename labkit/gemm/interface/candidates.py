@@ -120,12 +120,7 @@ def find_format(format: str | Format) -> Format:
 def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
     """Return the candidates for a product on a GPU of a compute capability, or this one, by recorded or estimated time.
 
-    Raises
-    ------
-    ValueError
-        The format is not multiplied here.
-    RuntimeError
-        The GPU is too old for this format.
+    Raises ValueError if no kernel multiplies the format, RuntimeError if the GPU is too old for it.
     """
     find_format(format)
     device = cuda.get_current_device()

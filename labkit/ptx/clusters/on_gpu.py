@@ -54,5 +54,8 @@ def _cluster_load(typing, array, index, cta):
 @intrinsic(clusters.cluster_store)
 def _cluster_store(typing, array, index, cta, value):
     text = STORE.format(place="$0", cta="$1", kind=_kind(array, index, cta))
-    code = assembly_code(text, lambda *given: [*_operands(*given), given[3][3]])
-    return types.void(array, index, cta, array.dtype), code
+
+    def operands(context, builder, signature, arguments):
+        return [*_operands(context, builder, signature, arguments), arguments[3]]
+
+    return types.void(array, index, cta, array.dtype), assembly_code(text, operands)

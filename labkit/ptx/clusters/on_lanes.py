@@ -1,6 +1,8 @@
 """Clusters on lanes: neighbouring blocks along x that run together and access one another's shared memory.
 
 (CUDA C++ Programming Guide, "Thread Block Clusters"; PTX ISA, `barrier.cluster`, `mapa`.)
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+A `chunk` is the blocks that the simulator runs at the same time, and a `slot` the number of a block in it.
 """
 
 from dataclasses import dataclass
@@ -28,11 +30,11 @@ def rank(w):
 def block_offset(w, lanes, cta, line) -> np.ndarray:
     """Return the distance in blocks, within the chunk, to block `cta` of each lane's cluster."""
     cta = w.fill(cta).astype(np.int64)
-    wrong = lanes & ((cta < 0) | (cta >= w.launch.cluster))
-    if wrong.any():
+    invalid = lanes & ((cta < 0) | (cta >= w.launch.cluster))
+    if invalid.any():
         count = w.launch.cluster
         raise KernelError(
-            f"a cluster has {count} block{'s' * (count != 1)} here, and there is no block {cta[wrong][0]} in it; ask "
+            f"a cluster has {count} block{'s' * (count != 1)} here, and there is no block {cta[invalid][0]} in it; ask "
             "for clusters with `@cuda.jit(cluster=...)`, and count their blocks from 0",
             line,
         )
@@ -68,15 +70,15 @@ class RemoteAccesses:
         """Record accesses of these lanes to blocks at a distance in the chunk; see `note_remote_access`."""
         lanes = lanes & (offset != 0)
         warps = w.thread[lanes] // WARP_LANES
-        place = w.slot[lanes] + offset[lanes], rank(w)[lanes], warps
-        self._check_begun(w, np.unique(np.stack(place)[:, self.time[place] == 0], axis=1), site)
-        self.time[place] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)] + until
-        self.site[place] = site
+        index = w.slot[lanes] + offset[lanes], rank(w)[lanes], warps
+        self._check_begun(w, np.unique(np.stack(index)[:, self.time[index] == 0], axis=1), site)
+        self.time[index] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)] + until
+        self.site[index] = site
 
-    def _check_begun(self, w, places, site):
+    def _check_begun(self, w, first_accesses, site):
         """Note first accesses, by their indices into `time`, of warps that do not know that the block has begun."""
         launch = w.launch
-        for slot, number, warp in places.T.tolist():
+        for slot, number, warp in first_accesses.T.tolist():
             other = self.chunk.blocks[slot]
             block = other - other % launch.cluster + number
             if not launch.clocks.knows_block_began(block, warp, other):
@@ -100,10 +102,10 @@ def note_remote_access(w, lanes, offset, site, until=0):
     the next synchronisation publishes it.
     """
     chunk = w.chunk
-    if "reached" not in chunk.kept:
-        reached = chunk.kept["reached"] = RemoteAccesses(chunk)
-        chunk.at_end.append(reached.check)
-    chunk.kept["reached"].note(w, lanes, offset, site, until)
+    if "remote accesses" not in chunk.kept:
+        chunk.kept["remote accesses"] = RemoteAccesses(chunk)
+        chunk.at_end.append(chunk.kept["remote accesses"].check)
+    chunk.kept["remote accesses"].note(w, lanes, offset, site, until)
 
 
 # --- the barrier of a cluster --------------------------------------------------------------------
@@ -124,13 +126,13 @@ class ClusterSyncs:
         ended = np.isin(self.chunk.state, (RETURNED, ENDED))
         ended = np.logical_and.reduceat(ended, np.arange(0, ended.shape[1], WARP_LANES), axis=1)
         arrivals = np.where(ended, np.iinfo(np.int64).max, self.arrivals).reshape(len(self.opened), -1).min(axis=1)
-        now = clusters[(arrivals > self.opened)[clusters]]
-        if now.size:
+        opening = clusters[(arrivals > self.opened)[clusters]]
+        if opening.size:
             launch = self.chunk.launch
-            blocks = np.array(self.chunk.blocks).reshape(-1, self.cluster_size)[now]
+            blocks = np.array(self.chunk.blocks).reshape(-1, self.cluster_size)[opening]
             warps = launch.clocks.of(blocks[:, :, None], np.arange(launch.warps_per_block))
-            launch.clocks.meet(warps.reshape(len(now), -1))
-            self.opened[now] += 1
+            launch.clocks.meet(warps.reshape(len(opening), -1))
+            self.opened[opening] += 1
             launch.version += 1
 
     def reason(self, lane: int) -> str:
@@ -155,11 +157,11 @@ def sync(w, mask, call):
     w.waits_for = syncs
     while True:
         syncs.open(clusters)
-        left = syncs.opened[clusters] < target
-        if not left.any():
+        is_closed = syncs.opened[clusters] < target
+        if not is_closed.any():
             break
         waiting = np.zeros(len(w.warps), np.bool_)
-        waiting[rows] = left
+        waiting[rows] = is_closed
         yield call[0], waiting.take(w.row), ()
     w.waits_for = None
 

@@ -3,6 +3,8 @@
 The source is read when a copy begins, and the target written when the thread has waited for it: as late as on any GPU.
 From then on they are the thread's own writes, which other threads may read after a barrier. The beginning also counts
 as a write after others' reads, since a GPU may write at once.
+
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ With g = lane // 4, t = lane % 4 and p numbers per register, register r of A hol
 p t to p t + p - 1, plus 4 p (r // 2). A register of B holds the same of column g, with rows in place of columns. The
 accumulators are rows g and g + 8, columns 2 t and 2 t + 1. (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its
 neighbours, `ldmatrix`, `stmatrix`.)
+
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass
@@ -65,7 +67,7 @@ class Multiply:
     """Call `(acc, index, a, b, FORMAT)` that adds a product of fragments to four accumulators."""
 
     formats: dict[int, Format]
-    sums: dict[int, types.Type]  # type of the sums, by format
+    accumulator_types: dict[int, types.Type]  # by the format's number
 
     def translate(self, translator, node):
         check_count(translator, node, 5)
@@ -74,7 +76,7 @@ class Multiply:
         if acc.type.others:
             translator.fail(node, f"`{translator.written(node.args[0])}` may be one of several arrays here; name one")
         format = find_format(translator, node, node.args[4], self.formats)
-        needed = next(self.sums[number] for number, known in self.formats.items() if known is format)
+        needed = next(self.accumulator_types[number] for number, known in self.formats.items() if known is format)
         if acc.type.dtype != needed:
             translator.fail(
                 node,
@@ -130,9 +132,9 @@ def _register_elements(w, array, flat, matrix, transposed):
     """Yield (elements, bit of the register at which each begins, bit of the element at which it is stored)."""
     shift = 0
     for lane, byte, count in register_pieces(w, matrix, transposed):
-        place = flat.take(lane, mode="clip") + byte // array.itemsize
+        element = flat.take(lane, mode="clip") + byte // array.itemsize
         for i in range(max(1, count // array.itemsize)):
-            yield place + i, shift, byte % array.itemsize * 8 if array.itemsize > count else 0
+            yield element + i, shift, byte % array.itemsize * 8 if array.itemsize > count else 0
             shift += 8 * min(count, array.itemsize)
 
 
@@ -144,13 +146,13 @@ def load(w, site, array, mask, call, count, transposed, *index):
     flat, mask = _row_addresses(w, site, array, mask, call, count, index)
     if mask is False:
         return (np.uint32(0),) * count
-    part = np.uint32(0xFFFF if transposed else 0xFFFFFFFF)
+    register_part = np.uint32(0xFFFF if transposed else 0xFFFFFFFF)
     registers = []
     for matrix in range(count):
         register = np.zeros(w.lanes, np.uint32)
-        for place, shift, within in _register_elements(w, array, flat, matrix, transposed):
-            value = memory.read(w, site, array, mask, place).view(f"u{array.itemsize}").astype(np.uint32)
-            register |= (value >> np.asarray(within, np.uint32) & part) << np.uint32(shift)
+        for elements, shift, element_bit in _register_elements(w, array, flat, matrix, transposed):
+            value = memory.read(w, site, array, mask, elements).view(f"u{array.itemsize}").astype(np.uint32)
+            register |= (value >> np.asarray(element_bit, np.uint32) & register_part) << np.uint32(shift)
         registers.append(register)
     return tuple(registers)
 
@@ -166,9 +168,9 @@ def store(w, site, array, mask, call, values, transposed, *index):
         return
     dtype = np.dtype(f"u{array.itemsize}")
     for matrix, value in enumerate(values):
-        for place, shift, _ in _register_elements(w, array, flat, matrix, transposed):
+        for elements, shift, _ in _register_elements(w, array, flat, matrix, transposed):
             part = (w.fill(value) >> np.uint32(shift)).astype(dtype).view(array.dtype)
-            memory.write(w, site, array, mask, place, part)
+            memory.write(w, site, array, mask, elements, part)
 
 
 def _row_addresses(w, site, array, mask, call, count, index):
@@ -177,21 +179,21 @@ def _row_addresses(w, site, array, mask, call, count, index):
     A wavefront serves eight rows.
     """
     mask = collectives.whole_warps(w, mask, call)
-    named = intersect(mask, w.lane < ROWS * count)
-    reached = nonnegative_lanes(w, site, array, named, index) if named is not False else False
-    if reached is False:
+    naming = intersect(mask, w.lane < ROWS * count)  # lanes whose index names a row
+    valid = nonnegative_lanes(w, site, array, naming, index) if naming is not False else False
+    if valid is False:
         return None, False
-    flat, reached = locate_vectors(w, site, array, reached, ROW_BYTES, index)
-    if reached is not named:
-        invalid = w.active(named) & ~(np.zeros(w.lanes, np.bool_) if reached is False else w.active(reached))
+    flat, valid = locate_vectors(w, site, array, valid, ROW_BYTES, index)
+    if valid is not naming:
+        invalid = w.active(naming) & ~(np.zeros(w.lanes, np.bool_) if valid is False else w.active(valid))
         mask = intersect(mask, ~np.logical_or.reduceat(invalid, w.warps[:, START]).take(w.row))
-        named = False if mask is False else intersect(named, mask)
-        if named is False:
+        naming = False if mask is False else intersect(naming, mask)
+        if naming is False:
             return None, False
     elements, totals = ROW_BYTES // array.itemsize, w.chunk.launch.counts[site]
-    lanes, everyone = w.active(named), named is None
-    count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, False, w.warps, totals)
-    w.chunk.sample(w, site, array, named, flat)
+    lanes, is_whole = w.active(naming), naming is None
+    count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, is_whole, False, w.warps, totals)
+    w.chunk.sample(w, site, array, naming, flat)
     return flat, mask
 
 

@@ -15,10 +15,9 @@ def check_thread_counts(barriers, number, slots, call):
         threads = barriers.threads[number, slot, warps]
         if len(set(threads)) == 1 and threads[0] == WARP_LANES * len(warps):
             continue
-        one, other = (warps[int(np.argmin(threads))], warps[int(np.argmax(threads))])
-        if one == other:
-            other = warps[-1]
-        who = [log.thread(int(chunk.blocks[slot]), int(warp) * WARP_LANES) for warp in (one, other)]
+        fewest, most = warps[int(np.argmin(threads))], warps[int(np.argmax(threads))]
+        pair = fewest, warps[-1] if fewest == most else most
+        who = [log.thread(int(chunk.blocks[slot]), int(warp) * WARP_LANES) for warp in pair]
         mismatch = (
             f"{log.name(who[0])} waits there for {threads.min()} threads and {log.name(who[1])} for {threads.max()}"
             if len(set(threads)) > 1

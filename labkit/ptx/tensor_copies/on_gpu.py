@@ -21,7 +21,7 @@ from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 def _coordinates(context, builder, kinds, place, kind=types.int32):
     """Return coordinates in PTX's order: the last axis first."""
     values = cgutils.unpack_tuple(builder, place)
-    return [context.cast(builder, v, given, kind) for v, given in zip(values, kinds, strict=True)][::-1]
+    return [context.cast(builder, value, own, kind) for value, own in zip(values, kinds, strict=True)][::-1]
 
 
 def _check_map(tensor_map, kinds=(TensorMapType,)):
@@ -84,7 +84,8 @@ intrinsic(tensor_copies.tma_load_pixels_multicast)(_load(of_pixels=True, multica
 @intrinsic(tensor_copies.tma_prefetch)
 def _tma_prefetch(typing, tensor_map):
     _check_map(tensor_map, (TensorMapType, PixelMapType))
-    return types.void(tensor_map), assembly_code("prefetch.tensormap [$0];", lambda *given: given[3])
+    code = assembly_code("prefetch.tensormap [$0];", lambda context, builder, signature, arguments: arguments)
+    return types.void(tensor_map), code
 
 
 @intrinsic(tensor_copies.tma_store)

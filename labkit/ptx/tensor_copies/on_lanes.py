@@ -2,6 +2,7 @@
 
 A load reads the array when it begins, and writes the tile when its barrier's phase ends (`mbarriers`). A store or an
 addition is executed at once, but no thread may overwrite the tile until the issuing thread has waited for it.
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ def _swizzle(data, first, rows, boxes, into_tile):
     for box in boxes:
         for row in range(rows.shape[1]):
             for i in range(row_bytes):
-                place = row * row_bytes + i
-                byte = first[box] + (place ^ ((place >> 7 & (pieces - 1)) << 4))
+                place = row * row_bytes + i  # before swizzling, in lines of 128 bytes
+                byte = first[box] + (place ^ ((place >> 7 & (pieces - 1)) << 4))  # piece p of line l is at p ^ l
                 if into_tile:
                     data[byte] = rows[box, row, i]
                 else:
@@ -79,8 +80,7 @@ class PendingLoad:
         """Write these boxes to their tiles."""
         array, first = self.array, self.first
         _swizzle(array.data.view(np.uint8), first * array.itemsize, self.rows, boxes, True)
-        each = self.box_bytes // array.itemsize
-        array.in_flight.end(self.number, tiles.elements(first[boxes], each))
+        array.in_flight.end(self.number, tiles.elements(first[boxes], self.box_bytes // array.itemsize))
         if self.source is not None:
             self.source.end(np.isin(np.arange(len(first)), boxes))
 
@@ -134,15 +134,15 @@ def load(w, mask, source, target, barrier, line=0, ctas=None):
             mbarriers.begin_copy(w, barrier_site, barriers, numbers, senders, copy)
 
 
-def _begin_source_reads(w, site, boxes, lanes, mine) -> PendingRead | None:
-    """Begin the reads of a box for each of `lanes` in the mask `mine`; None where the kernel never writes there."""
+def _begin_source_reads(w, site, boxes, lanes, senders) -> PendingRead | None:
+    """Begin the reads of a box for each of `lanes` in the mask `senders`; None where the kernel never writes there."""
     in_flight = boxes.array.in_flight
     if in_flight is None:
         return None
-    places, inside = (part.reshape(len(lanes), -1)[mine] for part in boxes.places())
+    places, inside = (part.reshape(len(lanes), -1)[senders] for part in boxes.places())
     box, _ = np.nonzero(inside)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD, reads=True)
-    number = in_flight.begin(operation, places[inside], w, lanes[mine][box])
+    number = in_flight.begin(operation, places[inside], w, lanes[senders][box])
     return PendingRead(in_flight, number, box, places[inside])
 
 
@@ -252,11 +252,11 @@ def commit(w, mask):
 def wait(w, mask, pending):
     """Run `tma_store_wait`: end the tile reads of the lanes' groups."""
     w.launch.events.note(w, mask, "finish stores", amount=pending)
-    for done, lanes in _stores(w).finish(w.active(mask), pending):
+    for ended, lanes in _stores(w).finish(w.active(mask), pending):
         lanes = np.flatnonzero(lanes)
-        covered = done.covered[np.searchsorted(done.lanes, lanes)].reshape(-1)
-        done.array.in_flight.end(done.number, covered)
-        tiles.note_reads(w, done.site, done.array, lanes, covered)
+        covered = ended.covered[np.searchsorted(ended.lanes, lanes)].reshape(-1)
+        ended.array.in_flight.end(ended.number, covered)
+        tiles.note_reads(w, ended.site, ended.array, lanes, covered)
 
 
 def _stores(w) -> Groups:

@@ -86,21 +86,23 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
         pointers = accumulators(context, builder, acc, index, acc_value, acc_index, count)
         overwrites = isinstance(keeps, types.Literal) and not keeps.literal_value
         held = [] if overwrites else [builder.load(pointer) for pointer in pointers]
-        adds, more = "0" if overwrites else "1", []
+        scale_d, scale_operand = "0" if overwrites else "1", []
         if keeps is not None and not isinstance(keeps, types.Literal):
-            adds, more = "keeps", [builder.zext(context.cast(builder, keeps_value, keeps, types.boolean), I32)]
+            scale_d = "keeps"
+            scale_operand = [builder.zext(context.cast(builder, keeps_value, keeps, types.boolean), I32)]
         sums = ", ".join(f"${i}" for i in range(count))
         a = ", ".join(f"${count + i}" for i in range(len(a_operands)))
         a = f"{{{a}}}" if len(a_operands) > 1 else a
         b = f"${count + len(a_operands)}"
         text = (
             f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{name}.{name} "
-            f"{{{sums}}}, {a}, {b}, {adds}, {a_sign}, 1{transposes};"
+            f"{{{sums}}}, {a}, {b}, {scale_d}, {a_sign}, 1{transposes};"
         )
-        if more:
+        if scale_operand:
             text = SCALED.format(count + len(a_operands) + 1, text)
-        begun = emit_assembly(builder, text, (F32,) * count, [*a_operands, b_descriptor, *more], ties=held)
-        for pointer, value in zip(pointers, unpack(builder, begun, count), strict=True):
+        operands = [*a_operands, b_descriptor, *scale_operand]
+        results = emit_assembly(builder, text, (F32,) * count, operands, ties=held)
+        for pointer, value in zip(pointers, unpack(builder, results, count), strict=True):
             builder.store(value, pointer)
         return context.get_dummy_value()
 

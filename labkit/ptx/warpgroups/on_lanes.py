@@ -5,6 +5,7 @@ until its group has been waited for, and only then do the tensor cores count as 
 operation of four warps: a warp that has waited knows that its tiles have been read, also for the other three, and may
 release them, as one thread of a warpgroup does in CUTLASS. But it is not ordered after the other warps' own accesses: a
 wait is that of one warp (PTX ISA, "wgmma.wait_group").
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass
@@ -47,9 +48,7 @@ class Warpgroups:
     def __init__(self, w):
         self.in_block = w.launch.warpgroups_per_block
         self.number = w.warps[:, SLOT] * self.in_block + w.warps[:, THREAD] // THREADS  # of each warp's, in the chunk
-        self.is_whole = (
-            np.bincount(self.number)[self.number] == WARPS
-        )  # of each warp: is its warpgroup entirely in this set?
+        self.is_whole = np.bincount(self.number)[self.number] == WARPS  # whether all four warps are in this set
         self.is_short = w.warps[:, THREAD] // THREADS >= w.launch.warps_per_block // WARPS  # incomplete in its block?
         self.products = Groups(w.lanes)
         kept = w.chunk.kept
@@ -280,9 +279,9 @@ def from_shared(w, mask, call, acc, n, format, scale, b, a):
     caller = find_callers(w, mask)
     w.chunk.sample(w, *a[:2], mask, a_flat)
     w.chunk.sample(w, *b[:2], mask, b_flat)
-    left, registers = _read_operand(w, caller, a_flat, M, *a)
-    right, others = _read_operand(w, caller, b_flat, n, *b)
-    _begin(w, mask, caller, call, acc, (format, scale), registers, others, (left, right))
+    left, a_registers = _read_operand(w, caller, a_flat, M, *a)
+    right, b_registers = _read_operand(w, caller, b_flat, n, *b)
+    _begin(w, mask, caller, call, acc, (format, scale), a_registers, b_registers, (left, right))
 
 
 def from_registers(w, mask, call, acc, n, format, scale, b, a):
@@ -300,14 +299,14 @@ def from_registers(w, mask, call, acc, n, format, scale, b, a):
     if mask is False:
         return
     caller = find_callers(w, mask)
-    right, others = _read_operand(w, caller, b_flat, n, *b)
+    right, b_registers = _read_operand(w, caller, b_flat, n, *b)
     values = np.stack([w.fill(register) for register in fragment], axis=-1)
     lanes = w.warps[caller.rows, START][:, None] + np.arange(WARP_LANES)
     # of lane 4 g + t, register 2 h + l is the (4 h + t)-th of row g + 8 l
     rows = values[lanes].reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
-    registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
-    registers[caller.group, _quarter(w, caller.rows)] = rows
-    _begin(w, mask, caller, call, acc, (format, scale), registers.reshape(-1, M, 8), others, (right,))
+    a_registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
+    a_registers[caller.group, _quarter(w, caller.rows)] = rows
+    _begin(w, mask, caller, call, acc, (format, scale), a_registers.reshape(-1, M, 8), b_registers, (right,))
 
 
 def _quarter(w, rows):
@@ -320,9 +319,9 @@ def _clocks(w, rows):
     return w.launch.clocks.of(w.warps[rows, BLOCK], w.warps[rows, THREAD] // WARP_LANES)
 
 
-def _begin(w, mask, caller, call, accumulators, form, left, right, operands):
-    """Add the product of the rows in these registers, and keep it in flight; `form` is its format and `Scale`."""
-    (acc_site, acc, index), (format, scale) = accumulators, form
+def _begin(w, mask, caller, call, accumulators, format_and_scale, left, right, operands):
+    """Add the product of the rows in the registers `left` and `right`, and keep it in flight."""
+    (acc_site, acc, index), (format, scale) = accumulators, format_and_scale
     n = right.shape[1]
     keeps = _check_keeps(w, mask, caller, call, scale.keeps)
     flat, mask = locate_local_elements(w, acc_site, acc, mask, n // 2, index, is_read=keeps)
@@ -416,14 +415,14 @@ def wait(w, mask, call, pending):
     groups = warpgroups.number[rows]
     ended, done = warpgroups.products.finish(w.active(mask), pending), np.zeros(len(rows), np.int64)
     for product, lanes in ended:
-        concerned = lanes[w.warps[rows, START]]
-        number = product.number[np.searchsorted(product.groups, groups[concerned])]
-        done[concerned] = np.maximum(done[concerned], number)
+        issuers = lanes[w.warps[rows, START]]
+        number = product.number[np.searchsorted(product.groups, groups[issuers])]
+        done[issuers] = np.maximum(done[issuers], number)
     w.waits_for = WarpgroupWait()
-    while (left := warpgroups.cores.begun[groups].min(axis=1) < done).any():
-        here = np.zeros(len(w.warps), np.bool_)
-        here[rows] = left
-        yield call[0], here.take(w.row), ()
+    while (is_early := warpgroups.cores.begun[groups].min(axis=1) < done).any():
+        waiting = np.zeros(len(w.warps), np.bool_)
+        waiting[rows] = is_early
+        yield call[0], waiting.take(w.row), ()
     w.waits_for = None
     for product, lanes in ended:
         product.accumulators.end(product.rows, lanes)
@@ -434,14 +433,14 @@ def wait(w, mask, call, pending):
 def _note_done(w, product, groups):
     """Record that the product of these warpgroups is done, unless other warps of theirs have done so."""
     cores = get_warpgroups(w).cores
-    now = np.isin(product.groups, groups) & (cores.done[product.groups] < product.number)
-    if not now.any():
+    is_new = np.isin(product.groups, groups) & (cores.done[product.groups] < product.number)
+    if not is_new.any():
         return
-    done, number = product.groups[now], product.number[now]
-    w.chunk.launch.clocks.note_done(cores.clocks[done], number - 1)
+    done_groups, number = product.groups[is_new], product.number[is_new]
+    w.chunk.launch.clocks.note_done(cores.clocks[done_groups], number - 1)
     for operand in product.operands:
-        operand.note_reads(w, now)
-    cores.done[done] = number
+        operand.note_reads(w, is_new)
+    cores.done[done_groups] = number
 
 
 class WarpgroupWait:
