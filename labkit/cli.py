@@ -50,7 +50,7 @@ def main():
     try:
         app(prog_name=None if Path(sys.argv[0]).stem == "labkit" else "python -m labkit")
     except ModuleNotFoundError as error:
-        if not (sentence := extras.missing(error)):
+        if not (sentence := extras.describe_missing_package(error)):
             raise
         sys.exit(sentence)
     except OSError as error:
