@@ -85,7 +85,7 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             from importlib import import_module
 
-            if sentence := import_module("labkit.setup.extras").missing(error):
+            if sentence := import_module("labkit.setup.extras").describe_missing_package(error):
                 raise ImportError(f"labkit.{name}: {sentence}", name=error.name) from None
             raise
     raise AttributeError(f"module 'labkit' has no attribute {name!r}")

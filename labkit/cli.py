@@ -50,7 +50,7 @@ def main():
     try:
         app(prog_name=None if Path(sys.argv[0]).stem == "labkit" else "python -m labkit")
     except ModuleNotFoundError as error:
-        if not (sentence := extras.missing(error)):
+        if not (sentence := extras.describe_missing_package(error)):
             raise
         sys.exit(sentence)
     except OSError as error:
@@ -166,11 +166,11 @@ def release(
     from labkit.course.release import release
 
     try:
-        written = release(folder, chapters, assignment)
+        course = release(folder, chapters, assignment)
     except CourseError as error:
         _fail(error)
-    numbers = ", ".join(name[:2] for name in written.chapters)
-    print(f"Released {written.assignment} to {folder}: chapters {numbers}; points: {written.out_of}.")
+    numbers = ", ".join(name[:2] for name in course.chapters)
+    print(f"Released {course.assignment} to {folder}: chapters {numbers}; points: {course.out_of}.")
     print("Next: commit and push it (git init, git add ., git commit), and make it a template repository.")
 
 
@@ -271,8 +271,8 @@ def grade(
         _fail(f"the grades cannot be written to {out}: {error.strerror}; give another folder with --out")
     with tqdm(desc="graded", unit=" answers", disable=None) as bar:
 
-        def progress(done, of):
-            bar.total = of
+        def progress(done, total):
+            bar.total = total
             bar.update(done - bar.n)
 
         try:
@@ -322,7 +322,7 @@ def _print_grades(grades, out):
 
 def _check_folder(path):
     """Refuse a path that is no folder, or cannot become one; create nothing yet."""
-    existing = next((one for one in (path, *path.parents) if one.exists()), path)
+    existing = next((folder for folder in (path, *path.parents) if folder.exists()), path)
     if not existing.is_dir():
         _fail(f"{existing} is a file; give a folder")
     if not os.access(existing, os.W_OK):

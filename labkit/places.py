@@ -22,4 +22,4 @@ def operations() -> list[str]:
         for found in iter_modules(labkit.__path__)
     }
     patterns = STEPS, f"*/{STEPS}"
-    return sorted(name for name, path in packages.items() if any(any(path.glob(one)) for one in patterns))
+    return sorted(name for name, path in packages.items() if any(any(path.glob(pattern)) for pattern in patterns))

@@ -89,11 +89,7 @@ def rebuild(function, changes: dict):
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     )
     copy = FunctionType(
-        function.__code__,
-        {**function.__globals__, **changes},
-        function.__name__,
-        function.__defaults__,
-        cells or None,
+        function.__code__, {**function.__globals__, **changes}, function.__name__, function.__defaults__, cells or None
     )
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__annotations__ = dict(function.__annotations__)

@@ -15,7 +15,7 @@ class Table:
     columns
         The headings.
     rows
-        A cell a column: text, or a number (as text, too), which stands to the right. `code` may be marked.
+        One cell per column: text, in which backticks mark `code`, or a number (also as text), aligned right.
     folded
         For a long table: the line that a reader clicks to see it.
     caption
@@ -52,7 +52,7 @@ class Table:
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
     def _side(self, column):
-        """Where a heading stands: to the right, where all of its column does that is not empty."""
+        """Return the side to which a heading is aligned: right if all of its column is that is not empty."""
         sides = {_side(row[column]) for row in self.rows if row[column] != ""}
         return "right" if sides == {"right"} else "left"
 
@@ -80,6 +80,6 @@ def _text(value):
 
 
 def _html(text):
-    """The text as HTML, `code` between backticks as code."""
+    """Return text as HTML, `code` between backticks as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -98,7 +98,7 @@ class Attention(ladder.Problem):
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
     KEY_ARRAYS: ClassVar[tuple[str, ...]] = "K", "V", "dK", "dV"  # have a row for each key, and kv_heads
-    called, float32_arrays = "attention", ("lse",)
+    message_name, float32_arrays = "attention", ("lse",)
     needs_c_order = False  # strides may be any multiples of a row
 
     def __post_init__(self):

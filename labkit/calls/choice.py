@@ -131,7 +131,7 @@ class Chooser:
         capability = ".".join(map(str, CurrentGpu.now().capability[:2]))
         reasons = f" ({'; '.join(f'{candidate}: {why}' for candidate, why in refused.items())})" if refused else ""
         raise ValueError(
-            f"no step takes {problem.called} {problem} in {format} on a GPU of compute capability {capability}"
+            f"no step takes {problem.message_name} {problem} in {format} on a GPU of compute capability {capability}"
             f"{reasons}: {self.advice}"
         )
 

@@ -145,7 +145,7 @@ class Convolution(ladder.Problem):
     flipped: bool = False
     layout: Layout = "NCHW"
 
-    called = "convolution"
+    message_name = "convolution"
     array_descriptions = MappingProxyType({name: f"{name}, the {what}," for name, what in OPERANDS.items()})
     result: ClassVar[Literal["x", "w", "y"]]
     _sampled_axes: ClassVar[str]  # the two axes of the result without taps

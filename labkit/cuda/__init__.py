@@ -68,8 +68,8 @@ def __getattr__(name):
         if name == "random":
             return import_module("labkit.simulator.random")
         if name in ("reduce", "Reduce"):
-            return import_module("labkit.cuda.block_reduction").reduce_of(sys.modules[__name__])
-        if name in _language():
+            return import_module("labkit.cuda.block_reduction").make_reduce_class(sys.modules[__name__])
+        if name in _kernel_names():
             return host.KernelName(name)
     try:
         return import_module("numba.cuda.random") if name == "random" else getattr(_numba_cuda(), name)
@@ -77,13 +77,13 @@ def __getattr__(name):
         raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
 
 
-def _language():
+def _kernel_names():
     """Return the names of `cuda` that have a meaning only in a kernel."""
     return {name.split(".")[1] for name in KNOWN if name.startswith("cuda.")} - {"types"}
 
 
 def __dir__():
-    return sorted({*dir(_numba_cuda()), *host.__all__, *_language(), "jit"})
+    return sorted({*dir(_numba_cuda()), *host.__all__, *_kernel_names(), "jit"})
 
 
 def _numba_cuda():

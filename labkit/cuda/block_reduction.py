@@ -11,16 +11,13 @@ THREADS = 256
 
 
 @cache
-def reduce_of(cuda):
+def make_reduce_class(cuda):
     """Return the class `cuda.Reduce`; `cuda` is the module `labkit.cuda`, which imports this one."""
 
     class Reduce:
         """Reduction of an array to one number by an associative function of two.
 
-        Parameters
-        ----------
-        functor
-            The function, as in `cuda.reduce(lambda a, b: a + b)`; a device function, a plain one, or a lambda.
+        `functor` is the function, as in `cuda.reduce(lambda a, b: a + b)`; a device function, a plain one, or a lambda.
         """
 
         def __init__(self, functor):
@@ -52,12 +49,12 @@ def reduce_of(cuda):
     return Reduce
 
 
-def _reduction(cuda, combine, kind):
+def _reduction(cuda, combine, element_type):
     """Make the kernel of one block: each thread combines every THREADS-th element, then a tree combines the threads."""
 
     @cuda.jit
     def reduced(x, init, out):
-        partial = cuda.shared.array(THREADS, kind)
+        partial = cuda.shared.array(THREADS, element_type)
         t = cuda.threadIdx.x
         if t < x.size:
             thread_sum = x[t]

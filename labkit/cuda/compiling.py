@@ -36,19 +36,20 @@ def jit(func_or_sig=None, **options):
         return _dispatcher(func_or_sig, options)
     if func_or_sig is None:
         return lambda function: _dispatcher(function, options)
-    theirs, ours = _split_options(options)
-    return lambda function: _adopt(cuda.jit(func_or_sig, **theirs)(bind_cuda(function)), ours)  # compiled now
+    numba_options, our_options = _split_options(options)
+    compile_now = cuda.jit(func_or_sig, **numba_options)
+    return lambda function: _adopt(compile_now(bind_cuda(function)), our_options)
 
 
 def bind_cuda(function):
     """Replace `labkit.cuda` by `numba.cuda`, and our device functions by numba's, so that numba can type a function."""
-    ours = sys.modules["labkit.cuda"]
+    labkit_cuda = sys.modules["labkit.cuda"]
     changes = {}
     for name, value in names_used_by(function).items():
         load_machine_code(value)
-        if value is ours:
+        if value is labkit_cuda:
             changes[name] = cuda
-        elif isinstance(value, ours.Kernel) and value.device:
+        elif isinstance(value, labkit_cuda.Kernel) and value.device:
             changes[name] = _dispatcher(value.py_func, {**value.options, "device": True})
     return rebuild(function, changes) if changes else function
 
@@ -60,17 +61,8 @@ def ptx_text(kernel, argument_types, compute_capability: tuple[int, int], linein
     """
     function = bind_cuda(getattr(kernel, "py_func", kernel))
     options = getattr(kernel, "options", None) or getattr(kernel, "targetoptions", {})
-    text, _ = cuda.compile(
-        function,
-        tuple(argument_types),
-        device=False,
-        abi="numba",
-        cc=compute_capability,
-        output="ptx",
-        lineinfo=lineinfo,
-        launch_bounds=options.get("launch_bounds"),
-    )
-    return text
+    settings = {"device": False, "abi": "numba", "output": "ptx", "launch_bounds": options.get("launch_bounds")}
+    return cuda.compile(function, tuple(argument_types), cc=compute_capability, lineinfo=lineinfo, **settings)[0]
 
 
 def _device_to_compile_for(current=dispatcher.get_current_device):
@@ -121,8 +113,8 @@ class Dispatcher(CUDADispatcher):
 
 def _split_options(options):
     """Return numba's options, and ours."""
-    ours = {name: options[name] for name in ("cluster", "early", "cooperative") if name in options}
-    return {name: value for name, value in options.items() if name not in ours}, ours
+    our_options = {name: options[name] for name in ("cluster", "early", "cooperative") if name in options}
+    return {name: value for name, value in options.items() if name not in our_options}, our_options
 
 
 def prepare(kernel, cluster=1, early=False, cooperative=False):
@@ -159,22 +151,23 @@ def _make_ready(kernel, cluster, devices):
     devices.add(function.device.id)
 
 
-def _adopt(dispatcher, ours):
+def _adopt(dispatcher, our_options):
     """Turn a dispatcher of numba's class, whose kernels are compiled, into one of ours with these options."""
     dispatcher.__class__ = Dispatcher
-    dispatcher.options = {**dispatcher.targetoptions, **ours}
+    dispatcher.options = {**dispatcher.targetoptions, **our_options}
     if not dispatcher.options["device"]:
         for kernel in dispatcher.overloads.values():
-            prepare(kernel, **ours)
+            prepare(kernel, **our_options)
     return dispatcher
 
 
 def _dispatcher(function, options):
-    theirs, ours = _split_options(options)
-    own = Dispatcher(function, targetoptions={**cuda.jit(function, **theirs).targetoptions, **ours})
+    numba_options, our_options = _split_options(options)
+    target_options = {**cuda.jit(function, **numba_options).targetoptions, **our_options}
+    dispatcher = Dispatcher(function, targetoptions=target_options)
     if options.get("cache"):
-        own.enable_caching()
-    return own
+        dispatcher.enable_caching()
+    return dispatcher
 
 
 # numba steps a `range` in a branch. The compiler then sees neither that the variable grows by a constant nor that it is

@@ -27,6 +27,7 @@ def names() -> list[str]:
 
 
 def source_path(name: str) -> Path:
+    """Return the path of a C++ kernel's source; raise CppError if there is none."""
     path = folder("kernels") / f"{name}.cu"
     if not path.is_file():
         raise CppError(f"there is no C++ kernel {name!r}; there is {', '.join(names())}")
@@ -35,27 +36,21 @@ def source_path(name: str) -> Path:
 
 @cache
 def cubin(name: str, compute_capability: tuple[int, int]) -> bytes:
-    """Return the machine code of a C++ kernel for GPUs of a compute capability, such as (9, 0).
-
-    Raises
-    ------
-    CppError
-        NVRTC refuses the source; the message is its log.
-    """
+    """Return a C++ kernel's machine code for a compute capability, such as (9, 0); a CppError holds NVRTC's log."""
     from cuda.bindings import nvrtc
 
     path = source_path(name)
-    program = _ok(nvrtc.nvrtcCreateProgram(path.read_bytes(), path.name.encode(), 0, None, None))
+    program = _result_of(nvrtc.nvrtcCreateProgram(path.read_bytes(), path.name.encode(), 0, None, None))
     architecture = b"sm_%d%d" % compute_capability + b"a" * (compute_capability == (9, 0))  # "a": with wgmma
     options = [b"--gpu-architecture=" + architecture, b"--std=c++17"]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = bytearray(_ok(nvrtc.nvrtcGetProgramLogSize(program)))
-        _ok(nvrtc.nvrtcGetProgramLog(program, log))
+        log = bytearray(_result_of(nvrtc.nvrtcGetProgramLogSize(program)))
+        _result_of(nvrtc.nvrtcGetProgramLog(program, log))
         raise CppError(f"{path.name} does not compile:\n{log.decode().rstrip(chr(0)).strip()}")
-    code = bytearray(_ok(nvrtc.nvrtcGetCUBINSize(program)))
-    _ok(nvrtc.nvrtcGetCUBIN(program, code))
-    _ok(nvrtc.nvrtcDestroyProgram(program))
+    code = bytearray(_result_of(nvrtc.nvrtcGetCUBINSize(program)))
+    _result_of(nvrtc.nvrtcGetCUBIN(program, code))
+    _result_of(nvrtc.nvrtcDestroyProgram(program))
     return bytes(code)
 
 
@@ -81,7 +76,7 @@ class CppKernel:
         grid, block, stream, shared_bytes = (*configuration, *(0, 0)[len(configuration) - 2 :])
 
         def launch(*arguments):
-            self._launch(_three(grid), _three(block), int(stream), shared_bytes, arguments)
+            self._launch(_three_sizes(grid), _three_sizes(block), int(stream), shared_bytes, arguments)
 
         return launch
 
@@ -138,12 +133,11 @@ def _as_argument(argument, copies):
     raise CppError(f"a C++ kernel takes arrays and numbers, not a {type(argument).__name__}")
 
 
-def _three(extent):
-    extent = (extent,) if isinstance(extent, int) else tuple(extent)
-    return (*extent, 1, 1)[:3]
+def _three_sizes(sizes):
+    return (*((sizes,) if isinstance(sizes, int) else sizes), 1, 1)[:3]
 
 
-def _ok(returned):
+def _result_of(returned):
     """Return the result of an NVRTC call, whose first value is its status."""
     status, *results = returned
     if int(status) != 0:

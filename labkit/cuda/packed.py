@@ -85,7 +85,7 @@ class PackedLaunch:
             else:
                 prepared = []
                 kernel._prepare_args(kind, value, stream, self.write_back, prepared)
-                fields = list(map(_in_memory, prepared))
+                fields = list(map(_as_ctypes, prepared))
             self._buffers += fields
             places += map(ctypes.addressof, fields)
         self._places = (ctypes.c_void_p * len(places))(*places)
@@ -94,8 +94,8 @@ class PackedLaunch:
             kernel.make_ready()
         self._function = binding.CUfunction(int(kernel._codelibrary.get_cufunc().handle))
         self._config = config = binding.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = _three(grid)
-        config.blockDimX, config.blockDimY, config.blockDimZ = _three(block)
+        config.gridDimX, config.gridDimY, config.gridDimZ = _three_sizes(grid)
+        config.blockDimX, config.blockDimY, config.blockDimZ = _three_sizes(block)
         config.sharedMemBytes = shared_bytes
         config.attrs = attributes = [EARLY] * bool(early) + [COOPERATIVE] * bool(kernel.cooperative)
         config.numAttrs = len(attributes)
@@ -106,13 +106,7 @@ class PackedLaunch:
         self._config.hStream = binding.CUstream(handle)
 
     def run(self) -> None:
-        """Launch the kernel.
-
-        Raises
-        ------
-        RuntimeError
-            The driver refuses it.
-        """
+        """Launch the kernel; raise RuntimeError if the driver refuses it."""
         (status,) = _launch(self._config, self._function, self._parameters, 0)
         if status != SUCCESS:
             raise RuntimeError(f"the driver refuses to launch {self._kernel.py_func.__name__}: {status.name}")
@@ -139,13 +133,7 @@ _launch = binding.cuLaunchKernelEx
 
 
 def move_map(tensor_map, address: int) -> None:
-    """Give a map of the driver another address.
-
-    Raises
-    ------
-    RuntimeError
-        The driver refuses it.
-    """
+    """Give a map of the driver another address; raise RuntimeError if the driver refuses it."""
     (status,) = binding.cuTensorMapReplaceAddress(tensor_map, address)
     if status != SUCCESS:
         raise RuntimeError(f"the driver refuses to move a tensor map to {address:#x}: {status.name}")
@@ -162,12 +150,11 @@ EARLY = _attribute("PROGRAMMATIC_STREAM_SERIALIZATION", "programmaticStreamSeria
 COOPERATIVE = _attribute("COOPERATIVE", "cooperative")
 
 
-def _three(sides) -> tuple[int, int, int]:
-    sides = sides if isinstance(sides, tuple) else (sides,)
-    return (*map(int, sides), 1, 1)[:3]
+def _three_sizes(sizes) -> tuple[int, int, int]:
+    return (*map(int, sizes if isinstance(sizes, tuple) else (sizes,)), 1, 1)[:3]
 
 
-def _in_memory(value):
+def _as_ctypes(value):
     """Return a prepared argument as an object with an address; plain numbers are as wide as a pointer."""
     if isinstance(value, bool):
         return ctypes.c_bool(value)

@@ -31,9 +31,9 @@ def _formats() -> Iterator[tuple[str, Format]]:
                     yield symbol, value
 
 
-SYMBOLS: dict[str, Format] = dict(sorted(_formats(), key=lambda found: found[1].order))  # "BF16"
-FORMATS: dict[str, Format] = {format.name: format for format in SYMBOLS.values()}  # "bfloat16"
-TYPES: dict[str, Format] = {format.type_name: format for format in SYMBOLS.values() if format.type_name}  # of elements
+SYMBOLS: dict[str, Format] = dict(sorted(_formats(), key=lambda pair: pair[1].sort_key))  # by symbol: "BF16"
+FORMATS: dict[str, Format] = {format.name: format for format in SYMBOLS.values()}  # by name: "bfloat16"
+TYPES = {format.type_name: format for format in SYMBOLS.values() if format.type_name}  # by torch's element type
 globals().update(SYMBOLS)
 
 __all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MAX", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]
@@ -45,13 +45,7 @@ if TYPE_CHECKING:
 
 
 def format_named(name: str | Format) -> Format:
-    """Return a format by its name, or itself.
-
-    Raises
-    ------
-    ValueError
-        There is no such format; the message lists the existing ones.
-    """
+    """Return a format by its name, or itself; a ValueError lists the existing names."""
     if isinstance(name, Format):
         return name
     if not isinstance(name, str) or name not in FORMATS:

@@ -21,10 +21,10 @@ class _BFloat16(Format):
     def encode(self, values):
         values = np.asarray(values)
         bits = _to_odd(values).view(np.uint32)
-        rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+        rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)  # half a unit; a tie only to even
         return np.where(np.isnan(values), BF16_NAN, rounded)
 
-    def multiplied(self, array):
+    def multiplied_values(self, array):
         return (array.astype(np.uint32) << 16).view(np.float32)
 
     def is_nan(self, array):
@@ -39,8 +39,8 @@ def _to_odd(values):
     with np.errstate(over="ignore"):
         nearest = np.array(values, np.float32)
     bits = nearest.view(np.uint32)
-    moved = (nearest != values) & (bits & 1 == 0) & ~np.isnan(nearest)
-    bits[moved] += np.where(np.abs(nearest) < np.abs(values), 1, -1)[moved].astype(np.uint32)
+    is_inexact_even = (nearest != values) & (bits & 1 == 0) & ~np.isnan(nearest)
+    bits[is_inexact_even] += np.where(np.abs(nearest) < np.abs(values), 1, -1)[is_inexact_even].astype(np.uint32)
     return nearest
 
 

@@ -20,5 +20,8 @@ E2M1 = MiniFloat(
     fraction_bits=1,
     type_name="float4_e2m1fn_x2",
     result=BF16,
-    block_scales={"mx": BlockScales(32, E8M0, power_of_two_scales), "nv": BlockScales(16, E4M3)},
+    block_scales={
+        "mx": BlockScales(block=32, format=E8M0, rule=power_of_two_scales),
+        "nv": BlockScales(block=16, format=E4M3),
+    },
 )

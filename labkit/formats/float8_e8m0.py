@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.formats.kinds.format import Format
 
-BIAS, NAN = 127, 255
+BIAS, NAN = 127, 255  # of the exponent; code of NaN
 NUMBERS = np.array([*(2.0 ** (code - BIAS) for code in range(NAN)), np.nan], np.float32)
 
 
@@ -21,12 +21,12 @@ class _PowersOfTwo(Format):
     def encode(self, values):
         values = np.asarray(values, np.float64)
         fraction, exponent = np.frexp(np.where(values > 0, values, 0.0))  # 1/2 for a power of two
-        lower = exponent - 1 + BIAS
-        codes = lower + ((fraction > 0.75) | (fraction == 0.75) & (lower % 2 == 1))
+        lower_code = exponent - 1 + BIAS
+        codes = lower_code + ((fraction > 0.75) | (fraction == 0.75) & (lower_code % 2 == 1))  # ties to even codes
         codes = np.where(values == 0, 0, np.where(np.isposinf(values), NAN - 1, codes)).clip(0, NAN - 1)
         return np.where((values < 0) | np.isnan(values), NAN, codes).astype(self.dtype)
 
-    def multiplied(self, array):
+    def multiplied_values(self, array):
         return NUMBERS.take(array)
 
     def is_nan(self, array):

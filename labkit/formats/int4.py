@@ -13,5 +13,5 @@ INT4 = Integer(
     bits=4,
     fraction_bits=2,
     result=INT32,
-    block_scales={"group": BlockScales(32, FP16)},
+    block_scales={"group": BlockScales(block=32, format=FP16)},
 )

@@ -14,7 +14,7 @@ UPPER_19_BITS = np.uint32(0xFFFFE000)
 class _TF32(NumPyFormat):
     """float32 in memory, truncated when it is multiplied."""
 
-    def multiplied(self, array):
+    def multiplied_values(self, array):
         return (np.asarray(array, np.float32).view(np.uint32) & UPPER_19_BITS).view(np.float32)
 
 

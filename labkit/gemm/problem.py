@@ -11,7 +11,7 @@ from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
-MAX_CHECKED = 1024  # rows or columns that are all compared; of more, only SAMPLED
+MAX_CHECKED = 1024  # up to so many rows or columns all are compared; of more only SAMPLED
 SAMPLED = 64
 
 

@@ -19,17 +19,11 @@ def ladders(operation: str) -> tuple[Ladder, ...]:
 
 
 def ladder(operation: str, name: str = "") -> Ladder:
-    """Return a ladder of an operation by its name: `ladder("gemm", "fp32")`.
-
-    Raises
-    ------
-    KeyError
-        There is no such ladder; the message lists the existing ones.
-    """
-    found = {ladder.name: ladder for ladder in ladders(operation)}
-    if name not in found:
-        raise KeyError(f"there is no ladder {name!r} of {operation}; there is {', '.join(found)}")
-    return found[name]
+    """Return a ladder of an operation by its name, `ladder("gemm", "fp32")`; a KeyError lists the existing ones."""
+    by_name = {ladder.name: ladder for ladder in ladders(operation)}
+    if name not in by_name:
+        raise KeyError(f"there is no ladder {name!r} of {operation}; there is {', '.join(by_name)}")
+    return by_name[name]
 
 
 def every_ladder() -> list[Ladder]:

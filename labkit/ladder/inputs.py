@@ -12,9 +12,7 @@ MAX_DRAWN = 2**20  # random numbers; larger operands repeat them
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], format: Format) -> Shaped[np.ndarray, "..."]:
     """Return random normal numbers; an array of more than MAX_DRAWN elements repeats them."""
-    count = prod(shape)
-    if count <= MAX_DRAWN:
+    if prod(shape) <= MAX_DRAWN:
         return format.encode(rng.standard_normal(shape))
-    return np.resize(
-        format.encode(rng.standard_normal(MAX_DRAWN - 3)), shape
-    )  # not a multiple of a row, so rows differ
+    repeated = format.encode(rng.standard_normal(MAX_DRAWN - 3))  # not a multiple of a row, so rows differ
+    return np.resize(repeated, shape)

@@ -14,7 +14,7 @@ from labkit.arrays.element_types import dtype_of
 from labkit.arrays.operands import check_array, shape_text
 from labkit.formats import BF16, FP32, Format
 
-NONE = MappingProxyType({})
+EMPTY = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Problem(ABC):
 
     Attributes
     ----------
-    called
+    message_name
         Name of such a problem in messages.
     array_descriptions
         Names of arrays in messages, if they differ from the arrays' own names.
@@ -51,8 +51,8 @@ class Problem(ABC):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
-    called: ClassVar[str] = "problem"
-    array_descriptions: ClassVar[Mapping[str, str]] = NONE
+    message_name: ClassVar[str] = "problem"
+    array_descriptions: ClassVar[Mapping[str, str]] = EMPTY
     float32_arrays: ClassVar[Sequence[str]] = ()
     int32_arrays: ClassVar[Sequence[str]] = ()
     bf16_arrays: ClassVar[Sequence[str]] = ()
@@ -115,11 +115,11 @@ class Problem(ABC):
         """
         for name, supported in takes.items():
             if getattr(self, name) not in supported:
-                values = " or ".join(map(str, supported))
-                return f"this step takes {name} = {values}, and the {self.called} has {name} = {getattr(self, name)}"
+                values, value = " or ".join(map(str, supported)), getattr(self, name)
+                return f"this step takes {name} = {values}, and the {self.message_name} has {name} = {value}"
         return ""
 
-    def check(self, *arrays, takes: Mapping[str, tuple] = NONE, dtype=np.float32) -> None:
+    def check(self, *arrays, takes: Mapping[str, tuple] = EMPTY, dtype=np.float32) -> None:
         """Raise an error if a step does not apply to this problem, or an array does not fit the problem.
 
         Parameters
@@ -151,7 +151,7 @@ class Problem(ABC):
             if tuple(X.shape) != shape:
                 found, needed = map(shape_text, (X.shape, shape))
                 raise ValueError(
-                    f"{title} is {found}, but {self.axes[name]} of this {self.called} is {needed}: "
+                    f"{title} is {found}, but {self.axes[name]} of this {self.message_name} is {needed}: "
                     "give it that shape, or state other sizes"
                 )
             if self.needs_c_order and not has_c_order(X):
@@ -164,10 +164,10 @@ class Problem(ABC):
         """Return whether a step computed the right outputs, given all operands before and after it."""
         expected = self.expected(before, format)
         outputs = {position: np.asarray(after[position]) for position in expected}
-        return all(one.holds(_format(outputs[i], format).decode(outputs[i])) for i, one in expected.items())
+        return all(expected[position].holds(_output_format(X, format).decode(X)) for position, X in outputs.items())
 
 
-def _format(X: Shaped[np.ndarray, "..."], format: Format) -> Format:
+def _output_format(X: Shaped[np.ndarray, "..."], format: Format) -> Format:
     """Return the format of an output: that of results, or float32 for further outputs, such as statistics."""
     return format.result if X.dtype == format.result.dtype else FP32
 
@@ -177,12 +177,12 @@ def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple
 
     The result is NaN if an element was not written, and the norm of the errors if all values are zero.
     """
-    error = size = 0.0
-    for position, one in problem.compared_outputs(expected).items():
-        output_format = _format(after[position], format)
+    squared_error = squared_norm = 0.0
+    for position, output in problem.compared_outputs(expected).items():
+        output_format = _output_format(after[position], format)
         if output_format.is_nan(after[position]).any():
             return float("nan")
         found = output_format.decode(problem.part(after)[position])
-        error += float(np.sum((found - one.value) ** 2))
-        size += float(np.sum(one.value**2))
-    return float(np.sqrt(error / size)) if size else float(np.sqrt(error))
+        squared_error += float(np.sum((found - output.value) ** 2))
+        squared_norm += float(np.sum(output.value**2))
+    return float(np.sqrt(squared_error / (squared_norm or 1)))

@@ -8,14 +8,8 @@ COUNT_LIMIT = 2**31  # sizes are below this, so that 32 bits count them
 def check_sizes(problem, **lowest: int) -> None:
     """Raise TypeError or ValueError, with one sentence, if a size is not a whole number in its range.
 
-    Sizes of NumPy's types become int, which does not wrap.
-
-    Parameters
-    ----------
-    problem
-        A frozen dataclass.
-    lowest
-        The lowest value of each checked attribute; all are below `COUNT_LIMIT`.
+    `lowest` has the lowest value of each checked size; all are below `COUNT_LIMIT`. Sizes of NumPy's types become int,
+    which does not wrap.
     """
     for name, least in lowest.items():
         size = getattr(problem, name)

@@ -62,7 +62,7 @@ class Step:
 
     @property
     def kernel(self) -> Any:
-        """Kernel named like the step."""
+        """Kernel, which is named like the slug."""
         return getattr(self.module, self.slug)
 
     @property
@@ -131,11 +131,11 @@ class Step:
         format = format or self.formats[0]
         if format not in self.formats:
             raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
-        accepted = _parameters(self.module.launches)
-        if "problem" in accepted and not isinstance(operands[-1], Problem):
+        parameters = _parameters(self.module.launches)
+        if "problem" in parameters and not isinstance(operands[-1], Problem):
             raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")
         options = {"format": format, "workspace": workspace, "limit_bytes": limit_bytes}
-        return self.module.launches(*operands, **{name: value for name, value in options.items() if name in accepted})
+        return self.module.launches(*operands, **{name: options[name] for name in options.keys() & parameters})
 
     def takes(self, *operands, format: Format | None = None) -> bool:
         """Return whether the step accepts operands of this size; the limit may depend on the format."""
@@ -228,13 +228,7 @@ class Ladder(Sequence):
         return steps
 
     def step(self, slug: str) -> Step:
-        """Return a step by its slug.
-
-        Raises
-        ------
-        KeyError
-            There is no such step; the message lists the existing ones.
-        """
+        """Return a step by its slug; a KeyError lists the existing ones."""
         steps = {step.slug: step for step in self}
         if slug not in steps:
             raise KeyError(f"the ladder {self.path!r} has no step {slug!r}; it has {', '.join(steps)}")

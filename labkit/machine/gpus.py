@@ -112,7 +112,7 @@ _SHARED_CHOICES = {
 }
 
 # KB of L1, threads and blocks of an SM, by compute capability.
-_OF_AN_SM = {
+_SM_LIMITS = {
     (7, 0): (128, 2048, 32),
     (7, 5): (96, 1024, 16),
     (8, 0): (192, 2048, 32),
@@ -125,13 +125,32 @@ _OF_AN_SM = {
 # As `labkit bench latency` measured it on an H100 SXM (results/nvidia-h100-80gb-hbm3/latency.json).
 _LATENCIES = {(9, 0): Latencies(l1=40, l2=279, dram=688)}
 
+# Peak TFLOP/s, the last six on tensor cores; None where a GPU has no such units.
+_PRECISIONS = ["float64", "float32", "float16"]
+_PRECISIONS += [f"{name} tensor" for name in ("float64", "tfloat32", "float16", "bfloat16", "float8", "int8")]
+_PEAK_TFLOPS = {
+    #              fp64    fp32    fp16    fp64    tf32    fp16    bf16     fp8    int8
+    "V100":      (   7.8,   15.7,   31.4,   None,   None,    125,   None,   None,   None),
+    "T4":        ( 0.254,    8.1,   16.2,   None,   None,     65,   None,   None,    130),
+    "A100 SXM":  (   9.7,   19.5,     78,   19.5,    156,    312,    312,   None,    624),
+    "RTX 3090":  ( 0.556,   35.6,   35.6,   None,   35.6,     71,     71,   None,    284),
+    "L4":        ( 0.473,   30.3,   30.3,   None,     60,    121,    121,  242.5,  242.5),
+    "RTX 4090":  (  1.29,   82.6,   82.6,   None,   82.6,  165.2,  165.2,  330.3,  660.6),
+    "H100 PCIe": (  25.6,   51.2,  102.4,   51.2,    378,    756,    756,   1513,   1513),
+    "H100 SXM":  (  33.5,   66.9,  133.8,   66.9,  494.7,  989.4,  989.4, 1978.9, 1978.9),
+    "B200":      (    37,     75,    150,     37,   1125,   2250,   2250,   4500,   4500),
+}  # fmt: skip
+_PEAK_TFLOPS["H200"] = _PEAK_TFLOPS["H100 SXM"]
+
 
 def _gpu(name, capability, *, source, **figures):
     before_ampere = capability < (8, 0)
     reserved = 0 if before_ampere else KIB
     choices = tuple(kib * KIB for kib in _SHARED_CHOICES[capability])
-    l1_kib, threads, blocks = _OF_AN_SM[capability]
+    l1_kib, threads, blocks = _SM_LIMITS[capability]
+    peaks = zip(_PRECISIONS, _PEAK_TFLOPS[name], strict=True)
     derived = {
+        "peak_tflops": {precision: tflops for precision, tflops in peaks if tflops is not None},
         "l1_bytes": l1_kib * KIB,
         "threads_per_sm": threads,
         "blocks_per_sm": blocks,
@@ -146,24 +165,7 @@ def _gpu(name, capability, *, source, **figures):
     return Gpu(name=name, compute_capability=capability, source=f"{source}; {_LIMITS}", **derived | figures)
 
 
-_HOPPER = {
-    "sms": 132,
-    "clock_ghz": 1.98,
-    "l2_bytes": 50 * MIB,
-    "l2_partitions": 2,
-    "l2_bytes_per_clock": 5120,
-    "peak_tflops": {
-        "float64": 33.5,
-        "float32": 66.9,
-        "float16": 133.8,
-        "float64 tensor": 66.9,
-        "tfloat32 tensor": 494.7,
-        "float16 tensor": 989.4,
-        "bfloat16 tensor": 989.4,
-        "float8 tensor": 1978.9,
-        "int8 tensor": 1978.9,
-    },
-}
+_HOPPER = {"sms": 132, "clock_ghz": 1.98, "l2_bytes": 50 * MIB, "l2_partitions": 2, "l2_bytes_per_clock": 5120}
 
 GPUS: dict[str, Gpu] = {
     gpu.name: gpu
@@ -177,7 +179,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb=32,
             l2_bytes=6 * MIB,
             l2_bytes_per_clock=2048,
-            peak_tflops={"float64": 7.8, "float32": 15.7, "float16": 31.4, "float16 tensor": 125},
             source="NVIDIA V100 datasheet (SXM2) and Volta whitepaper",
         ),
         _gpu(
@@ -188,13 +189,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=320,
             dram_gb=16,
             l2_bytes=4 * MIB,
-            peak_tflops={
-                "float64": 0.254,
-                "float32": 8.1,
-                "float16": 16.2,
-                "float16 tensor": 65,
-                "int8 tensor": 130,
-            },
             source="NVIDIA T4 datasheet and Turing whitepaper",
         ),
         _gpu(
@@ -207,16 +201,6 @@ GPUS: dict[str, Gpu] = {
             l2_bytes=40 * MIB,
             l2_partitions=2,
             l2_bytes_per_clock=5120,
-            peak_tflops={
-                "float64": 9.7,
-                "float32": 19.5,
-                "float16": 78,
-                "float64 tensor": 19.5,
-                "tfloat32 tensor": 156,
-                "float16 tensor": 312,
-                "bfloat16 tensor": 312,
-                "int8 tensor": 624,
-            },
             source="NVIDIA A100 80 GB datasheet and Ampere GA100 whitepaper",
         ),
         _gpu(
@@ -227,15 +211,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=936,
             dram_gb=24,
             l2_bytes=6 * MIB,
-            peak_tflops={
-                "float64": 0.556,
-                "float32": 35.6,
-                "float16": 35.6,
-                "tfloat32 tensor": 35.6,
-                "float16 tensor": 71,
-                "bfloat16 tensor": 71,
-                "int8 tensor": 284,
-            },
             source="NVIDIA Ampere GA102 whitepaper",
         ),
         _gpu(
@@ -246,16 +221,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=300,
             dram_gb=24,
             l2_bytes=48 * MIB,
-            peak_tflops={
-                "float64": 0.473,
-                "float32": 30.3,
-                "float16": 30.3,
-                "tfloat32 tensor": 60,
-                "float16 tensor": 121,
-                "bfloat16 tensor": 121,
-                "float8 tensor": 242.5,
-                "int8 tensor": 242.5,
-            },
             source="NVIDIA L4 datasheet (its tensor figures halved: they count sparsity)",
         ),
         _gpu(
@@ -266,37 +231,12 @@ GPUS: dict[str, Gpu] = {
             dram_gb_s=1008,
             dram_gb=24,
             l2_bytes=72 * MIB,
-            peak_tflops={
-                "float64": 1.29,
-                "float32": 82.6,
-                "float16": 82.6,
-                "tfloat32 tensor": 82.6,
-                "float16 tensor": 165.2,
-                "bfloat16 tensor": 165.2,
-                "float8 tensor": 330.3,
-                "int8 tensor": 660.6,
-            },
             source="NVIDIA Ada GPU architecture whitepaper",
         ),
         _gpu(
             "H100 PCIe",
             (9, 0),
-            **_HOPPER
-            | {
-                "sms": 114,
-                "clock_ghz": 1.755,
-                "peak_tflops": {
-                    "float64": 25.6,
-                    "float32": 51.2,
-                    "float16": 102.4,
-                    "float64 tensor": 51.2,
-                    "tfloat32 tensor": 378,
-                    "float16 tensor": 756,
-                    "bfloat16 tensor": 756,
-                    "float8 tensor": 1513,
-                    "int8 tensor": 1513,
-                },
-            },
+            **_HOPPER | {"sms": 114, "clock_ghz": 1.755},
             dram_gb_s=2039,
             dram_gb=80,
             source="NVIDIA H100 datasheet (PCIe; its tensor figures halved: they count sparsity)",
@@ -326,17 +266,6 @@ GPUS: dict[str, Gpu] = {
             dram_gb=180,
             l2_bytes=126 * MIB,
             l2_partitions=2,
-            peak_tflops={
-                "float64": 37,
-                "float32": 75,
-                "float16": 150,
-                "float64 tensor": 37,
-                "tfloat32 tensor": 1125,
-                "float16 tensor": 2250,
-                "bfloat16 tensor": 2250,
-                "float8 tensor": 4500,
-                "int8 tensor": 4500,
-            },
             source="NVIDIA HGX B200 datasheet (an eighth of it; tensor figures halved: they count sparsity)",
         ),
     )
@@ -364,9 +293,9 @@ CPUS: dict[str, Cpu] = {
             cores=4,
             clock_ghz=3.4,
             caches=(
-                CacheLevel("L1", 32 * KIB, 8, 4),
-                CacheLevel("L2", 256 * KIB, 4, 12),
-                CacheLevel("L3", 8 * MIB, 16, 42),
+                CacheLevel("L1", bytes=32 * KIB, ways=8, latency_cycles=4),
+                CacheLevel("L2", bytes=256 * KIB, ways=4, latency_cycles=12),
+                CacheLevel("L3", bytes=8 * MIB, ways=16, latency_cycles=42),
             ),
             dram_gb_s=34.1,
             peak_gflops={"float32": 435.2, "float64": 217.6},
@@ -377,9 +306,9 @@ CPUS: dict[str, Cpu] = {
             cores=8,
             clock_ghz=3.8,
             caches=(
-                CacheLevel("L1", 32 * KIB, 8, 4),
-                CacheLevel("L2", 512 * KIB, 8, 12),
-                CacheLevel("L3", 32 * MIB, 16, 46),
+                CacheLevel("L1", bytes=32 * KIB, ways=8, latency_cycles=4),
+                CacheLevel("L2", bytes=512 * KIB, ways=8, latency_cycles=12),
+                CacheLevel("L3", bytes=32 * MIB, ways=16, latency_cycles=46),
             ),
             dram_gb_s=51.2,
             peak_gflops={"float32": 972.8, "float64": 486.4},
@@ -390,9 +319,9 @@ CPUS: dict[str, Cpu] = {
             cores=40,
             clock_ghz=2.3,
             caches=(
-                CacheLevel("L1", 48 * KIB, 12, 5),
-                CacheLevel("L2", 1280 * KIB, 20, 14),
-                CacheLevel("L3", 60 * MIB, 12, 70),
+                CacheLevel("L1", bytes=48 * KIB, ways=12, latency_cycles=5),
+                CacheLevel("L2", bytes=1280 * KIB, ways=20, latency_cycles=14),
+                CacheLevel("L3", bytes=60 * MIB, ways=12, latency_cycles=70),
             ),
             dram_gb_s=204.8,
             peak_gflops={"float32": 5888, "float64": 2944},

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 
 from labkit.machine.gpus import Gpu
-from labkit.machine.gpus import gpu as named_gpu
+from labkit.machine.gpus import gpu as find_gpu
 
 WARP_LANES = 32
 MAX_REGISTERS = 255  # of a thread: the limit of the instruction encoding
@@ -69,7 +69,7 @@ def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: in
     ValueError
         No GPU accepts such a block: it has no thread, too many, or negative sizes.
     """
-    gpu = gpu if isinstance(gpu, Gpu) else named_gpu(gpu)
+    gpu = gpu if isinstance(gpu, Gpu) else find_gpu(gpu)
     if not 1 <= threads <= gpu.threads_per_block:
         raise ValueError(f"a block of {threads} threads does not exist: give it 1 to {gpu.threads_per_block}")
     if not 0 <= registers <= MAX_REGISTERS:
@@ -80,12 +80,12 @@ def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: in
     limits = {
         "threads": gpu.warps_per_sm // warps,
         "blocks": gpu.blocks_per_sm,
-        "registers": _by_registers(gpu, warps, registers),
-        "shared memory": _by_shared(gpu, shared_bytes),
+        "registers": _blocks_by_registers(gpu, warps, registers),
+        "shared memory": _blocks_by_shared_memory(gpu, shared_bytes),
     }
     blocks = int(min(limits.values()))
-    finite = {name: int(limit) for name, limit in limits.items() if limit < inf}
-    return Occupancy(blocks, blocks * warps, warps, gpu.warps_per_sm, finite, gpu.name)
+    limits = {name: int(limit) for name, limit in limits.items() if limit < inf}
+    return Occupancy(blocks, blocks * warps, warps, gpu.warps_per_sm, limits, gpu.name)
 
 
 def shared_allocation(gpu: Gpu, shared_bytes: int) -> int:
@@ -94,14 +94,14 @@ def shared_allocation(gpu: Gpu, shared_bytes: int) -> int:
     return -(-needed // gpu.shared_bytes_unit) * gpu.shared_bytes_unit
 
 
-def _by_shared(gpu, shared_bytes):
+def _blocks_by_shared_memory(gpu, shared_bytes):
     if shared_bytes > gpu.shared_bytes_per_block:
         return 0
     allocated = shared_allocation(gpu, shared_bytes)
     return gpu.shared_bytes_per_sm // allocated if allocated else inf
 
 
-def _by_registers(gpu, warps, registers):
+def _blocks_by_registers(gpu, warps, registers):
     """Return the blocks that fit by registers: each part of the SM has its own, and a warp runs in one part."""
     if registers == 0:
         return inf

@@ -47,7 +47,7 @@ class ImageProblem(ladder.Problem):
     relu: bool = True
     layout: Layout = "NCHW"
 
-    called = "batch norm"
+    message_name = "batch norm"
     arrays: ClassVar[tuple[str, ...]]  # names, in the order of a step's parameters
     image_arrays: ClassVar[tuple[str, ...]]  # names of images; the other arrays have one value per channel
     min_values: ClassVar[int] = 2  # per channel

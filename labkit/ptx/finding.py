@@ -3,17 +3,21 @@
 from labkit.trace import Site
 
 
-def note(log, key, place: Site | tuple, kind: str, what: str, cure: str, count: int = 1, **finding):
+def log_error(log, key, place: Site | tuple, kind: str, what: str, cure: str, count: int = 1, **finding):
     """Add an error to the log, or count it if its key is known.
 
     Parameters
     ----------
+    key
+        Equal for errors that are reported once.
     place
-        A site, or (line, column, ...) of a call.
+        Site of an access in the source, or (line, column, ...) of a call.
     what
         Sentence without its full stop that says what is wrong there.
     cure
         Sentence that says how to fix it.
+    **finding
+        Further fields of `labkit.trace.Finding`.
     """
     line, column = (place.line, place.column) if isinstance(place, Site) else place[:2]
     message = f"Line {line}: {what}. {cure}"

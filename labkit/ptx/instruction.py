@@ -1,8 +1,15 @@
 """Declaration of a function of `labkit.ptx` as an instruction: its effect on lanes, its waits and the GPU it needs.
 
 A folder holds a family of instructions. `__init__.py` has the functions, their documentation and declaration;
-`on_lanes.py` their effect on lanes and what they require of a program (`labkit.simulator.family.Family`);
-`findings.py` their findings; `on_gpu.py` their machine code. Nothing else names an instruction.
+`on_lanes.py` their effect on the simulator's lanes and a `Family`, what they require of the run of a kernel that calls
+them: to keep track of operations in flight (`is_asynchronous`), of which warp knows of which other's work
+(`keeps_clocks`), or of events for timelines (`keeps_events`), and of a state per array (`shared_states`).
+`findings.py` has their errors, `on_gpu.py` their machine code. Nothing else names an instruction.
+
+In `on_lanes.py` a class with `translate` checks a call in a kernel's syntax tree (`node`) and emits a call of a
+function. That gets the warp set `w`, the warps that run together; the number of the access, `site`; the `array`; the
+`mask` of lanes, None for all and False for none; the `index` of each lane; and `call`, the (line, column, name) of the
+call. `w.chunk` has the blocks that run at the same time, and `flat` indexes the memory of an array in all of them.
 """
 
 from collections.abc import Callable
@@ -16,10 +23,7 @@ Capability = tuple[int, int] | tuple[int, int, str]
 
 
 def instruction(
-    on_lanes,
-    waits: bool = False,
-    needs: Capability | dict[int, Capability] | None = None,
-    family: Family | None = None,
+    on_lanes, waits: bool = False, needs: Capability | dict[int, Capability] | None = None, family: Family | None = None
 ) -> Callable:
     """Return a decorator that makes a function, of which only the documentation is used, an instruction.
 

@@ -1,4 +1,7 @@
-"""Intrinsics of numba-cuda for the functions of `labkit.ptx`, and the code generation that they share."""
+"""Intrinsics of numba-cuda for the functions of `labkit.ptx`, and the code generation that they share.
+
+`kind` and `kinds` are numba's types of arguments.
+"""
 
 from functools import wraps
 from importlib import import_module
@@ -36,14 +39,14 @@ def intrinsic(function):
     def register(definition):
         @wraps(definition)
         def checked(typing, *kinds):
-            typed, code = definition(typing, *kinds)
-            form = kinds[parameters.index("FORMAT")].literal_value if "FORMAT" in parameters else None
+            numba_signature, generate_code = definition(typing, *kinds)
+            format_number = kinds[parameters.index("FORMAT")].literal_value if "FORMAT" in parameters else None
 
             def on_this_gpu(*arguments):
-                check_capability(function, form)
-                return code(*arguments)
+                check_capability(function, format_number)
+                return generate_code(*arguments)
 
-            return typed, on_this_gpu
+            return numba_signature, on_this_gpu
 
         checked.__signature__ = documented.replace(parameters=[typing, *documented.parameters.values()])
         options = {"prefer_literal": True, "kwargs": {"target": "cuda"}}
@@ -62,13 +65,13 @@ def load_machine_code(value):
             import_module(f"{function.__module__}.on_gpu")
 
 
-def check_capability(function, form: int | None):
+def check_capability(function, format_number: int | None):
     """Raise LaunchError for an instruction, of this format if it has one, that the GPU lacks."""
     capability = ConfigStack.top_or_none().compute_capability  # of the kernel being compiled
     by_format = isinstance(function.needs, dict)
-    needed = function.needs[form] if by_format else function.needs
+    needed = function.needs[format_number] if by_format else function.needs
     if needed and is_missing(capability, needed):
-        name = f"`ptx.{function.__name__}`" + (f" of {NAMES[form]}" if by_format else "")
+        name = f"`ptx.{function.__name__}`" + (f" of {NAMES[format_number]}" if by_format else "")
         raise LaunchError(
             f"{name} needs a GPU of compute capability {_describe_capability(needed)}, and this one has "
             f"{_describe_capability(capability)}; `labkit.simulate` runs the kernel anyway"
@@ -76,11 +79,11 @@ def check_capability(function, form: int | None):
 
 
 def _describe_capability(capability):
-    only = " and no other" if len(capability) == 3 and capability[2] == "a" else ""
-    return f"{capability[0]}.{capability[1]}{only}"
+    restriction = " and no other" if len(capability) == 3 and capability[2] == "a" else ""
+    return f"{capability[0]}.{capability[1]}{restriction}"
 
 
-def literal(kind, what: str) -> int:
+def literal_value(kind, what: str) -> int:
     """Return the value of a compile-time constant; raise TypingError if it is known only when the kernel runs."""
     if not isinstance(kind, types.IntegerLiteral):
         raise TypingError(f"{what} is fixed when a kernel is compiled: make it a constant of the module")
@@ -103,12 +106,8 @@ def element_pointer(context, builder, array_type, index_type, array, index):
     values = cgutils.unpack_tuple(builder, index) if isinstance(index_type, types.BaseTuple) else [index]
     indices = [context.cast(builder, value, kind, types.intp) for value, kind in zip(values, kinds, strict=True)]
     view = context.make_array(array_type)(context, builder, array)
-    wraps = any(kind.signed and not _is_natural(kind) for kind in kinds)
-    return cgutils.get_item_pointer(context, builder, array_type, view, indices, wraparound=wraps)
-
-
-def _is_natural(kind):
-    return isinstance(kind, types.IntegerLiteral) and kind.literal_value >= 0
+    may_be_negative = any(kind.signed and getattr(kind, "literal_value", -1) < 0 for kind in kinds)
+    return cgutils.get_item_pointer(context, builder, array_type, view, indices, wraparound=may_be_negative)
 
 
 def shared_address(context, builder, array_type, index_type, array, index):
@@ -160,7 +159,7 @@ def constant(number: int, kind=I32):
     return ir.Constant(kind, number)
 
 
-def plain(text: str):
+def bare_instruction(text: str):
     """Return the definition of an instruction without operands."""
 
     def definition(typing):
@@ -169,16 +168,16 @@ def plain(text: str):
     return definition
 
 
-def numbered(text: str, what: str):
+def with_literal(text: str, what: str):
     """Return the definition of an instruction whose one operand, `{}` in its text, is fixed at compile time."""
 
     def definition(typing, number):
-        return types.void(number), assembly_code(text.format(literal(number, what)))
+        return types.void(number), assembly_code(text.format(literal_value(number, what)))
 
     return definition
 
 
-def conversion(text: str, result, *kinds):
+def pure_instruction(text: str, result, *kinds):
     """Return the definition of an instruction without side effects, given numba's types of result and arguments.
 
     Arguments with literal types, which are known at compile time, are not operands.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 
 
 def note_too_short(w, site_number, array, lanes, index, elements):
@@ -20,4 +20,4 @@ def note_tile(w, site_number, array, lanes, index, kind, what, cure):
     who = log.lane(w, lane)
     what = f"the tile that {log.name(who)} names begins at {array.name}[{', '.join(map(str, element))}], {what}"
     key = (kind, site.line, site.column, site.kind)
-    note(log, key, site, kind, what, cure, w.count(lanes), array=array.name, index=element, threads=(who,))
+    log_error(log, key, site, kind, what, cure, w.count(lanes), array=array.name, index=element, threads=(who,))

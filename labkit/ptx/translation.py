@@ -1,4 +1,4 @@
-"""Code that a program's lanes run for a call of an instruction."""
+"""Python code that the simulator runs for a call of an instruction in a kernel's source."""
 
 from collections.abc import Callable
 

@@ -186,10 +186,7 @@ def _jupyterlab():
 
     if "python3" not in KernelSpecManager().find_kernel_specs():
         return Checkup(
-            "JupyterLab",
-            "fault",
-            f"{lab}, without a Python kernel",
-            "pip install --force-reinstall ipykernel",
+            "JupyterLab", "fault", f"{lab}, without a Python kernel", "pip install --force-reinstall ipykernel"
         )
     return Checkup("JupyterLab", "works", lab)
 

@@ -8,7 +8,7 @@ DISTRIBUTION = "labkit-gpu"
 _REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"](\w+)['\"]")
 
 
-def missing(error: ModuleNotFoundError) -> str:
+def describe_missing_package(error: ModuleNotFoundError) -> str:
     """Return a sentence that names the missing package and its cure; "" if no extra brings the package."""
     package = (error.name or "").partition(".")[0]
     extra = _extras().get(package.lower())

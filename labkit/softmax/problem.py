@@ -40,7 +40,7 @@ class RowProblem(ladder.Problem):
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
-    called = "softmax"
+    message_name = "softmax"
 
     rows: int
     columns: int

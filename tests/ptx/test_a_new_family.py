@@ -132,9 +132,9 @@ FILES = {
         from numba.cuda import types
 
         import toy
-        from labkit.ptx.intrinsics import I32, emit_assembly, intrinsic, plain
+        from labkit.ptx.intrinsics import I32, bare_instruction, emit_assembly, intrinsic
 
-        intrinsic(toy.meet)(plain("bar.sync 0;"))
+        intrinsic(toy.meet)(bare_instruction("bar.sync 0;"))
 
 
         @intrinsic(toy.seal)

@@ -17,13 +17,13 @@ def python(code):
 )
 def test_a_package_of_an_extra_is_named_with_its_extra(name, extra):
     package = name.partition(".")[0]
-    found = extras.missing(ModuleNotFoundError(name=name))
+    found = extras.describe_missing_package(ModuleNotFoundError(name=name))
     assert found == f"{package} is not installed: pip install 'labkit-gpu[{extra}]'"
 
 
 def test_of_other_packages_nothing_is_said():
-    assert extras.missing(ModuleNotFoundError(name="nothing_of_the_kind")) == ""
-    assert extras.missing(ModuleNotFoundError()) == ""
+    assert extras.describe_missing_package(ModuleNotFoundError(name="nothing_of_the_kind")) == ""
+    assert extras.describe_missing_package(ModuleNotFoundError()) == ""
 
 
 def test_a_command_without_its_extra_ends_in_one_sentence():

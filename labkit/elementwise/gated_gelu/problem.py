@@ -25,7 +25,7 @@ class GEGLU(ladder.Problem):
         Sizes of each matrix. Rows may have gaps between them, so that gate and up may be halves of one matrix.
     """
 
-    called = "GEGLU"
+    message_name = "GEGLU"
     needs_c_order = False
 
     rows: int

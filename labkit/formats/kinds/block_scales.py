@@ -44,13 +44,7 @@ class BlockScales:
     def encode(
         self, values: Float[np.ndarray, "*rows columns"], format: Format
     ) -> tuple[Shaped[np.ndarray, "..."], Shaped[np.ndarray, "..."]]:
-        """Return the codes of values in a format, and the codes of their blocks' scales.
-
-        Raises
-        ------
-        ValueError
-            Rows are not whole blocks.
-        """
+        """Return the codes of values in a format and of their scales; raise ValueError for incomplete blocks."""
         values = np.asarray(values, np.float64)
         if values.ndim == 0 or values.shape[-1] % self.block:
             raise ValueError(

@@ -60,7 +60,7 @@ class Format(ABC):
     sum_loss: float = 0.0
     block_scales: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-    sums: ClassVar[np.dtype] = np.dtype(np.float32)  # type of tensor-core accumulators
+    accumulator_dtype: ClassVar[np.dtype] = np.dtype(np.float32)  # of tensor cores
 
     def __post_init__(self):
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
@@ -77,9 +77,9 @@ class Format(ABC):
         return self.name
 
     @property
-    def order(self) -> tuple:
+    def sort_key(self) -> tuple:
         """Sort key of formats: floating point first, then by falling bits and fraction bits."""
-        return self.sums.kind != "f", -self.bits, -self.fraction_bits, self.name
+        return self.accumulator_dtype.kind != "f", -self.bits, -self.fraction_bits, self.name
 
     @property
     def itemsize(self) -> int:
@@ -110,13 +110,13 @@ class Format(ABC):
         """Round values to nearest, ties to even, and return them in an array of the format's dtype."""
 
     @abstractmethod
-    def multiplied(self, array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    def multiplied_values(self, array: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
         """Return the values that tensor cores multiply for an array of the format's dtype, as float32 or int32."""
 
     def decode(self, array: Shaped[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
         """Return the values of an array of the format's dtype; the reverse of `encode`."""
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-            return self.multiplied(array).astype(np.float64)
+            return self.multiplied_values(array).astype(np.float64)
 
     @abstractmethod
     def is_nan(self, array: Shaped[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:

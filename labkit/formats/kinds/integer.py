@@ -12,7 +12,7 @@ from labkit.formats.kinds.packing import pack, unpack
 class Integer(Format):
     """Integers of a number of bits. Values out of range saturate, and NaN becomes 0."""
 
-    sums = np.dtype(np.int32)
+    accumulator_dtype = np.dtype(np.int32)
 
     @property
     def largest(self):
@@ -23,7 +23,7 @@ class Integer(Format):
         whole = whole.clip(-self.largest - 1, self.largest).astype(np.int64)
         return pack((whole & (1 << self.bits) - 1).astype(f"u{self.itemsize}"), self.bits).view(self.dtype)
 
-    def multiplied(self, array):
+    def multiplied_values(self, array):
         whole = unpack(array, self.bits).astype(np.int32)
         half = 1 << self.bits - 1
         return whole if self.numbers_per_element == 1 else (whole ^ half) - half

@@ -35,41 +35,41 @@ class MiniFloat(Format):
         return (1 << self.exponent_bits - 1) - 1
 
     @cached_property
-    def _sizes(self) -> np.ndarray:
+    def _magnitudes(self) -> np.ndarray:
         """Values of all codes without the sign."""
         codes = np.arange(1 << self.bits - 1)
         exponent, fraction = np.divmod(codes, 1 << self.fraction_bits)
         fraction = fraction / (1 << self.fraction_bits)
         bias = self._bias
-        sizes = np.where(exponent == 0, fraction * 2.0 ** (1 - bias), (1 + fraction) * 2.0 ** (exponent - bias))
-        sizes[codes == self.infinity] = np.inf
+        values = np.where(exponent == 0, fraction * 2.0 ** (1 - bias), (1 + fraction) * 2.0 ** (exponent - bias))
+        values[codes == self.infinity] = np.inf
         if self.nan is not None:
-            sizes[self.nan :] = np.nan
-        return sizes
+            values[self.nan :] = np.nan
+        return values
 
     @cached_property
-    def _numbers(self) -> np.ndarray:
+    def _values(self) -> np.ndarray:
         """Values of all codes."""
-        return np.concatenate([self._sizes, -self._sizes]).astype(np.float32)
+        return np.concatenate([self._magnitudes, -self._magnitudes]).astype(np.float32)
 
     @cached_property
     def largest(self):
-        return float(self._sizes[np.isfinite(self._sizes)][-1])
+        return float(self._magnitudes[np.isfinite(self._magnitudes)][-1])
 
     def encode(self, values):
         values = np.asarray(values)
-        nan, sign, min_exponent = np.isnan(values), self.bits - 1, 1 - self._bias
+        is_nan, sign_bit, min_exponent = np.isnan(values), self.bits - 1, 1 - self._bias
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-            size = np.where(nan, 0, np.minimum(np.abs(values).astype(np.float64), 2 * self.largest))
+            size = np.where(is_nan, 0, np.minimum(np.abs(values).astype(np.float64), 2 * self.largest))
         exponent = np.frexp(np.maximum(size, 2.0**min_exponent))[1] - 1
         # codes grow with the fraction, and then with the exponent
         codes = (exponent - min_exponent << self.fraction_bits) + np.rint(np.ldexp(size, self.fraction_bits - exponent))
-        last = np.count_nonzero(np.isfinite(self._sizes)) - (self.infinity is None)
-        codes = np.where(nan, (1 << sign) - 1, np.minimum(codes, last)).astype(self.dtype)
-        return pack(codes | (np.signbit(values) & ~nan).astype(self.dtype) << self.dtype.type(sign), self.bits)
+        max_code = np.count_nonzero(np.isfinite(self._magnitudes)) - (self.infinity is None)
+        codes = np.where(is_nan, (1 << sign_bit) - 1, np.minimum(codes, max_code)).astype(self.dtype)
+        return pack(codes | (np.signbit(values) & ~is_nan).astype(self.dtype) << self.dtype.type(sign_bit), self.bits)
 
-    def multiplied(self, array):
-        return self._numbers.take(unpack(array, self.bits))
+    def multiplied_values(self, array):
+        return self._values.take(unpack(array, self.bits))
 
     def is_nan(self, array):
-        return np.isnan(self.multiplied(array))
+        return np.isnan(self.multiplied_values(array))

@@ -19,7 +19,7 @@ class NumPyFormat(Format):
         with np.errstate(over="ignore"):
             return np.asarray(values).astype(self.dtype)
 
-    def multiplied(self, array):
+    def multiplied_values(self, array):
         return np.asarray(array, np.float32)
 
     def decode(self, array):

@@ -11,13 +11,7 @@ LOW = np.uint8(0x0F)
 
 
 def pack(codes: Shaped[np.ndarray, "..."], bits: int) -> Shaped[np.ndarray, "..."]:
-    """Pack codes as in memory: codes of 4 bits in pairs, others unchanged.
-
-    Raises
-    ------
-    ValueError
-        The last axis has an odd length, so that a byte would be half empty.
-    """
+    """Pack codes as in memory: 4-bit codes in pairs, others unchanged; raise ValueError for an odd last axis."""
     if bits != HALF_BITS:
         return codes
     codes = np.asarray(codes)

@@ -43,11 +43,15 @@ class Candidate(NamedTuple):
             return [general]
         if self.step == "gemv":
             return [step.kernel for step in ladder("blas", "level2")]
-        return [step.kernel for one in ladders("gemm") for step in one if step.slug == self.step]
+        return [step.kernel for step in _all_steps() if step.slug == self.step]
 
 
 def _describe_tiling(tiling):
     return ", ".join(f"{name} {value}" for name, value in tiling._asdict().items())
+
+
+def _all_steps() -> list[Step]:
+    return [step for gemm_ladder in ladders("gemm") for step in gemm_ladder]
 
 
 class Shape(NamedTuple):
@@ -68,13 +72,13 @@ class Shape(NamedTuple):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
 
 
-REFERENCE_PROBLEM = "4096x4096x4096"  # its recorded speeds predict a step's time; only their ratios matter
+REFERENCE_PROBLEM = "4096x4096x4096"  # M x N x K whose recorded speeds predict a step's time; only ratios matter
 SATURATING_THREADS = 1536  # per SM, for full speed where a thread computes one element; fitted to measured times
 DRAM_GB_S = 2600  # of a kernel that only reads
-LAUNCH_US = 3
+LAUNCH_US = 3  # per launch, besides its kernel
 LIBRARY_CAPABILITY = CAPABILITIES["wgmma"]
-SPLITS = (2, 4, 8, 16, 32, 64)
-MIN_PART = 32  # of k
+SPLITS = (2, 4, 8, 16, 32, 64)  # parts of k to try, each of at least MIN_PART values of k
+MIN_PART = 32
 MAX_GEMV_SIDE = 4  # rows or columns of a result that gemv computes one by one
 
 
@@ -100,8 +104,8 @@ def _describe_layout(X, row_major="along k") -> str:
 @cache
 def supported_formats() -> tuple[Format, ...]:
     """Return the formats that some ladder's step multiplies."""
-    known = {format for one in ladders("gemm") for step in one for format in step.formats}
-    return tuple(format for format in FORMATS.values() if format in known)
+    supported = {format for step in _all_steps() for format in step.formats}
+    return tuple(format for format in FORMATS.values() if format in supported)
 
 
 def find_format(format: str | Format) -> Format:
@@ -116,12 +120,7 @@ def find_format(format: str | Format) -> Format:
 def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
     """Return the candidates for a product on a GPU of a compute capability, or this one, by recorded or estimated time.
 
-    Raises
-    ------
-    ValueError
-        The format is not multiplied here.
-    RuntimeError
-        The GPU is too old for this format.
+    Raises ValueError if no kernel multiplies the format, RuntimeError if the GPU is too old for it.
     """
     find_format(format)
     device = cuda.get_current_device()
@@ -143,19 +142,20 @@ def _candidates(format, shape, capability, sms, gpu):
             f"no kernel multiplies {format} on a GPU of compute capability {'.'.join(map(str, capability))}: "
             "it takes a newer one; multiply float32 here"
         )
-    recorded = {Candidate(step.slug): _recorded_us(step, format, shape) for step in steps}
-    modelled = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in steps}
+    recorded_us = {Candidate(step.slug): _recorded_us(step, format, shape) for step in steps}
+    modelled_us = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in steps}
     if format == FP32:
-        modelled |= _split_times_us([step for step in steps if _saturating_blocks(step) == 1], shape, sms, modelled)
+        tiled_steps = [step for step in steps if _saturating_blocks(step) == 1]
+        modelled_us |= _split_times_us(tiled_steps, shape, sms, modelled_us)
         if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
-            modelled[Candidate("gemv")] = _gemv_time_us(shape)
-    return sort_by_estimates(list(modelled), recorded.get, modelled.get)
+            modelled_us[Candidate("gemv")] = _gemv_time_us(shape)
+    return sort_by_estimates(list(modelled_us), recorded_us.get, modelled_us.get)
 
 
 @lru_cache(16)  # formats
 def _steps(format: Format) -> list[Step]:
     """Return the steps that multiply a format; only the library multiplies TF32."""
-    return [step for one in ladders("gemm") for step in one if format in step.formats and format != TF32]
+    return [step for step in _all_steps() if format in step.formats and format != TF32]
 
 
 def find_step(candidate: Candidate, format: Format) -> Step:
@@ -173,27 +173,25 @@ def _recorded_us(step: Step, format: Format, shape: Shape) -> float | None:
     return None if time_ms is None else time_ms * 1e3
 
 
-def _split_times_us(
-    steps: list[Step], shape: Shape, sms: int, unsplit: dict[Candidate, float]
-) -> dict[Candidate, float]:
+def _split_times_us(steps: list[Step], shape: Shape, sms: int, unsplit_us: dict[Candidate, float]) -> dict:
     """Return each step with its best number of splits of k and the estimated time, where shorter than unsplit."""
     if shape.batches > 1:
         return {}
-    found = {}
+    split_us = {}
     for step in steps:
-        times = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * MIN_PART <= shape.K}
-        if times and min(times.values()) < unsplit[Candidate(step.slug)]:
-            splits = min(times, key=times.get)
-            found[Candidate(step.slug, splits=splits)] = times[splits]
-    return found
+        times_us = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * MIN_PART <= shape.K}
+        if times_us and min(times_us.values()) < unsplit_us[Candidate(step.slug)]:
+            splits = min(times_us, key=times_us.get)
+            split_us[Candidate(step.slug, splits=splits)] = times_us[splits]
+    return split_us
 
 
 def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
     """Estimate a step's time: whole waves of blocks, and memory traffic of split parts."""
     M, N, K, batches = shape
     blocks = _count(step.geometry(M, N)[0]) * batches * splits
-    per_sm = _saturating_blocks(step)
-    blocks_per_sm = -(-blocks // (sms * per_sm)) * per_sm
+    wave_blocks = _saturating_blocks(step)  # of an SM
+    blocks_per_sm = -(-blocks // (sms * wave_blocks)) * wave_blocks
     compute_us = blocks_per_sm * sms * 2 * _outputs_per_block(step) * -(-K // splits) / (_tflops(step) * 1e6)
     if splits == 1:
         return LAUNCH_US + compute_us
@@ -227,8 +225,8 @@ def _recorded_tflops(step, gpu, capability):
         for row in results.load(step.ladder.record, machine).select(step=step.slug, problem=REFERENCE_PROBLEM):
             if row.get("tflops"):
                 return row["tflops"]
-    before = step.ladder[: step.ladder.steps.index(step)]
-    return _recorded_tflops(before[-1], gpu, capability) if before else 1.0
+    earlier_steps = step.ladder[: step.ladder.steps.index(step)]
+    return _recorded_tflops(earlier_steps[-1], gpu, capability) if earlier_steps else 1.0
 
 
 def _gemv_time_us(shape: Shape) -> float:

@@ -13,8 +13,8 @@ from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
 from labkit.ladder import Launch
 
-RESULT = ptx.BF16
-COLUMNS, ROWS = 32, 8  # of a block's part, one element per thread
+RESULT = ptx.BF16  # format of the result; `combine_kernel` replaces it
+COLUMNS, ROWS = 32, 8  # of a block's tile, one element per thread
 
 
 @cuda.jit(device=True)
@@ -36,11 +36,11 @@ def identity(value):
 
 @cuda.jit
 def combine(parts, added, C, alpha, beta):
-    down, across = -(-C.shape[1] // ROWS), -(-C.shape[2] // COLUMNS)
-    part = cuda.blockIdx.x
-    z = part // (down * across)
-    row = part // across % down * ROWS + cuda.threadIdx.y
-    col = part % across * COLUMNS + cuda.threadIdx.x
+    row_tiles, col_tiles = -(-C.shape[1] // ROWS), -(-C.shape[2] // COLUMNS)
+    tile = cuda.blockIdx.x
+    z = tile // (row_tiles * col_tiles)
+    row = tile // col_tiles % row_tiles * ROWS + cuda.threadIdx.y
+    col = tile % col_tiles * COLUMNS + cuda.threadIdx.x
     if row < C.shape[1] and col < C.shape[2]:
         value = np.float32(0)
         if row < parts.shape[2] and col < parts.shape[3]:
@@ -66,7 +66,8 @@ def combine_product(product, added, C, alpha: float, beta: float, format: Format
     The product may be larger than C; missing elements are zero.
     """
     product = as_batch(product)
-    return combine_parts(as_strided(product, (1, *product.shape), (0, *product.strides)), added, C, alpha, beta, format)
+    parts = as_strided(product, shape=(1, *product.shape), strides=(0, *product.strides))
+    return combine_parts(parts, added, C, alpha, beta, format)
 
 
 def combine_parts(parts, added, C, alpha: float, beta: float, format: Format) -> Launch:
@@ -76,12 +77,12 @@ def combine_parts(parts, added, C, alpha: float, beta: float, format: Format) ->
     added, C = as_batch(added), as_batch(C)
     batches, rows, cols = C.shape
     blocks = batches * -(-rows // ROWS) * -(-cols // COLUMNS)
-    return Launch(
-        combine_kernel(format), blocks, (COLUMNS, ROWS), (parts, added, C, np.float32(alpha), np.float32(beta))
-    )
+    arguments = parts, added, C, np.float32(alpha), np.float32(beta)
+    return Launch(combine_kernel(format), blocks, (COLUMNS, ROWS), arguments)
 
 
 def scale_added(added, C, beta: float, format: Format, workspace: Workspace) -> Launch:
     """Return the launch of C = beta * added."""
-    zero_parts = as_strided(workspace.array("product", (1,), C.dtype), (1, 1, 0, 0), (C.dtype.itemsize,) * 4)
-    return combine_parts(zero_parts, added, C, 0, beta, format)
+    element = workspace.array("product", (1,), C.dtype)
+    no_parts = as_strided(element, shape=(1, 1, 0, 0), strides=(C.dtype.itemsize,) * 4)  # of no rows and columns
+    return combine_parts(no_parts, added, C, alpha=0, beta=beta, format=format)

@@ -156,17 +156,17 @@ def step_launches(step: Step, format: Format, terms: Terms, workspace: Workspace
     """
     left, right, added, C, alpha, beta = terms
     (M, N), K = C.shape[-2:], left.shape[-1]
-    in_place, width, launch_list = (alpha, beta) == (1, 0), N, []
-    along_k = step.ladder.name == "tensor"  # in both operands
+    writes_to_C, product_columns, launch_list = (alpha, beta) == (1, 0), N, []
+    along_k = step.ladder.name == "tensor"  # whether rows of both operands run along k
     if not along_k and _takes_any_strides(step):
         A, B = left, transpose(right)
     else:
-        K, width = round_up_to_vectors(K, left.dtype), round_up_to_vectors(N, C.dtype)
-        in_place = in_place and has_vector_rows(C, (M, N), gaps=along_k)
+        K, product_columns = round_up_to_vectors(K, left.dtype), round_up_to_vectors(N, C.dtype)
+        writes_to_C = writes_to_C and has_vector_rows(C, (M, N), gaps=along_k)
         A = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=along_k)
-        B, rows = (right, (N, K)) if along_k else (transpose(right), (K, width))
-        B = arrange_operand(B, rows, "right", workspace, launch_list, allow_gaps=along_k)
-    product = C if in_place else workspace.array("product", (*C.shape[:-1], width), C.dtype)
+        B, B_shape = (right, (N, K)) if along_k else (transpose(right), (K, product_columns))
+        B = arrange_operand(B, B_shape, "right", workspace, launch_list, allow_gaps=along_k)
+    product = C if writes_to_C else workspace.array("product", (*C.shape[:-1], product_columns), C.dtype)
     launch_list += _multiply(step, format, A, B, product, workspace)
     if product is not C:
         launch_list.append(combine_product(product, added, C, alpha, beta, format.result))
@@ -177,43 +177,41 @@ def split_launches(step: Step, splits: int, terms: Terms, workspace: Workspace) 
     """Return launches of a float32 step for one product split along k, each part a matrix of a batch."""
     left, right, added, C, alpha, beta = terms
     (M, N), launch_list = C.shape, []
-    K, width = splits * round_up_to_vectors(-(-left.shape[1] // splits), left.dtype), round_up_to_vectors(N, C.dtype)
+    K = splits * round_up_to_vectors(-(-left.shape[1] // splits), left.dtype)
+    columns = round_up_to_vectors(N, C.dtype)
     if left.shape[1] < K:
         left = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=False)
     A = workspace.array("parts of left", (splits, M, K // splits), left.dtype)
     launch_list.append(rearrange(split_columns(left, splits), A))
-    right = arrange_operand(transpose(right), (K, width), "right", workspace, launch_list, allow_gaps=False)
-    product = workspace.array("product", (splits, M, width), C.dtype)
+    right = arrange_operand(transpose(right), (K, columns), "right", workspace, launch_list, allow_gaps=False)
+    product = workspace.array("product", (splits, M, columns), C.dtype)
     launch_list += _multiply(step, FP32, A, split_rows(right, splits), product, workspace)
-    parts = as_strided(product, (splits, 1, M, width), (product.strides[0], *product.strides))
+    parts = as_strided(product, shape=(splits, 1, M, columns), strides=(product.strides[0], *product.strides))
     return [*launch_list, combine_parts(parts, added, C, alpha, beta, FP32)]
 
 
 def _takes_any_strides(step):
-    return not hasattr(step.module, "check_c_order")
+    return not hasattr(step.module, "check_c_order")  # which its `launches` would call
 
 
 def _multiply(step: Step, format, A, B, C, workspace):
-    """Return launches of C = A @ B by a step: one for a float32 batch in C order, else one per matrix.
-
-    A matrix with millions of rows takes several launches.
-    """
+    """Return launches of C = A @ B: one for a float32 batch in C order, else one per matrix and its MAX_ROWS rows."""
     *batch, M, N = C.shape
     batches, launch_list = batch[0] if batch else 1, []
     if batch and M <= MAX_ROWS and step.ladder.name == "fp32" and _can_batch(step, A, B, C):
         grid, block = step.geometry(M, N)
         is_A_shared = len(A.shape) == 2
-        for first in range(0, batches, MAX_PLANES):
-            planes = (*grid, min(MAX_PLANES, batches - first))
-            left = A if is_A_shared else slice_rows(A, first, MAX_PLANES)
-            matrices = left, slice_rows(B, first, MAX_PLANES), slice_rows(C, first, MAX_PLANES)
+        for z in range(0, batches, MAX_PLANES):
+            batch_grid = (*grid, min(MAX_PLANES, batches - z))
+            left = A if is_A_shared else slice_rows(A, z, MAX_PLANES)
+            matrices = left, slice_rows(B, z, MAX_PLANES), slice_rows(C, z, MAX_PLANES)
             kernel = batched_kernel(step.kernel, is_A_shared)
-            launch_list.append(Launch(kernel, planes, block, matrices, step.shared_bytes))
+            launch_list.append(Launch(kernel, batch_grid, block, matrices, step.shared_bytes))
         return launch_list
     for z in range(batches):
         A_z, B_z, C_z = (select_matrix(X, z) for X in (A, B, C))
-        for first in range(0, M, MAX_ROWS):
-            matrices = slice_rows(A_z, first, MAX_ROWS), B_z, slice_rows(C_z, first, MAX_ROWS)
+        for m in range(0, M, MAX_ROWS):
+            matrices = slice_rows(A_z, m, MAX_ROWS), B_z, slice_rows(C_z, m, MAX_ROWS)
             launch_list += step.launches(*matrices, format=format, workspace=workspace)
     return launch_list
 

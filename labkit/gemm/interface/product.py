@@ -32,7 +32,7 @@ class Product(Operation):
     format: str | Format | None = None
     candidate: Candidate | None = None
 
-    arrays, outputs, required = ("A", "B", "bias", "C"), ("C",), ("A", "B")
+    arrays, outputs, required = ("A", "B", "bias", "C"), ("C",), ("A", "B")  # names of parameters of `multiply`
 
     def __post_init__(self):
         for name in ("alpha", "beta"):
@@ -44,10 +44,11 @@ class Product(Operation):
                 )
 
     @property
-    def read(self) -> tuple[str, ...]:
+    def read(self) -> tuple[str, ...]:  # outputs whose old contents are read
         return ("C",) if self.beta != 0 else ()
 
     def declared(self, given: Mapping[str, object]) -> "Product":
+        """Return these options with the operands' format filled in."""
         return replace(self, format=self._format(given))
 
     def check(self, given: Mapping[str, object]) -> None:
@@ -68,8 +69,8 @@ class Product(Operation):
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         format = self._format(given)
         is_bits = type_name(given["A"]) not in TYPE_NAMES.values()  # uint16 does not tell which format it holds
-        held = str(format.result.dtype) if is_bits else TYPE_NAMES[format.result]
-        return Result("A", self._shape(given), held)
+        element_type = str(format.result.dtype) if is_bits else TYPE_NAMES[format.result]
+        return Result(like="A", shape=self._shape(given), type_name=element_type)
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         C = given["C"]
@@ -115,7 +116,7 @@ class Product(Operation):
             raise ValueError("there are a bias and a beta that is not 0: leave one of them out")
 
 
-@calls(Product)
+@calls(Product)  # tells `labkit.plan` and `labkit.tune` which operation this function calls
 def multiply(
     A: Shaped[np.ndarray, "*batch rows_a cols_a"],
     B: Shaped[np.ndarray, "*batch rows_b cols_b"],
@@ -212,8 +213,8 @@ def arrange_operands(A, B, C, transpose_a: bool, transpose_b: bool) -> tuple:
 
 def _broadcast_bias(bias, C, is_transposed):
     """Return a view of C's shape whose rows are all the bias, or whose columns are, if C is transposed."""
-    (step,) = bias.strides
-    return as_strided(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((step, 0) if is_transposed else (0, step))))
+    (stride,) = bias.strides
+    return as_strided(bias, C.shape, (*(0 for _ in C.shape[:-2]), *((stride, 0) if is_transposed else (0, stride))))
 
 
 def _is_column_major(C) -> bool:

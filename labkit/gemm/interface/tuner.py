@@ -23,8 +23,7 @@ def tune(
 ) -> dict[Candidate, float]:
     """Time the candidates for C = op(A) @ op(B) on this GPU, and keep the fastest for `multiply` and `plan`.
 
-    Operands are random normal and row-major, in enough sets that none stays in L2. Compiling a candidate takes seconds;
-    a progress bar shows how far that is.
+    Operands are random normal and row-major, in enough sets that none stays in L2. Compiling a candidate takes seconds.
 
     Parameters
     ----------
@@ -65,9 +64,9 @@ def _operands(format, shapes) -> list[dict]:
     rng = np.random.default_rng(0)
     values = format.encode(rng.standard_normal(RANDOM_VALUES))
     A, B = (np.resize(values, shape) for shape in shapes[:2])
-    C = shapes[2], format.result.dtype
-    return make_operand_sets(
-        A.nbytes + B.nbytes,
-        lambda: {"A": cuda.to_device(A), "B": cuda.to_device(B), "C": cuda.device_array(*C)},
-        MAX_SETS,
-    )
+
+    def make_set():
+        C = cuda.device_array(shapes[2], format.result.dtype)
+        return {"A": cuda.to_device(A), "B": cuda.to_device(B), "C": C}
+
+    return make_operand_sets(A.nbytes + B.nbytes, make_set, MAX_SETS)

@@ -8,7 +8,7 @@ functions of its role read, so a replacement also chooses what its tuple holds.
     load.py       `load_left`, `load_right`: begin the copies of a stage of an operand
     main_loop.py  `load_stages` fills the stages of a tile, `accumulate` multiplies them
     split.py      split-k: the last of the blocks that share a tile adds their sums
-    epilogue.py   `epilogue(acc, place, output, box)`: `blend` changes the sums, `store` writes them
+    epilogue.py   `epilogue(acc, origin, output, box)`: `blend` changes the sums, `store` writes them
     kernel.py     `general`, the kernel
     constants.py  its default compile-time constants
 

@@ -28,37 +28,37 @@ class Output(NamedTuple):
 
 
 @cuda.jit(device=True)
-def epilogue(acc, place, output, box):
+def epilogue(acc, origin, output, box):
     """Blend and store a warpgroup's accumulators.
 
-    `place` is their product of the batch, first row and first column. `box` numbers the next of the warpgroup's two
+    `origin` is their product of the batch, first row and first column. `box` numbers the next of the warpgroup's two
     boxes in shared memory; returns the one after the store.
     """
-    blend(acc, place, output)
+    blend(acc, origin, output)
     if SWAPPED:
-        store_swapped(acc, place, output)
+        store_swapped(acc, origin, output)
         return box
-    return store(acc, place, output, box)
+    return store(acc, origin, output, box)
 
 
 @cuda.jit(device=True)
-def thread_origin(place):
+def thread_origin(origin):
     """Return the row and column of the thread's first accumulator."""
-    _, top, left = place
+    _, top, left = origin
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     return top + warp % 4 * 16 + lane // 4, left + lane % 4 * 2
 
 
 @cuda.jit(device=True)
-def blend(acc, place, output):
+def blend(acc, origin, output):
     """Multiply this thread's accumulators by alpha, and add beta times the elements of `output.added`.
 
     For columns outside of C, which are not stored, the thread reads its first column again. No load is conditional,
     so all loads of a row are in flight at once; loads of both rows would take too many registers.
     """
     added, rows, cols, beta = output.added, output.rows, output.cols, output.beta
-    batch = place[0]
-    row, col = thread_origin(place)
+    batch = origin[0]
+    row, col = thread_origin(origin)
     for n in range(NUM_ACC):
         acc[n] *= output.alpha
     if beta != 0:
@@ -90,14 +90,14 @@ def decode_element(element):
 
 
 @cuda.jit(device=True)
-def store(acc, place, output, box):
+def store(acc, origin, output, box):
     """Store a tile by boxes with rows of 128 bytes, and return the next box.
 
     Where the columns are not whole boxes, the last box overlaps the one before: some columns are stored twice.
     """
     C_boxes = ptx.shared_array(C_BYTE, (WARPGROUPS, 2, WM, BOX), np.uint32)
     C_singles = ptx.shared_array(C_BYTE, (WARPGROUPS, 2, WM, BOX), np.float32)  # the same, for float32 results
-    batch, top, left = place
+    batch, top, left = origin
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     group, leads = warp // 4 - 1, warp % 4 == 0 and lane == 0
     box_row, box_piece = warp % 4 * 16 + lane % 16, lane // 16  # of the 16 bytes this lane stores
@@ -134,10 +134,10 @@ def store(acc, place, output, box):
 
 
 @cuda.jit(device=True)
-def store_swapped(acc, place, output):
+def store_swapped(acc, origin, output):
     """Store the transpose of a tile element by element; such tiles are small."""
-    C, batch = output.array, place[0]
-    row, col = thread_origin(place)
+    C, batch = output.array, origin[0]
+    row, col = thread_origin(origin)
     for n in range(0, NUM_ACC, 4):
         for half in range(2):
             y, x = row + half * 8, col + n * 2

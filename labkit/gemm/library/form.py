@@ -23,7 +23,7 @@ class Form(NamedTuple):
     def of(cls, A, B, format, tiling) -> "Form":
         """Return the form for arrays; it has fewer stages than the tiling where boxes are wider than a tile."""
         left, right = (B, A) if tiling.swapped else (A, B)
-        form = cls(format, tiling, _major(left), _major(right))
+        form = cls(format, tiling, left_major=_major(left), right_major=_major(right))
         _, boxes, rows, _ = form.right_shape
         stages = min(tiling.stages, max_stages(tiling.rows, boxes * rows))
         return form._replace(tiling=tiling._replace(stages=stages))

@@ -71,9 +71,9 @@ def general(left, right, tiles, output, parts):
             for item in range(cuda.blockIdx.x, tiles.items, cuda.gridDim.x):
                 part, batch, row, col = decode_item(item, tiles)
                 begin, end = k_range(part, tiles)
-                top, first = row * BM, col * BN
+                m0, n0 = row * BM, col * BN
                 stage, parity = load_stages(
-                    left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, top, first, begin, end
+                    left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, m0, n0, begin, end
                 )
     else:
         ptx.setmaxnreg_inc(224)
@@ -84,12 +84,12 @@ def general(left, right, tiles, output, parts):
         for item in range(cuda.blockIdx.x, tiles.items, cuda.gridDim.x):
             part, batch, row, col = decode_item(item, tiles)
             begin, end = k_range(part, tiles)
-            place = batch, row * BM + group * WM, col * BN
+            origin = batch, row * BM + group * WM, col * BN
             stage, parity = accumulate(
                 acc, left_tiles, right_tiles, full, empty, stage, parity, group * WM, begin, end, leads
             )
             if SPLITS > 1 and not add_parts(acc, parts, item // SPLITS, part, thread):
                 continue
-            box = epilogue(acc, place, output, box)
+            box = epilogue(acc, origin, output, box)
         if leads:
             ptx.tma_store_wait(0)

@@ -56,36 +56,28 @@ def launches(
     if len({tuple(X.shape[:-2]) for X in (A, B, C)}) != 1 or len(C.shape) > 3 or 0 in C.shape:
         raise ValueError("A, B and C are three matrices, or batches of as many each: repeat what is there once")
     check_tiling(tiling)
-    format = format or next((one for one in FORMATS if one.dtype == A.dtype), None)
+    format = format or next((known for known in FORMATS if known.dtype == A.dtype), None)
     if format is None:
-        held = ", ".join(dict.fromkeys(str(one.dtype) for one in FORMATS))
-        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {held}")
+        dtypes = ", ".join(dict.fromkeys(str(known.dtype) for known in FORMATS))
+        raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {dtypes}")
     check_operands(*(select_matrix(X, 0) for X in (A, B, C)), format, any_major=True)
     form = Form.of(A, B, format, tiling)
     added = C if added is None else added
     A, B, C, added = map(as_batch, (A, B, C, added))
     left, right = (B, A) if tiling.swapped else (A, B)
     rows, cols = left.shape[1], right.shape[1]
-    down, across = -(-rows // tiling.rows), -(-cols // tiling.cols)
-    tiles = down * across * C.shape[0]
-    items = tiles * tiling.splits
+    row_tiles, col_tiles = -(-rows // tiling.rows), -(-cols // tiling.cols)
+    num_tiles = row_tiles * col_tiles * C.shape[0]
+    items = num_tiles * tiling.splits
     steps = -(-max(left.shape[2], right.shape[2]) * A.dtype.itemsize // (BK * 4))
-    left = Operand(_map(left, tiling.rows, form.left_major))
-    right = Operand(_map(right, tiling.cols, form.right_major))
-    single = C.dtype == np.float32
-    if tiling.swapped:  # C is stored without boxes
-        C, added = (X if single else as_bits(X) for X in (C, added))
-        C_map = left.map
-    else:
-        C, added = (X if single else as_words(X) for X in (C, added))
-        C_map = ptx.TensorMap(C, (1, WM, BOX))
-    arguments = (
-        left,
-        right,
-        Tiles(down, across, steps, items),
-        Output(C_map, C, rows, cols, np.float32(alpha), np.float32(beta), added),
-        _parts(tiling, tiles, workspace or Workspace()),
-    )
+    left = Operand(_tensor_map(left, tiling.rows, form.left_major))
+    right = Operand(_tensor_map(right, tiling.cols, form.right_major))
+    if C.dtype != np.float32:
+        C, added = map(as_bits if tiling.swapped else as_words, (C, added))
+    C_map = left.map if tiling.swapped else ptx.TensorMap(C, (1, WM, BOX))  # a swapped C is stored without boxes
+    tiles = Tiles(rows=row_tiles, cols=col_tiles, steps=steps, items=items)
+    output = Output(C_map, C, rows, cols, np.float32(alpha), np.float32(beta), added)
+    arguments = left, right, tiles, output, _parts(tiling, num_tiles, workspace or Workspace())
     grid = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)
     return [Launch(specialise_kernel(form), grid, (32, 4 * (1 + tiling.rows // WM)), arguments, form.shared_bytes)]
 
@@ -98,7 +90,7 @@ def _parts(tiling, tiles, workspace):
     return Parts(workspace.array("parts", sums, np.float32), workspace.counters(tiles))
 
 
-def _map(X, rows, major):
+def _tensor_map(X, rows, major):
     """Return the tensor map of an operand, with tiles of `rows` rows."""
     if major == MN_MAJOR:
         return ptx.TensorMap(as_words(transpose(X)), (1, MN_DEPTH, BK))

@@ -17,25 +17,25 @@ class Operand(NamedTuple):
 
 
 @cuda.jit(device=True)
-def load_left(tiles, stage, left, batch, first, step, full):
-    """Begin the copy of a stage of the left operand: the tile's rows from `first` on, at one step along k."""
-    load(tiles, stage, left.map, LEFT_MAJOR, batch, first, step, full)
+def load_left(tiles, stage, left, batch, first_row, k_step, full):
+    """Begin the copy of a stage of the left operand: the tile's rows from the first on, at one step along k."""
+    load(tiles, stage, left.map, LEFT_MAJOR, batch, first_row, k_step, full)
 
 
 @cuda.jit(device=True)
-def load_right(tiles, stage, right, batch, first, step, full):
+def load_right(tiles, stage, right, batch, first_row, k_step, full):
     """Begin the copy of a stage of the right operand; see `load_left`."""
-    load(tiles, stage, right.map, RIGHT_MAJOR, batch, first, step, full)
+    load(tiles, stage, right.map, RIGHT_MAJOR, batch, first_row, k_step, full)
 
 
 @cuda.jit(device=True)
-def load(tiles, stage, tensor_map, major, batch, first, step, full):
-    """Begin the copy of one K-major box, or of MN-major boxes of 64 rows each."""
+def load(tiles, stage, tensor_map, major, batch, first_row, k_step, full):
+    """Begin the copy of one K-major box (contiguous along k), or of MN-major boxes (along the rows) of 64 rows each."""
     if major == K_MAJOR:
-        ptx.tma_load(tiles, (stage, 0, 0, 0), tensor_map, (batch, first, step * BK), full, stage)
+        ptx.tma_load(tiles, (stage, 0, 0, 0), tensor_map, (batch, first_row, k_step * BK), full, stage)
     else:
         for box in range(tiles.shape[1]):
-            begin = batch, step * MN_DEPTH, (first + box * MN_ROWS) // 2
+            begin = batch, k_step * MN_DEPTH, (first_row + box * MN_ROWS) // 2
             ptx.tma_load(tiles, (stage, box, 0, 0), tensor_map, begin, full, stage)
 
 

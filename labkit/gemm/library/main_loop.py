@@ -7,19 +7,19 @@ from labkit.parts.ring import acquire_stage, next_stage
 
 
 @cuda.jit(device=True)
-def load_stages(left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, top, first, begin, end):
-    """Load steps `begin` to `end` of the tile at row `top` and column `first`; return the ring's state."""
+def load_stages(left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, m0, n0, begin, end):
+    """Load steps `begin` to `end` along k of the tile at row m0 and column n0; return the next stage and its parity."""
     for step in range(begin, end):
         acquire_stage(full, empty, stage, parity, STAGE_BYTES)
-        load_left(left_tiles, stage, left, batch, top, step, full)
-        load_right(right_tiles, stage, right, batch, first, step, full)
+        load_left(left_tiles, stage, left, batch, m0, step, full)
+        load_right(right_tiles, stage, right, batch, n0, step, full)
         stage, parity = next_stage(stage, parity, STAGES)
     return stage, parity
 
 
 @cuda.jit(device=True)
 def accumulate(acc, left_tiles, right_tiles, full, empty, stage, parity, row, begin, end, leads):
-    """Multiply steps `begin` to `end`, with the left tile's rows from `row` on; return the ring's state.
+    """Multiply steps `begin` to `end`, with the left tile's rows from `row` on; return the next stage and its parity.
 
     The leading thread of a warpgroup releases a stage once the tensor cores have read it: after the wait that leaves
     only the newest stage in flight.

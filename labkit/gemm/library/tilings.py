@@ -11,7 +11,7 @@ SHARED_BYTES = 227 * 1024  # per block on compute capability 9.0
 BARRIER_BYTES = 1024  # of them, for barriers and alignment to 1024
 STEP_BYTES = 128  # of a row, per stage
 MAX_STAGES = 16
-SPLITS = 1, 2, 3, 4, 6, 8
+SPLITS = 1, 2, 3, 4, 6, 8  # parts along k to try
 MIN_COLS = 64  # of a tile that TMA stores
 
 # Cycles of an H100's SM, fitted to measured times.
@@ -53,11 +53,12 @@ def tilings(work: Work, sms: int, width: int = 8) -> list[Tiling]:
     The columns of a tile are a multiple of `width`.
     """
     widths = range(MIN_COLS, 257, width)
-    found = [_make_tiling(*each, False) for each in product((64, 128), widths, SPLITS)]
-    few = {ceil(work.M / n / width) * width for n in (1, 2, 4)}
-    found += [_make_tiling(*each, True) for each in product((64, 128), (n for n in few if n <= 64), SPLITS)]
+    all_tilings = [_make_tiling(*sizes, swapped=False) for sizes in product((64, 128), widths, SPLITS)]
+    narrow = {ceil(work.M / n / width) * width for n in (1, 2, 4)}  # M is one, two or four tiles wide
+    narrow_sizes = product((64, 128), (cols for cols in narrow if cols <= 64), SPLITS)
+    all_tilings += [_make_tiling(*sizes, swapped=True) for sizes in narrow_sizes]
     by_kind = {}
-    for tiling in sorted(found, key=lambda tiling: estimate(tiling, work, sms)):
+    for tiling in sorted(all_tilings, key=lambda tiling: estimate(tiling, work, sms)):
         kind = tiling.rows, tiling.cols // 32, min(tiling.splits, 3), tiling.swapped
         by_kind.setdefault(kind, tiling)
     return list(by_kind.values())
@@ -73,8 +74,8 @@ def choose_whole_boxes(tiling: Tiling, work: Work, sms: int, copied_bytes: int) 
     if tiling.cols % MN_ROWS == 0:
         return tiling
     whole = tilings(work, sms, MN_ROWS)[0]
-    copying = START_CYCLES + 2 * copied_bytes / DRAM_BYTES_PER_CYCLE
-    return whole if estimate(whole, work, sms) < copying + estimate(tiling, work, sms) else tiling
+    copy_cycles = START_CYCLES + 2 * copied_bytes / DRAM_BYTES_PER_CYCLE
+    return whole if estimate(whole, work, sms) < copy_cycles + estimate(tiling, work, sms) else tiling
 
 
 def check_tiling(tiling: Tiling) -> None:
@@ -95,16 +96,18 @@ def estimate(tiling: Tiling, work: Work, sms: int) -> float:
     waves = ceil(tiles * tiling.splits / sms)
     steps = ceil(work.row_bytes / STEP_BYTES / tiling.splits)
     outputs = tiling.rows * tiling.cols
-    step = max(outputs / OUTPUTS_PER_CYCLE + STEP_CYCLES, (tiling.rows + tiling.cols) * STEP_BYTES / L2_BYTES_PER_CYCLE)
-    adding = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
-    reading = (work.M + work.N) * work.row_bytes * work.batches / DRAM_BYTES_PER_CYCLE
-    return START_CYCLES + max(reading, waves * steps * step) + waves * (outputs / STORED_PER_CYCLE + adding)
+    l2_cycles = (tiling.rows + tiling.cols) * STEP_BYTES / L2_BYTES_PER_CYCLE
+    main_loop_cycles = steps * max(outputs / OUTPUTS_PER_CYCLE + STEP_CYCLES, l2_cycles)
+    part_cycles = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
+    dram_cycles = (work.M + work.N) * work.row_bytes * work.batches / DRAM_BYTES_PER_CYCLE
+    epilogue_cycles = outputs / STORED_PER_CYCLE + part_cycles
+    return START_CYCLES + max(dram_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
 
 
 def max_stages(rows: int, cols: int) -> int:
     """Return the stages of such tiles that fit shared memory, besides two boxes of results per warpgroup."""
-    room = SHARED_BYTES - BARRIER_BYTES - 2 * rows * STEP_BYTES
-    return min(room // ((rows + cols) * STEP_BYTES), MAX_STAGES)
+    stage_bytes = SHARED_BYTES - BARRIER_BYTES - 2 * rows * STEP_BYTES
+    return min(stage_bytes // ((rows + cols) * STEP_BYTES), MAX_STAGES)
 
 
 def _make_tiling(rows, cols, splits, swapped):

@@ -24,7 +24,7 @@ from labkit.gemm.tensor.edges import load_four, store_word
 from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 BM, BN = 128, 128  # a block's part of C
 BK = 32  # words of k that a block takes at a time, 128 bytes
 STEP = 8  # words of k that an instruction takes

@@ -22,7 +22,7 @@ from labkit.gemm.tensor.edges import load_four, store_word
 from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 BM, BN = 128, 128  # a block's part of C
 BK = 32  # words of k that a block takes at a time, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -47,7 +47,7 @@ def ldmatrix(A, B, C):
     thread = warp * 32 + lane
     copy_row, copy_word = thread // 8, thread % 8 * 4
     swizzled_word = (thread % 8 ^ copy_row % 8) * 4
-    a_row, a_piece = lane % 16, lane // 16  # row of a matrix that this lane addresses
+    a_row, a_piece = lane % 16, lane // 16  # row and 16-byte piece that this lane addresses
     b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
 
     for i in range(MI):

@@ -24,13 +24,13 @@ from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 BM, BN = 128, 256  # a block's part of C
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
 STAGES = 4
-AHEAD = STAGES - 1
-PENDING = STAGES - 2
+AHEAD = STAGES - 1  # tiles whose copies are in flight
+PENDING = STAGES - 2  # of these, after the wait for the oldest
 WM, WN = 64, 64  # a warp's part of C
 MI, NI = WM // 16, WN // 8  # its fragments
 WARPS_X = BN // WN
@@ -53,7 +53,7 @@ def pipelined(A, B, C):
     y, x = warp // WARPS_X * WM, warp % WARPS_X * WN
     g, t = lane // 4, lane % 4
     thread = warp * 32 + lane
-    a_row, a_piece = lane % 16, lane // 16  # row of a matrix that this lane addresses
+    a_row, a_piece = lane % 16, lane // 16  # row and 16-byte piece that this lane addresses
     b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
     tiles = -(-A.shape[1] // BK)
 
@@ -75,10 +75,10 @@ def pipelined(A, B, C):
         ptx.cp_async_commit()
         for step in range(0, BK, STEP):
             for i in range(MI):
-                word = (step // 4 + a_piece ^ a_row % 8) * 4
+                word = (step // 4 + a_piece ^ a_row % 8) * 4  # swizzled
                 a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tiles, (stage, y + i * 16 + a_row, word))
             for j in range(0, NI, 2):
-                word = (step // 4 + b_piece ^ b_row % 8) * 4
+                word = (step // 4 + b_piece ^ b_row % 8) * 4  # swizzled
                 b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(B_tiles, (stage, x + j * 8 + b_row, word))
             for i in range(MI):
                 for j in range(NI):

@@ -26,7 +26,7 @@ from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 BM, BN = 128, 256  # a block's part of C
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -65,7 +65,7 @@ def copy_engine(A_map, B_map, C, K):
         if warp == 0 and lane == 0:
             for tile in range(tiles):
                 stage, phase = tile % STAGES, tile // STAGES
-                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)
+                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)  # passes at once in the first phase
                 ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                 ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (top, tile * BK), full, stage)
                 ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (left, tile * BK), full, stage)
@@ -77,7 +77,7 @@ def copy_engine(A_map, B_map, C, K):
         b = cuda.local.array((NI, 2), np.uint32)
         y, x = (warp - WARPGROUP) // WARPS_X * WM, (warp - WARPGROUP) % WARPS_X * WN
         g, t = lane // 4, lane % 4
-        a_row, a_piece = lane % 16, lane // 16  # row of a matrix that this lane addresses
+        a_row, a_piece = lane % 16, lane // 16  # row and 16-byte piece that this lane addresses
         b_row, b_piece = lane // 16 * 8 + lane % 8, lane // 8 % 2
         for i in range(MI):
             for j in range(NI):
@@ -88,22 +88,16 @@ def copy_engine(A_map, B_map, C, K):
             ptx.mbarrier_wait(full, stage, phase % 2)
             for step in range(0, BK, STEP):
                 for i in range(MI):
-                    word = (step // 4 + a_piece ^ a_row % 8) * 4
+                    word = (step // 4 + a_piece ^ a_row % 8) * 4  # swizzled
                     a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tiles, (stage, y + i * 16 + a_row, word))
                 for j in range(0, NI, 2):
-                    word = (step // 4 + b_piece ^ b_row % 8) * 4
+                    word = (step // 4 + b_piece ^ b_row % 8) * 4  # swizzled
                     b[j, 0], b[j, 1], b[j + 1, 0], b[j + 1, 1] = ptx.ldmatrix4(
                         B_tiles, (stage, x + j * 8 + b_row, word)
                     )
                 for i in range(MI):
                     for j in range(NI):
-                        ptx.mma(
-                            acc,
-                            (i, j, 0),
-                            (a[i, 0], a[i, 1], a[i, 2], a[i, 3]),
-                            (b[j, 0], b[j, 1]),
-                            FORMAT,
-                        )
+                        ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b[j, 0], b[j, 1]), FORMAT)
             if lane == 0:
                 ptx.mbarrier_arrive(empty, stage)
 

@@ -24,7 +24,7 @@ from labkit.gemm.tensor.operands import check_operands, specialise_format
 from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 BM, BN = 128, 256  # a block's part of C
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -62,7 +62,7 @@ def wgmma(A_map, B_map, C, K):
         if warp == 0 and lane == 0:
             for tile in range(tiles):
                 stage, phase = tile % STAGES, tile // STAGES
-                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)
+                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)  # passes at once in the first phase
                 ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                 ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (top, tile * BK), full, stage)
                 ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (left, tile * BK), full, stage)

@@ -24,7 +24,7 @@ from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
 FORMATS = formats.BF16, formats.FP16, formats.E4M3, formats.TF32
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 FP32 = formats.FP32.number
 BM, BN = 128, 256  # a block's part of C
 BK = 32  # words of k that a stage holds, 128 bytes
@@ -70,7 +70,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
                 row, col = tile_coordinates(output_tile, rows, cols)
                 for tile in range(tiles):
                     stage, phase = stages_used % STAGES, stages_used // STAGES
-                    ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)
+                    ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)  # passes at once in the first phase
                     ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                     ptx.tma_load(A_tiles, (stage, 0, 0), A_map, (row * BM, tile * BK), full, stage)
                     ptx.tma_load(B_tiles, (stage, 0, 0), B_map, (col * BN, tile * BK), full, stage)
@@ -107,13 +107,13 @@ def persistent(A_map, B_map, C_map, M, N, K):
             for first in range(0, BN // 8 * words, PIECES):
                 if leads:
                     ptx.tma_store_wait(0)  # the boxes are free again
-                ptx.barrier_sync(group + 1, 128)
+                ptx.barrier_sync(group + 1, 128)  # a barrier of this warpgroup
                 if RESULT == FP32:
                     for piece in range(0, PIECES, 2):
                         n = (first + piece) * 2
                         for half in range(2):
                             y = warp % 4 * 16 + half * 8 + lane // 4
-                            word = (piece % 8 + lane % 4 // 2 ^ y % 8) * 4 + lane % 2 * 2
+                            word = (piece % 8 + lane % 4 // 2 ^ y % 8) * 4 + lane % 2 * 2  # swizzled
                             ptx.store2(
                                 C_singles, (group, piece // 8, y, word), acc[n + half * 2], acc[n + half * 2 + 1]
                             )
@@ -129,7 +129,7 @@ def persistent(A_map, B_map, C_map, M, N, K):
                             ptx.pack2(acc[n + 6], acc[n + 7], RESULT),
                         )
                 ptx.fence_async()
-                ptx.barrier_sync(group + 1, 128)
+                ptx.barrier_sync(group + 1, 128)  # a barrier of this warpgroup
                 if leads:
                     for box in range(BOXES):
                         word = col * BN // 2 * words + first * 4 + box * BOX

@@ -25,7 +25,7 @@ from labkit.arrays.views import as_bits, as_words
 from labkit.gemm.tensor.operands import check_operands
 from labkit.ladder import Launch
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of A and B, and of C; `launches` replaces them
 BM, BN = 128, 128  # a block's part of the product: rows and columns of the instruction
 BK = 32  # words of k that a stage holds, 128 bytes
 STEP = 8  # words of k that an instruction takes
@@ -66,7 +66,7 @@ def split(left_map, right_map, C, rows, cols, K, parts, arrived):
         if warp == 0 and lane == 0:
             for tile in range(begin, end):
                 stage, phase = (tile - begin) % STAGES, (tile - begin) // STAGES
-                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)
+                ptx.mbarrier_wait(empty, stage, (phase + 1) % 2)  # passes at once in the first phase
                 ptx.mbarrier_expect(full, stage, STAGE_BYTES)
                 ptx.tma_load(left_tiles, (stage, 0, 0), left_map, (top, tile * BK), full, stage)
                 ptx.tma_load(right_tiles, (stage, 0, 0), right_map, (left, tile * BK), full, stage)

@@ -62,7 +62,7 @@ class RowProblem(ladder.Problem):
         return " ".join(filter(None, (f"{self.rows}x{self.columns} {self.kind}", "hard" * self.hard)))
 
     @property
-    def called(self) -> str:
+    def message_name(self) -> str:
         """The operation's name in messages."""
         return f"{self.kind} norm"
 

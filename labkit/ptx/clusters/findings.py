@@ -1,6 +1,6 @@
 """Findings of clusters, where blocks access one another's shared memory."""
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.trace import WARP_LANES
 
 
@@ -26,4 +26,4 @@ def _note(launch, site_number, block, warp, other, when, reason, cure):
         f"{reason}"
     )
     key = ("cluster", site.line, site.column, when)
-    note(log, key, site, "cluster", what, cure, array=site.array, threads=(who, there))
+    log_error(log, key, site, "cluster", what, cure, array=site.array, threads=(who, there))

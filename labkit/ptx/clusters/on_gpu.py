@@ -6,11 +6,11 @@ from numba.cuda.core.errors import TypingError
 from labkit.ptx import clusters
 from labkit.ptx.intrinsics import (
     assembly_code,
-    conversion,
+    bare_instruction,
     emit_assembly,
     index_types,
     intrinsic,
-    plain,
+    pure_instruction,
     shared_address,
 )
 
@@ -19,11 +19,11 @@ LOAD = "{{\n" + THERE + "\nld.shared::cluster.{kind} $0, [there];\n}}"
 STORE = "{{\n" + THERE + "\nst.shared::cluster.{kind} [there], $2;\n}}"
 
 intrinsic(clusters.cluster_sync)(
-    plain("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;")
+    bare_instruction("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;")
 )
 
 
-intrinsic(clusters.cluster_rank)(conversion("mov.u32 $0, %cluster_ctarank;", types.int32))
+intrinsic(clusters.cluster_rank)(pure_instruction("mov.u32 $0, %cluster_ctarank;", types.int32))
 
 
 def _kind(array, index, cta):
@@ -54,5 +54,8 @@ def _cluster_load(typing, array, index, cta):
 @intrinsic(clusters.cluster_store)
 def _cluster_store(typing, array, index, cta, value):
     text = STORE.format(place="$0", cta="$1", kind=_kind(array, index, cta))
-    code = assembly_code(text, lambda *given: [*_operands(*given), given[3][3]])
-    return types.void(array, index, cta, array.dtype), code
+
+    def operands(context, builder, signature, arguments):
+        return [*_operands(context, builder, signature, arguments), arguments[3]]
+
+    return types.void(array, index, cta, array.dtype), assembly_code(text, operands)

@@ -1,6 +1,8 @@
 """Clusters on lanes: neighbouring blocks along x that run together and access one another's shared memory.
 
 (CUDA C++ Programming Guide, "Thread Block Clusters"; PTX ISA, `barrier.cluster`, `mapa`.)
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+A `chunk` is the blocks that the simulator runs at the same time, and a `slot` the number of a block in it.
 """
 
 from dataclasses import dataclass
@@ -13,13 +15,7 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import (
-    check_argument_count,
-    drop_negative_indices,
-    integer_argument,
-    resolve_element,
-    waiting_line,
-)
+from labkit.simulator.operands import check_count, element, nonnegative_lanes, waiting_line, whole_number
 from labkit.simulator.scheduler import ENDED, RETURNED
 from labkit.simulator.values import describe
 from labkit.simulator.warps import SLOT, START, THREAD
@@ -34,11 +30,11 @@ def rank(w):
 def block_offset(w, lanes, cta, line) -> np.ndarray:
     """Return the distance in blocks, within the chunk, to block `cta` of each lane's cluster."""
     cta = w.fill(cta).astype(np.int64)
-    wrong = lanes & ((cta < 0) | (cta >= w.launch.cluster))
-    if wrong.any():
+    invalid = lanes & ((cta < 0) | (cta >= w.launch.cluster))
+    if invalid.any():
         count = w.launch.cluster
         raise KernelError(
-            f"a cluster has {count} block{'s' * (count != 1)} here, and there is no block {cta[wrong][0]} in it; ask "
+            f"a cluster has {count} block{'s' * (count != 1)} here, and there is no block {cta[invalid][0]} in it; ask "
             "for clusters with `@cuda.jit(cluster=...)`, and count their blocks from 0",
             line,
         )
@@ -74,15 +70,15 @@ class RemoteAccesses:
         """Record accesses of these lanes to blocks at a distance in the chunk; see `note_remote_access`."""
         lanes = lanes & (offset != 0)
         warps = w.thread[lanes] // WARP_LANES
-        place = w.slot[lanes] + offset[lanes], rank(w)[lanes], warps
-        self._check_begun(w, np.unique(np.stack(place)[:, self.time[place] == 0], axis=1), site)
-        self.time[place] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)] + until
-        self.site[place] = site
+        index = w.slot[lanes] + offset[lanes], rank(w)[lanes], warps
+        self._check_begun(w, np.unique(np.stack(index)[:, self.time[index] == 0], axis=1), site)
+        self.time[index] = w.launch.clocks.times[w.launch.clocks.of(w.block[lanes], warps)] + until
+        self.site[index] = site
 
-    def _check_begun(self, w, places, site):
+    def _check_begun(self, w, first_accesses, site):
         """Note first accesses, by their indices into `time`, of warps that do not know that the block has begun."""
         launch = w.launch
-        for slot, number, warp in places.T.tolist():
+        for slot, number, warp in first_accesses.T.tolist():
             other = self.chunk.blocks[slot]
             block = other - other % launch.cluster + number
             if not launch.clocks.knows_block_began(block, warp, other):
@@ -106,10 +102,10 @@ def note_remote_access(w, lanes, offset, site, until=0):
     the next synchronisation publishes it.
     """
     chunk = w.chunk
-    if "reached" not in chunk.kept:
-        reached = chunk.kept["reached"] = RemoteAccesses(chunk)
-        chunk.end_checks.append(reached.check)
-    chunk.kept["reached"].note(w, lanes, offset, site, until)
+    if "remote accesses" not in chunk.kept:
+        chunk.kept["remote accesses"] = RemoteAccesses(chunk)
+        chunk.at_end.append(chunk.kept["remote accesses"].check)
+    chunk.kept["remote accesses"].note(w, lanes, offset, site, until)
 
 
 # --- the barrier of a cluster --------------------------------------------------------------------
@@ -130,13 +126,13 @@ class ClusterSyncs:
         ended = np.isin(self.chunk.state, (RETURNED, ENDED))
         ended = np.logical_and.reduceat(ended, np.arange(0, ended.shape[1], WARP_LANES), axis=1)
         arrivals = np.where(ended, np.iinfo(np.int64).max, self.arrivals).reshape(len(self.opened), -1).min(axis=1)
-        now = clusters[(arrivals > self.opened)[clusters]]
-        if now.size:
+        opening = clusters[(arrivals > self.opened)[clusters]]
+        if opening.size:
             launch = self.chunk.launch
-            blocks = np.array(self.chunk.blocks).reshape(-1, self.cluster_size)[now]
+            blocks = np.array(self.chunk.blocks).reshape(-1, self.cluster_size)[opening]
             warps = launch.clocks.of(blocks[:, :, None], np.arange(launch.warps_per_block))
-            launch.clocks.join_clocks(warps.reshape(len(now), -1))
-            self.opened[now] += 1
+            launch.clocks.meet(warps.reshape(len(opening), -1))
+            self.opened[opening] += 1
             launch.version += 1
 
     def reason(self, lane: int) -> str:
@@ -146,7 +142,7 @@ class ClusterSyncs:
 
 def sync(w, mask, call):
     """Let the warps of `mask` wait for all others of their clusters."""
-    mask = collectives.keep_whole_warps(w, mask, call)
+    mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
     chunk = w.chunk
@@ -161,11 +157,11 @@ def sync(w, mask, call):
     w.waits_for = syncs
     while True:
         syncs.open(clusters)
-        left = syncs.opened[clusters] < target
-        if not left.any():
+        is_closed = syncs.opened[clusters] < target
+        if not is_closed.any():
             break
         waiting = np.zeros(len(w.warps), np.bool_)
-        waiting[rows] = left
+        waiting[rows] = is_closed
         yield call[0], waiting.take(w.row), ()
     w.waits_for = None
 
@@ -193,7 +189,7 @@ def _remote_elements(w, site, array, mask, index, line, cta, is_load):
 
     Counted as accesses to the block's own memory, although the network between SMs is slower.
     """
-    mask = drop_negative_indices(w, site, array, mask, index)
+    mask = nonnegative_lanes(w, site, array, mask, index)
     flat, mask = memory.flatten(w, site, array, mask, index) if mask is not False else (None, False)
     if mask is False:
         return flat, mask
@@ -214,7 +210,7 @@ class Rank:
     """Call without arguments that returns a block's number within its cluster."""
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 0)
+        check_count(translator, node, 0)
         return translator.temp(f"{translator.constant(rank)}(w)", types.int32)
 
 
@@ -222,7 +218,7 @@ class Sync:
     """Call without arguments that waits for the cluster."""
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 0)
+        check_count(translator, node, 0)
         call = call_site(translator, node, waiting_line(translator, node))
         return emit_call(translator, sync, translator.mask, call, waits=True)
 
@@ -234,7 +230,7 @@ class Load:
     widths_bytes: tuple[int, ...]
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 3)
+        check_count(translator, node, 3)
         array, operands = _operands(translator, node, self.widths_bytes, "load")
         return translator.temp(f"{translator.constant(load)}(w, {operands})", array.type.dtype)
 
@@ -246,7 +242,7 @@ class Store:
     widths_bytes: tuple[int, ...]
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 4)
+        check_count(translator, node, 4)
         array, operands = _operands(translator, node, self.widths_bytes, "store")
         value = translator.converted(translator.scalar(node.args[3], "a store"), array.type.dtype)
         return emit_call(translator, store, operands, value)
@@ -254,7 +250,7 @@ class Store:
 
 def _operands(translator, node, widths_bytes, kind):
     """Return the array, and the code of site, array, mask, indices, line and block."""
-    subscript, array, indices = resolve_element(translator, node, *node.args[:2], ("shared",))
+    subscript, array, indices = element(translator, node, *node.args[:2], ("shared",))
     if numba_types.dtype_of(array.type.dtype).itemsize not in widths_bytes:
         widths = " or ".join(map(str, widths_bytes))
         translator.fail(
@@ -262,6 +258,6 @@ def _operands(translator, node, widths_bytes, kind):
             f"`{translator.written(node.func)}` moves {widths} bytes, which elements of {describe(array.type.dtype)} "
             "have not",
         )
-    cta = integer_argument(translator, node.args[2], "the number of a block in its cluster").code
+    cta = whole_number(translator, node.args[2], "the number of a block in its cluster").code
     site = translator.site(subscript, array, kind)
     return array, f"{site}, {array.code}, {translator.mask}, ({indices},), {node.lineno}, {cta}"

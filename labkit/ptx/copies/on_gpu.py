@@ -7,13 +7,13 @@ from labkit.ptx import copies
 from labkit.ptx.intrinsics import (
     I64,
     assembly_code,
+    bare_instruction,
     element_pointer,
     index_types,
     intrinsic,
-    literal,
-    numbered,
-    plain,
+    literal_value,
     shared_address,
+    with_literal,
 )
 
 CACHES = {4: "ca", 8: "ca", 16: "cg"}
@@ -21,7 +21,7 @@ CACHES = {4: "ca", 8: "ca", 16: "cg"}
 
 @intrinsic(copies.cp_async)
 def _cp_async(typing, tile, index, source, source_index, width_bytes, valid_bytes):
-    width = literal(width_bytes, "the width of a copy")
+    width = literal_value(width_bytes, "the width of a copy")
     if width not in CACHES:
         raise TypingError(f"a copy has 4, 8 or 16 bytes, not {width}")
     if tile.dtype.bitwidth != source.dtype.bitwidth:
@@ -39,5 +39,5 @@ def _cp_async(typing, tile, index, source, source_index, width_bytes, valid_byte
     return types.void(*kinds), assembly_code(text, operands)
 
 
-intrinsic(copies.cp_async_commit)(plain("cp.async.commit_group;"))
-intrinsic(copies.cp_async_wait)(numbered("cp.async.wait_group {};", "how many groups may be in flight"))
+intrinsic(copies.cp_async_commit)(bare_instruction("cp.async.commit_group;"))
+intrinsic(copies.cp_async_wait)(with_literal("cp.async.wait_group {};", "how many groups may be in flight"))

@@ -3,6 +3,8 @@
 The source is read when a copy begins, and the target written when the thread has waited for it: as late as on any GPU.
 From then on they are the thread's own writes, which other threads may read after a barrier. The beginning also counts
 as a write after others' reads, since a GPU may write at once.
+
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass
@@ -17,13 +19,13 @@ from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import intersect
 from labkit.simulator.operands import (
-    check_argument_count,
-    constant_argument,
-    drop_negative_indices,
-    integer_argument,
+    check_count,
+    element,
+    fixed_number,
     locate_vectors,
-    resolve_element,
+    nonnegative_lanes,
     site_numbers,
+    whole_number,
 )
 from labkit.simulator.slices import parts_of
 from labkit.simulator.values import describe
@@ -43,11 +45,11 @@ class Copy:
     past_l1: tuple[int, ...]
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 6)
-        target, tile, index = resolve_element(translator, node, *node.args[:2], ("shared",))
-        origin, source, source_index = resolve_element(translator, node, *node.args[2:4], ("global",))
-        width_bytes = constant_argument(translator, node, node.args[4], "the width of a copy")
-        valid = integer_argument(translator, node.args[5], "how many bytes of a copy are read")
+        check_count(translator, node, 6)
+        tile_subscript, tile, index = element(translator, node, *node.args[:2], ("shared",))
+        source_subscript, source, source_index = element(translator, node, *node.args[2:4], ("global",))
+        width_bytes = fixed_number(translator, node, node.args[4], "the width of a copy")
+        valid = whole_number(translator, node.args[5], "how many bytes of a copy are read")
         dtype, other = tile.type.dtype, source.type.dtype
         if dtype != other:
             translator.fail(
@@ -58,21 +60,22 @@ class Copy:
             widths = ", ".join(str(n) for n in self.widths_bytes if n % itemsize == 0)
             translator.fail(node, f"a copy has {widths} bytes of {describe(dtype)}, not {width_bytes}")
         elements = width_bytes // itemsize
-        read = translator.site(origin, source, "load", elements)
-        written = translator.site(target, tile, "store", elements)
+        load_site = translator.site(source_subscript, source, "load", elements)
+        store_site = translator.site(tile_subscript, tile, "store", elements)
         if width_bytes in self.past_l1:
-            translator.program.past_l1 |= {*site_numbers(translator, read)}
-        translator.program.families[COPIES].update(site_numbers(translator, written))
-        places = f"({written}, {tile.code}, ({index},))", f"({read}, {source.code}, ({source_index},))"
-        return emit_call(translator, begin, translator.mask, width_bytes, valid.code, *places)
+            translator.program.past_l1 |= {*site_numbers(translator, load_site)}
+        translator.program.families[COPIES].update(site_numbers(translator, store_site))
+        to_place = f"({store_site}, {tile.code}, ({index},))"
+        from_place = f"({load_site}, {source.code}, ({source_index},))"
+        return emit_call(translator, begin, translator.mask, width_bytes, valid.code, to_place, from_place)
 
 
 class Wait:
     """Call `(pending)` that waits for all of a thread's groups but the newest."""
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 1)
-        pending = constant_argument(translator, node, node.args[0], "how many groups may be in flight")
+        check_count(translator, node, 1)
+        pending = fixed_number(translator, node, node.args[0], "how many groups may be in flight")
         if pending < 0:
             translator.fail(node, f"at least no group is in flight: {pending} is less than that")
         return emit_call(translator, wait, translator.mask, pending)
@@ -80,7 +83,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class _PendingCopy:
-    """A copy in flight: its place in a shared array, and the lanes' values for each of its elements."""
+    """A copy in flight, `number` among those to its shared array: its target, and the lanes' values per element."""
 
     site: int
     number: int
@@ -107,33 +110,33 @@ def begin(w, mask, width_bytes, valid, target, source):
 def _split_by_array(w, mask, place):
     """Yield the place in each array that it may be in, and the lanes to which that applies."""
     site, array, index = place
-    for one, lanes in parts_of(array):
-        own = mask if lanes is None else intersect(mask, lanes)
-        if own is not False:
-            yield (site[one.name] if isinstance(site, dict) else site, one, index), own
+    for one_array, its_lanes in parts_of(array):
+        lanes = mask if its_lanes is None else intersect(mask, its_lanes)
+        if lanes is not False:
+            yield (site[one_array.name] if isinstance(site, dict) else site, one_array, index), lanes
 
 
 def _begin(w, mask, width_bytes, valid, target, source):
     site, tile, index = target
     elements = width_bytes // tile.itemsize
-    mask = drop_negative_indices(w, site, tile, mask, index)
+    mask = nonnegative_lanes(w, site, tile, mask, index)
     if mask is False:
         return
     flat, mask = locate_vectors(w, site, tile, mask, width_bytes, index)
     if mask is False:
         return
-    values, read = _read_source(w, mask, width_bytes, valid, *source)
+    values, pending_read = _read_source(w, mask, width_bytes, valid, *source)
     memory.count_accesses(w, site, tile, flat, mask, False, elements)
     w.chunk.sample(w, site, tile, mask, flat)
     lanes = w.active(mask)
     last = _last_writer(tile, flat, lanes)
     for i in range(elements):
-        memory.check_write(
+        memory.watch_write(
             w, site, tile, mask, flat + i, ~w.all_lanes, memory.equal_with_nan(values[i].take(last), values[i])
         )
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
     number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, w, np.flatnonzero(lanes))
-    _groups(w).begin(_PendingCopy(site, number, tile, flat, values, read), lanes)
+    _groups(w).begin(_PendingCopy(site, number, tile, flat, values, source=pending_read), lanes)
 
 
 def _last_writer(array, flat, lanes):
@@ -150,7 +153,7 @@ def _read_source(w, mask, width_bytes, valid, site, source, index):
     """
     elements = width_bytes // source.itemsize
     values = np.zeros((w.lanes, elements), source.dtype)
-    reading, used = intersect(mask, valid > 0), -(-valid // source.itemsize)
+    reading, used = intersect(mask, valid > 0), -(-valid // source.itemsize)  # lanes that read; their elements
     if reading is not False:
         flat, reading = locate_vectors(w, site, source, reading, width_bytes, index, used)
     if reading is False:
@@ -163,13 +166,13 @@ def _read_source(w, mask, width_bytes, valid, site, source, index):
             lanes = w.active(readers)
             values[lanes, i] = memory.read(w, site, source, readers, np.where(lanes, flat + i, 0))[lanes]
     is_valid = np.arange(width_bytes) < valid[:, None]
-    read = None
+    pending_read = None
     if source.in_flight is not None:
         lanes, i = np.nonzero((np.arange(elements) < used[:, None]) & w.active(reading)[:, None])
         operation = Operation(site, "the copy", CURE, reads=True)
         number = source.in_flight.begin(operation, flat[lanes] + i, w, lanes)
-        read = PendingRead(source.in_flight, number, lanes, flat[lanes] + i)
-    return list(np.where(is_valid, values.view(np.uint8), 0).astype(np.uint8).view(source.dtype).T), read
+        pending_read = PendingRead(source.in_flight, number, lanes, flat[lanes] + i)
+    return list(np.where(is_valid, values.view(np.uint8), 0).astype(np.uint8).view(source.dtype).T), pending_read
 
 
 def commit(w, mask):
@@ -185,7 +188,7 @@ def wait(w, mask, pending):
         if copy.source is not None:
             copy.source.end(lanes)
         for i, value in enumerate(copy.values):
-            memory.deliver_write(w, copy.site, copy.array, lanes, copy.flat + i, value)
+            memory.deliver(w, copy.site, copy.array, lanes, copy.flat + i, value)
 
 
 def _groups(w) -> Groups:

@@ -3,6 +3,6 @@
 from numba.cuda import types
 
 from labkit.ptx import exponentials
-from labkit.ptx.intrinsics import conversion, intrinsic
+from labkit.ptx.intrinsics import intrinsic, pure_instruction
 
-intrinsic(exponentials.exp2)(conversion("ex2.approx.ftz.f32 $0, $1;", types.float32, types.float32))
+intrinsic(exponentials.exp2)(pure_instruction("ex2.approx.ftz.f32 $0, $1;", types.float32, types.float32))

@@ -1,6 +1,6 @@
 """Machine code of fences."""
 
 from labkit.ptx import fences
-from labkit.ptx.intrinsics import intrinsic, plain
+from labkit.ptx.intrinsics import bare_instruction, intrinsic
 
-intrinsic(fences.fence_async)(plain("fence.proxy.async.shared::cta;"))
+intrinsic(fences.fence_async)(bare_instruction("fence.proxy.async.shared::cta;"))

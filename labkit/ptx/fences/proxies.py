@@ -6,7 +6,7 @@ called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.simulator.family import SharedState
 
 
@@ -77,4 +77,4 @@ def _check(w, site_number, array, flat, effect, wrote):
         "barrier that ends the writing."
     )
     key, count = ("proxy", site.line, site.column), int(np.count_nonzero(writers))
-    note(log, key, site, "proxy", what, cure, count, array=array.name, index=element, threads=(writer,))
+    log_error(log, key, site, "proxy", what, cure, count, array=array.name, index=element, threads=(writer,))

@@ -22,8 +22,8 @@ REGISTER_BITS = 32
 class Format:
     """A number format in registers.
 
-    `flops` names the counter of operations on it, as in `gpus.Gpu.peak_tflops`; `decode` takes registers, an array of
-    uint32, and returns their numbers along one more axis; `encode` rounds float32 to it.
+    `flops` names the counter of operations on it, "bfloat16 tensor"; `decode` takes registers, an array of uint32, and
+    returns their numbers along one more axis; `encode` rounds float32 to it.
     """
 
     name: str
@@ -43,24 +43,22 @@ def _splitter(dtype):
     return lambda bits: np.asarray(bits, order="C")[..., None].view(dtype)
 
 
-_HALF_NAN = np.uint32(0x7FFF)  # result of a conversion
-
-
-def _encoded_half(to_bits):
-    return lambda value: np.where(np.isnan(value), _HALF_NAN, to_bits(value).astype(np.uint32))
+def _half_encoder(to_bits):
+    half_nan = np.uint32(0x7FFF)  # result of a conversion of NaN
+    return lambda value: np.where(np.isnan(value), half_nan, to_bits(value).astype(np.uint32))
 
 
 def _to_tf32(value):
     bits = np.asarray(value).view(np.uint32)
-    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    cut = bits & np.uint32(0xFFFFE000)  # for infinities and NaNs, as on an H100
-    return np.where(np.isfinite(value), rounded, cut)[()]
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)  # half a unit of the 10 bits of fraction that stay
+    truncated = bits & np.uint32(0xFFFFE000)  # for infinities and NaNs, as on an H100
+    return np.where(np.isfinite(value), rounded, truncated)[()]
 
 
 # How conversions round float32, where that differs from the format's own `encode`.
 _ENCODERS = {
-    formats.BF16: _encoded_half(lambda value: half.to_bits(half.to_bfloat16(value))),
-    formats.FP16: _encoded_half(lambda value: np.asarray(half.to_float16(value)).view(np.uint16)),
+    formats.BF16: _half_encoder(lambda value: half.to_bits(half.to_bfloat16(value))),
+    formats.FP16: _half_encoder(lambda value: np.asarray(half.to_float16(value)).view(np.uint16)),
     formats.TF32: _to_tf32,
 }
 
@@ -70,7 +68,7 @@ def register_format(name: str, format: formats.Format) -> Format:
     split = _splitter(format.dtype)
 
     def decode(bits):
-        return format.multiplied(split(bits))
+        return format.multiplied_values(split(bits))
 
     def encode(value):
         return format.encode(value).astype(np.uint32)

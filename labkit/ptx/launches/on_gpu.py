@@ -1,7 +1,7 @@
 """Machine code of programmatic dependent launch."""
 
 from labkit.ptx import launches
-from labkit.ptx.intrinsics import intrinsic, plain
+from labkit.ptx.intrinsics import bare_instruction, intrinsic
 
-intrinsic(launches.launch_wait)(plain("griddepcontrol.wait;"))
-intrinsic(launches.launch_release)(plain("griddepcontrol.launch_dependents;"))
+intrinsic(launches.launch_wait)(bare_instruction("griddepcontrol.wait;"))
+intrinsic(launches.launch_release)(bare_instruction("griddepcontrol.launch_dependents;"))

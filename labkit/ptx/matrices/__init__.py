@@ -31,7 +31,7 @@ __all__ = [
 
 MULTIPLIED = BF16, FP16, TF32, E4M3, INT8
 FORMATS = {format.number: ON_LANES[format.number] for format in MULTIPLIED}
-SUMS = {format.number: from_dtype(format.sums) for format in MULTIPLIED}
+SUMS = {format.number: from_dtype(format.accumulator_dtype) for format in MULTIPLIED}
 MMA_NEEDS = {format.number: (8, 9) if format == E4M3 else (8, 0) for format in MULTIPLIED}
 
 

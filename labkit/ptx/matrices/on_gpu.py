@@ -4,7 +4,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
 from labkit.ptx import formats, matrices
-from labkit.ptx.formats.on_gpu import PTX_NAMES, listed
+from labkit.ptx.formats.on_gpu import PTX_NAMES, list_names
 from labkit.ptx.intrinsics import (
     F32,
     I32,
@@ -14,7 +14,7 @@ from labkit.ptx.intrinsics import (
     emit_assembly,
     index_types,
     intrinsic,
-    literal,
+    literal_value,
     shared_address,
     unpack,
 )
@@ -71,9 +71,9 @@ def accumulators(context, builder, array_type, index_type, array, index, count, 
 
 def check_accumulators(acc, index, FORMAT):
     """Return the format's number; raise TypingError where the accumulators have another type than its sums."""
-    number = literal(FORMAT, "the format")
+    number = literal_value(FORMAT, "the format")
     if number not in matrices.FORMATS:
-        raise TypingError(f"the format is one of ptx.{listed(matrices.FORMATS, 'and')}")
+        raise TypingError(f"the format is one of ptx.{list_names(matrices.FORMATS, 'and')}")
     index_types(acc, index)
     sums = matrices.SUMS[number]
     if acc.dtype != sums:

@@ -4,6 +4,8 @@ With g = lane // 4, t = lane % 4 and p numbers per register, register r of A hol
 p t to p t + p - 1, plus 4 p (r // 2). A register of B holds the same of column g, with rows in place of columns. The
 accumulators are rows g and g + 8, columns 2 t and 2 t + 1. (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its
 neighbours, `ldmatrix`, `stmatrix`.)
+
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass
@@ -17,13 +19,7 @@ from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.counters import count_shared
 from labkit.simulator.disturbance import PRODUCTS
 from labkit.simulator.lanes import intersect
-from labkit.simulator.operands import (
-    check_argument_count,
-    drop_negative_indices,
-    locate_local_elements,
-    locate_vectors,
-    resolve_element,
-)
+from labkit.simulator.operands import check_count, element, locate_local_elements, locate_vectors, nonnegative_lanes
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, describe, items_of
 from labkit.simulator.warps import START
@@ -71,16 +67,16 @@ class Multiply:
     """Call `(acc, index, a, b, FORMAT)` that adds a product of fragments to four accumulators."""
 
     formats: dict[int, Format]
-    sums: dict[int, types.Type]  # type of the sums, by format
+    accumulator_types: dict[int, types.Type]  # by the format's number
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 5)
-        subscript, acc, index = resolve_element(translator, node, *node.args[:2], ("local",))
+        check_count(translator, node, 5)
+        subscript, acc, index = element(translator, node, *node.args[:2], ("local",))
         a, b = (fragment_code(translator, part, count) for part, count in zip(node.args[2:4], (4, 2)))
         if acc.type.others:
             translator.fail(node, f"`{translator.written(node.args[0])}` may be one of several arrays here; name one")
         format = find_format(translator, node, node.args[4], self.formats)
-        needed = next(self.sums[number] for number, known in self.formats.items() if known is format)
+        needed = next(self.accumulator_types[number] for number, known in self.formats.items() if known is format)
         if acc.type.dtype != needed:
             translator.fail(
                 node,
@@ -108,8 +104,8 @@ def fragment_code(translator, node, count) -> str:
 
 def _rows(translator, node, kind, count, most_bytes=4):
     """Return site, array and indices of each lane's row, of elements of at most `most_bytes`."""
-    check_argument_count(translator, node, count)
-    subscript, tile, index = resolve_element(translator, node, *node.args[:2], ("shared",))
+    check_count(translator, node, count)
+    subscript, tile, index = element(translator, node, *node.args[:2], ("shared",))
     itemsize = numba_types.dtype_of(tile.type.dtype).itemsize
     if itemsize > most_bytes:
         sizes = "1, 2 or 4" if most_bytes == 4 else "1 or 2"
@@ -136,9 +132,9 @@ def _register_elements(w, array, flat, matrix, transposed):
     """Yield (elements, bit of the register at which each begins, bit of the element at which it is stored)."""
     shift = 0
     for lane, byte, count in register_pieces(w, matrix, transposed):
-        place = flat.take(lane, mode="clip") + byte // array.itemsize
+        element = flat.take(lane, mode="clip") + byte // array.itemsize
         for i in range(max(1, count // array.itemsize)):
-            yield place + i, shift, byte % array.itemsize * 8 if array.itemsize > count else 0
+            yield element + i, shift, byte % array.itemsize * 8 if array.itemsize > count else 0
             shift += 8 * min(count, array.itemsize)
 
 
@@ -150,13 +146,13 @@ def load(w, site, array, mask, call, count, transposed, *index):
     flat, mask = _row_addresses(w, site, array, mask, call, count, index)
     if mask is False:
         return (np.uint32(0),) * count
-    part = np.uint32(0xFFFF if transposed else 0xFFFFFFFF)
+    register_part = np.uint32(0xFFFF if transposed else 0xFFFFFFFF)
     registers = []
     for matrix in range(count):
         register = np.zeros(w.lanes, np.uint32)
-        for place, shift, within in _register_elements(w, array, flat, matrix, transposed):
-            value = memory.read(w, site, array, mask, place).view(f"u{array.itemsize}").astype(np.uint32)
-            register |= (value >> np.asarray(within, np.uint32) & part) << np.uint32(shift)
+        for elements, shift, element_bit in _register_elements(w, array, flat, matrix, transposed):
+            value = memory.read(w, site, array, mask, elements).view(f"u{array.itemsize}").astype(np.uint32)
+            register |= (value >> np.asarray(element_bit, np.uint32) & register_part) << np.uint32(shift)
         registers.append(register)
     return tuple(registers)
 
@@ -172,9 +168,9 @@ def store(w, site, array, mask, call, values, transposed, *index):
         return
     dtype = np.dtype(f"u{array.itemsize}")
     for matrix, value in enumerate(values):
-        for place, shift, _ in _register_elements(w, array, flat, matrix, transposed):
+        for elements, shift, _ in _register_elements(w, array, flat, matrix, transposed):
             part = (w.fill(value) >> np.uint32(shift)).astype(dtype).view(array.dtype)
-            memory.write(w, site, array, mask, place, part)
+            memory.write(w, site, array, mask, elements, part)
 
 
 def _row_addresses(w, site, array, mask, call, count, index):
@@ -182,28 +178,28 @@ def _row_addresses(w, site, array, mask, call, count, index):
 
     A wavefront serves eight rows.
     """
-    mask = collectives.keep_whole_warps(w, mask, call)
-    named = intersect(mask, w.lane < ROWS * count)
-    reached = drop_negative_indices(w, site, array, named, index) if named is not False else False
-    if reached is False:
+    mask = collectives.whole_warps(w, mask, call)
+    naming = intersect(mask, w.lane < ROWS * count)  # lanes whose index names a row
+    valid = nonnegative_lanes(w, site, array, naming, index) if naming is not False else False
+    if valid is False:
         return None, False
-    flat, reached = locate_vectors(w, site, array, reached, ROW_BYTES, index)
-    if reached is not named:
-        invalid = w.active(named) & ~(np.zeros(w.lanes, np.bool_) if reached is False else w.active(reached))
+    flat, valid = locate_vectors(w, site, array, valid, ROW_BYTES, index)
+    if valid is not naming:
+        invalid = w.active(naming) & ~(np.zeros(w.lanes, np.bool_) if valid is False else w.active(valid))
         mask = intersect(mask, ~np.logical_or.reduceat(invalid, w.warps[:, START]).take(w.row))
-        named = False if mask is False else intersect(named, mask)
-        if named is False:
+        naming = False if mask is False else intersect(naming, mask)
+        if naming is False:
             return None, False
     elements, totals = ROW_BYTES // array.itemsize, w.chunk.launch.counts[site]
-    lanes, everyone = w.active(named), named is None
-    count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, everyone, False, w.warps, totals)
-    w.chunk.sample(w, site, array, named, flat)
+    lanes, is_whole = w.active(naming), naming is None
+    count_shared(flat, array.address, array.itemsize, elements, array.elements, lanes, is_whole, False, w.warps, totals)
+    w.chunk.sample(w, site, array, naming, flat)
     return flat, mask
 
 
 def multiply(w, site, array, mask, call, a, b, format, *index):
     """Add the product of two fragments to the accumulators, in float32 or int32."""
-    mask = collectives.keep_whole_warps(w, mask, call)
+    mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
     flat, mask = locate_local_elements(w, site, array, mask, 4, index)
@@ -211,7 +207,7 @@ def multiply(w, site, array, mask, call, a, b, format, *index):
         return
     w.chunk.launch.flops[format.flops] += 2 * M * N * 8 * format.per_register // WARP_LANES * w.tally(mask)
     a, b = (format.decode(np.stack([w.fill(register) for register in fragment])) for fragment in (a, b))
-    a = w.chunk.launch.disturbance.disturb(PRODUCTS, a)
+    a = w.chunk.launch.disturbance.scaled(PRODUCTS, a)
     _multiply(a, b, array.data, flat, w.active(mask), w.warps[:, START])
 
 

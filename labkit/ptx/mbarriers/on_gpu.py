@@ -3,7 +3,7 @@
 from numba.cuda import types
 
 from labkit.ptx import mbarriers
-from labkit.ptx.intrinsics import assembly_code, index_types, intrinsic, plain, shared_address
+from labkit.ptx.intrinsics import assembly_code, bare_instruction, index_types, intrinsic, shared_address
 
 WAIT = """{
 .reg .pred done;
@@ -45,4 +45,4 @@ intrinsic(mbarriers.mbarrier_arrive)(on_barrier("mbarrier.arrive.shared::cta.b64
 intrinsic(mbarriers.mbarrier_expect)(on_barrier("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;"))
 intrinsic(mbarriers.mbarrier_wait)(on_barrier(WAIT))
 intrinsic(mbarriers.mbarrier_arrive_at)(on_barrier(ARRIVE_AT))
-intrinsic(mbarriers.mbarrier_init_fence)(plain("fence.mbarrier_init.release.cluster;"))
+intrinsic(mbarriers.mbarrier_init_fence)(bare_instruction("fence.mbarrier_init.release.cluster;"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.trace import WARP_LANES
 
 
@@ -15,10 +15,9 @@ def check_thread_counts(barriers, number, slots, call):
         threads = barriers.threads[number, slot, warps]
         if len(set(threads)) == 1 and threads[0] == WARP_LANES * len(warps):
             continue
-        one, other = (warps[int(np.argmin(threads))], warps[int(np.argmax(threads))])
-        if one == other:
-            other = warps[-1]
-        who = [log.thread(int(chunk.blocks[slot]), int(warp) * WARP_LANES) for warp in (one, other)]
+        fewest, most = warps[int(np.argmin(threads))], warps[int(np.argmax(threads))]
+        pair = fewest, warps[-1] if fewest == most else most
+        who = [log.thread(int(chunk.blocks[slot]), int(warp) * WARP_LANES) for warp in pair]
         mismatch = (
             f"{log.name(who[0])} waits there for {threads.min()} threads and {log.name(who[1])} for {threads.max()}"
             if len(set(threads)) > 1
@@ -26,7 +25,7 @@ def check_thread_counts(barriers, number, slots, call):
         )
         what = f"of barrier {number} of `{name}`, {mismatch}. On a GPU it can open before all have come, or never"
         cure = "Give each group of warps a number of its own, and the number of threads of the whole group."
-        note(log, ("barrier", line, column, "named"), call, "barrier", what, cure, threads=tuple(who))
+        log_error(log, ("barrier", line, column, "named"), call, "barrier", what, cure, threads=tuple(who))
 
 
 def check_arrivals(barriers, slots, warps, numbers, call):
@@ -44,7 +43,7 @@ def check_arrivals(barriers, slots, warps, numbers, call):
     )
     cure = "Wait with `ptx.barrier_sync` for the others, at a barrier of another number, before you come again."
     key = ("barrier", line, column, "again")
-    note(log, key, call, "barrier", what, cure, int(again.sum()), threads=(who,))
+    log_error(log, key, call, "barrier", what, cure, int(again.sum()), threads=(who,))
 
 
 def check_groups(barriers, slots, warps, numbers, call):
@@ -70,4 +69,4 @@ def check_groups(barriers, slots, warps, numbers, call):
     )
     cure = "Give each group of warps a number of its own."
     key = ("barrier", line, column, "groups")
-    note(log, key, call, "barrier", what, cure, int(unaware.sum()), threads=tuple(who))
+    log_error(log, key, call, "barrier", what, cure, int(unaware.sum()), threads=tuple(who))

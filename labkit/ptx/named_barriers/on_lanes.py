@@ -1,6 +1,7 @@
 """Named barriers on lanes: warps of a block that name the same number wait for one another.
 
 (PTX ISA, "Parallel Synchronization and Communication Instructions: barrier"; a barrier counts whole warps.)
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `call` the line, column and name of the call.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_argument_count, integer_argument, waiting_line
+from labkit.simulator.operands import check_count, waiting_line, whole_number
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 
@@ -35,9 +36,7 @@ class NamedBarriers:
         self.arriving = chunk.launch.clocks.barrier_clocks(chunk, size)  # clocks of warps that arrived without waiting
         self.opened = chunk.launch.clocks.barrier_clocks(chunk, size)  # the same when the barrier opened
         self.has_arrivals = False  # without waiting
-        self.waited = np.zeros(
-            (NUMBERS.stop, *shape), np.int32
-        )  # times of the warps that waited when it last opened, else 0
+        self.waited = np.zeros((NUMBERS.stop, *shape), np.int32)  # times of warps that waited at the last opening, or 0
         self.epochs = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that opening
 
     def arrive(self, slots, warps, numbers, threads, call):
@@ -62,10 +61,10 @@ class NamedBarriers:
         if self.has_arrivals:
             self._exchange(self.chunk.launch.clocks.learn, self.opened, w, slots, numbers, rows)
 
-    def _exchange(self, step, clocks, w, slots, numbers, rows):
-        places, here = np.zeros(len(w.warps), np.int64), np.zeros(len(w.warps), np.bool_)
-        places[rows], here[rows] = slots * NUMBERS.stop + numbers, True
-        step(w, clocks, places.take(w.row), here.take(w.row))
+    def _exchange(self, exchange, clocks, w, slots, numbers, rows):
+        columns, here = np.zeros(len(w.warps), np.int64), np.zeros(len(w.warps), np.bool_)
+        columns[rows], here[rows] = slots * NUMBERS.stop + numbers, True
+        exchange(w, clocks, columns.take(w.row), here.take(w.row))
 
     def _open(self, number, slots):
         """Resume the warps that wait at this barrier of these blocks, and merge their clocks."""
@@ -75,13 +74,13 @@ class NamedBarriers:
         for count in np.unique(counts[counts > 0]):
             same = counts == count
             warps = np.nonzero(here[same])[1].reshape(-1, count)
-            launch.clocks.join_clocks(launch.clocks.of(blocks[slots[same]][:, None], warps))
+            launch.clocks.meet(launch.clocks.of(blocks[slots[same]][:, None], warps))
         if launch.clocks.times.size:
-            of_all = launch.clocks.of(blocks[slots][:, None], np.arange(launch.warps_per_block))
-            self.waited[number, slots] = np.where(here, launch.clocks.times[of_all], 0)
+            all_warps = launch.clocks.of(blocks[slots][:, None], np.arange(launch.warps_per_block))
+            self.waited[number, slots] = np.where(here, launch.clocks.times[all_warps], 0)
             self.epochs[number, slots] = self.chunk.epochs[slots]
-        places = slots * NUMBERS.stop + number
-        self.opened[:, places] = self.arriving[:, places]
+        columns = slots * NUMBERS.stop + number  # of clocks
+        self.opened[:, columns] = self.arriving[:, columns]
         self.number[slots] = np.where(here, NONE, self.number[slots])
         self.threads[number, slots] = 0
         launch.version += len(slots)
@@ -110,12 +109,10 @@ class BarrierCall:
     waits: bool
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 2)
-        whats = "the number of a barrier", "how many threads a barrier waits for"
-        number, threads = (
-            translator.converted(integer_argument(translator, argument, what), types.int64)
-            for argument, what in zip(node.args, whats)
-        )
+        check_count(translator, node, 2)
+        meanings = "the number of a barrier", "how many threads a barrier waits for"
+        operands = [whole_number(translator, argument, meaning) for argument, meaning in zip(node.args, meanings)]
+        number, threads = (translator.converted(operand, types.int64) for operand in operands)
         call = call_site(translator, node, waiting_line(translator, node) if self.waits else node.lineno)
         run = sync if self.waits else arrive
         return emit_call(translator, run, translator.mask, call, number, threads, waits=self.waits)
@@ -123,11 +120,11 @@ class BarrierCall:
 
 def arrive(w, mask, call, number, threads):
     """Let the warps of `mask` arrive at a barrier each, without waiting."""
-    mask = collectives.keep_whole_warps(w, mask, call)
+    mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
-    w.launch.events.note(w, mask, "come", call[0], barrier_number=number, amount=threads)
+    w.launch.events.note(w, mask, "come", call[0], place=number, amount=threads)
     barriers = get_barriers(w)
     barriers.publish(w, slots, numbers, rows)
     barriers.arrive(slots, warps, numbers, expected, call)
@@ -135,18 +132,18 @@ def arrive(w, mask, call, number, threads):
 
 def sync(w, mask, call, number, threads):
     """Let the warps of `mask` wait at a barrier each; yields as long as one of them has to."""
-    mask = collectives.keep_whole_warps(w, mask, call)
+    mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
-    w.launch.events.note(w, mask, "sync", call[0], barrier_number=number, amount=threads)
+    w.launch.events.note(w, mask, "sync", call[0], place=number, amount=threads)
     barriers = get_barriers(w)
     barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)
     w.waits_for = Waiting(w, barriers)
-    while (left := barriers.number[slots, warps] != NONE).any():
+    while (is_closed := barriers.number[slots, warps] != NONE).any():
         waiting = np.zeros(len(w.warps), np.bool_)
-        waiting[rows] = left
+        waiting[rows] = is_closed
         yield call[0], waiting.take(w.row), ()
     w.waits_for = None
     barriers.learn(w, slots, numbers, rows)

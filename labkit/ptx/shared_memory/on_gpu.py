@@ -7,17 +7,16 @@ from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
 from labkit.ptx import shared_memory
-from labkit.ptx.intrinsics import SHARED, constant, intrinsic, literal
+from labkit.ptx.intrinsics import SHARED, constant, intrinsic, literal_value
 
 POOL = "labkit_dynamic_shared_memory"
 
 
 @intrinsic(shared_memory.shared_array)
 def _shared_array(typing, first_byte, shape, dtype):
-    begin = literal(first_byte, "where a shared array begins")
-    lengths = [
-        literal(n, "the shape of a shared array") for n in (shape if isinstance(shape, types.BaseTuple) else [shape])
-    ]
+    begin = literal_value(first_byte, "where a shared array begins")
+    sides = shape if isinstance(shape, types.BaseTuple) else [shape]
+    lengths = [literal_value(side, "the shape of a shared array") for side in sides]
     itemsize = dtype.dtype.bitwidth // 8
     if begin % itemsize:
         raise TypingError(f"an array of {dtype.dtype} begins at a multiple of {itemsize} bytes, not at {begin}")

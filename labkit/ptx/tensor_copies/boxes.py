@@ -134,8 +134,7 @@ def _pixels_at(images, places, line):
         outside = (offset[axis] < 0) | (offset[axis] > MAX_OFFSET)
         if outside.any():
             raise KernelError(
-                f"a pixel lies 0 to {MAX_OFFSET} {name}s from its window's corner, not {offset[axis][outside][0]}",
-                line,
+                f"a pixel lies 0 to {MAX_OFFSET} {name}s from its window's corner, not {offset[axis][outside][0]}", line
             )
         number = number * count + window
     number = number[:, None] + np.arange(images.box[0])

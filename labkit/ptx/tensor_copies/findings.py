@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.ptx.tile_findings import note_tile
 
 
@@ -29,4 +29,4 @@ def note_unfinished_stores(w, running):
             "memory may be gone by then"
         )
         key = ("in-flight", site.line, site.column, "end")
-        note(log, key, site, "in-flight", what, cure, array=site.array, threads=(who,))
+        log_error(log, key, site, "in-flight", what, cure, array=site.array, threads=(who,))

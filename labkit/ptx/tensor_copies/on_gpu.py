@@ -7,13 +7,13 @@ from labkit.ptx import tensor_copies
 from labkit.ptx.intrinsics import (
     I64,
     assembly_code,
+    bare_instruction,
     element_pointer,
     index_types,
     intrinsic,
-    literal,
-    numbered,
-    plain,
+    literal_value,
     shared_address,
+    with_literal,
 )
 from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 
@@ -21,7 +21,7 @@ from labkit.ptx.tensor_copies.map_types import PixelMapType, TensorMapType
 def _coordinates(context, builder, kinds, place, kind=types.int32):
     """Return coordinates in PTX's order: the last axis first."""
     values = cgutils.unpack_tuple(builder, place)
-    return [context.cast(builder, v, given, kind) for v, given in zip(values, kinds, strict=True)][::-1]
+    return [context.cast(builder, value, own, kind) for value, own in zip(values, kinds, strict=True)][::-1]
 
 
 def _check_map(tensor_map, kinds=(TensorMapType,)):
@@ -84,7 +84,8 @@ intrinsic(tensor_copies.tma_load_pixels_multicast)(_load(of_pixels=True, multica
 @intrinsic(tensor_copies.tma_prefetch)
 def _tma_prefetch(typing, tensor_map):
     _check_map(tensor_map, (TensorMapType, PixelMapType))
-    return types.void(tensor_map), assembly_code("prefetch.tensormap [$0];", lambda *given: given[3])
+    code = assembly_code("prefetch.tensormap [$0];", lambda context, builder, signature, arguments: arguments)
+    return types.void(tensor_map), code
 
 
 @intrinsic(tensor_copies.tma_store)
@@ -104,7 +105,7 @@ def _tma_store(typing, tensor_map, place, tile, index):
 
 @intrinsic(tensor_copies.tma_add)
 def _tma_add(typing, array, index, tile, tile_index, count):
-    number = literal(count, "how many numbers are added")
+    number = literal_value(count, "how many numbers are added")
     if array.dtype != types.float32 or tile.dtype != types.float32:
         raise TypingError(f"float32 is added to float32 here, not {tile.dtype} to {array.dtype}")
     if number <= 0 or number % 4:
@@ -120,7 +121,7 @@ def _tma_add(typing, array, index, tile, tile_index, count):
     return types.void(array, index, tile, tile_index, count), assembly_code(text, operands)
 
 
-intrinsic(tensor_copies.tma_store_commit)(plain("cp.async.bulk.commit_group;"))
+intrinsic(tensor_copies.tma_store_commit)(bare_instruction("cp.async.bulk.commit_group;"))
 intrinsic(tensor_copies.tma_store_wait)(
-    numbered("cp.async.bulk.wait_group.read {};", "how many groups may be in flight")
+    with_literal("cp.async.bulk.wait_group.read {};", "how many groups may be in flight")
 )

@@ -4,8 +4,6 @@ They are `ld.v2`, `ld.v4`, `st.v2` and `st.v4` of the PTX ISA manual (section "D
 Conversion Instructions"): one instruction moves 8 or 16 bytes per thread, between registers and a global or shared
 array. The address of the first element must be a multiple of that, else a GPU stops the launch. Arrays in global memory
 are aligned so; a shared one needs `cuda.shared.array(256, float32, alignment=16)`.
-
-The functions have no bodies: `on_lanes` has what they do in the simulator, `on_gpu` their machine code.
 """
 
 from labkit.ptx.instruction import instruction

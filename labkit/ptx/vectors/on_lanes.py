@@ -2,7 +2,8 @@
 
 Counted as one access of all their bytes. Shared memory serves 128 bytes per wavefront, so a warp that moves 16 bytes
 per lane takes four wavefronts, a quarter of its lanes each, or more (CUDA C++ Best Practices Guide, "Shared Memory and
-Memory Banks"; measured with Nsight Compute). A load whose lanes share elements takes two: see counters.py.
+Memory Banks"; measured with Nsight Compute). A load whose lanes share elements in pairs takes two.
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass

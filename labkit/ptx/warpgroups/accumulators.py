@@ -6,7 +6,7 @@ a thread's earlier accesses only after a `wgmma_fence` (PTX ISA, "Asynchronous w
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.simulator.family import LocalState
 
 
@@ -53,4 +53,4 @@ class Accumulators(LocalState):
         cure = "Close its group with `ptx.wgmma_commit()`, and wait for it with `ptx.wgmma_wait(0)` first."
         key = ("in-flight", site.line, site.column, site.kind)
         where = {"array": array.name, "index": element, "threads": (who,), "other_line": begun.line}
-        note(log, key, site, "in-flight", what, cure, int(early.sum()), **where)
+        log_error(log, key, site, "in-flight", what, cure, int(early.sum()), **where)

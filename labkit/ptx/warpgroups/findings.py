@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.ptx.finding import note
+from labkit.ptx.finding import log_error
 from labkit.ptx.tile_findings import note_tile
 
 THREADS = 128  # of a warpgroup
@@ -18,7 +18,7 @@ def note_partial_warpgroup(w, call, warps):
         "undefined"
     )
     cure = "Make the call in all 128 threads of a warpgroup, whose first is a multiple of 128."
-    note(log, ("warpgroup", line, column), call, "warpgroup", what, cure, int(warps.sum()), threads=(who,))
+    log_error(log, ("warpgroup", line, column), call, "warpgroup", what, cure, int(warps.sum()), threads=(who,))
 
 
 def note_different_tiles(w, site, array, lanes):
@@ -46,7 +46,7 @@ def note_fragment_not_fenced(w, call, mask, written_line):
     )
     cure = "Call `ptx.wgmma_fence()` between the two."
     key, where = ("warpgroup", line, column, "fragment"), {"threads": (who,), "other_line": written_line}
-    note(log, key, call, "warpgroup", what, cure, w.count(mask), **where)
+    log_error(log, key, call, "warpgroup", what, cure, w.count(mask), **where)
 
 
 def note_misaligned(w, site, array, lanes, index, byte, requirement):
@@ -73,7 +73,7 @@ def check_registers(chunk, registers, call):
         f"{chunk.launch.threads} threads gets {available:,} at most: `{call[2]}` waits for ever"
     )
     cure = "Let the others give back more by `ptx.setmaxnreg_dec`, or ask for less."
-    note(chunk.launch.log, ("deadlock", call[0]), call, "deadlock", what, cure)
+    log_error(chunk.launch.log, ("deadlock", call[0]), call, "deadlock", what, cure)
 
 
 def _note(w, site_number, array, lanes, what, cure):
@@ -81,4 +81,4 @@ def _note(w, site_number, array, lanes, what, cure):
     site = log.launch.sites[site_number]
     who = log.lane(w, int(np.argmax(lanes)))
     key, named = ("warpgroup", site.line, site.column, what), f"{log.name(who)} {what}"
-    note(log, key, site, "warpgroup", named, cure, w.count(lanes), array=array.name, threads=(who,))
+    log_error(log, key, site, "warpgroup", named, cure, w.count(lanes), array=array.name, threads=(who,))

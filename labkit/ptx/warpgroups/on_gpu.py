@@ -6,20 +6,20 @@ from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
 from labkit.ptx import formats, matrices, warpgroups
-from labkit.ptx.formats.on_gpu import PTX_NAMES, listed
+from labkit.ptx.formats.on_gpu import PTX_NAMES, list_names
 from labkit.ptx.intrinsics import (
     F32,
     I32,
     I64,
+    bare_instruction,
     constant,
     emit_assembly,
     index_types,
     intrinsic,
-    literal,
-    numbered,
-    plain,
+    literal_value,
     shared_address,
     unpack,
+    with_literal,
 )
 from labkit.ptx.matrices.on_gpu import DEPTH, accumulators, check_accumulators
 from labkit.ptx.warpgroups import K_MAJOR, MN_MAJOR
@@ -53,10 +53,10 @@ def check_tile(array, index, major, columns=MN_COLUMNS):
 
 def _major(kind, FORMAT) -> int:
     """Return whether an operand is K-major or MN-major; raise TypingError where its format does not allow it."""
-    major = literal(kind, "how an operand lies")
+    major = literal_value(kind, "how an operand lies")
     if major not in (K_MAJOR, MN_MAJOR):
         raise TypingError(f"an operand lies ptx.K_MAJOR or ptx.MN_MAJOR, and {major} is neither")
-    if major == MN_MAJOR and formats.ON_LANES[literal(FORMAT, "the format")].bits != 16:
+    if major == MN_MAJOR and formats.ON_LANES[literal_value(FORMAT, "the format")].bits != 16:
         raise TypingError("operands of BF16 or FP16 may lie MN-major: copy others into rows along k")
     return major
 
@@ -71,10 +71,10 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
     `majors` are those of the operands in shared memory, B's last. `scale` has the types of `keeps` and `SIGN`, if the
     instruction has them; the code takes the value of `keeps` last.
     """
-    number, columns = check_accumulators(acc, index, FORMAT), literal(N, "N")
+    number, columns = check_accumulators(acc, index, FORMAT), literal_value(N, "N")
     if number not in warpgroups.FORMATS:
-        others = listed(matrices.FORMATS.keys() - warpgroups.FORMATS.keys(), "or")
-        raise TypingError(f"wgmma takes {listed(warpgroups.FORMATS, 'or')} here; use mma for {others}")
+        others = list_names(matrices.FORMATS.keys() - warpgroups.FORMATS.keys(), "or")
+        raise TypingError(f"wgmma takes {list_names(warpgroups.FORMATS, 'or')} here; use mma for {others}")
     if columns % 8 or not 8 <= columns <= 256:
         raise TypingError(f"N is 8 to 256 in steps of 8, not {columns}")
     name, depth, count = PTX_NAMES[number], DEPTH[number], columns // 2
@@ -86,21 +86,23 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
         pointers = accumulators(context, builder, acc, index, acc_value, acc_index, count)
         overwrites = isinstance(keeps, types.Literal) and not keeps.literal_value
         held = [] if overwrites else [builder.load(pointer) for pointer in pointers]
-        adds, more = "0" if overwrites else "1", []
+        scale_d, scale_operand = "0" if overwrites else "1", []
         if keeps is not None and not isinstance(keeps, types.Literal):
-            adds, more = "keeps", [builder.zext(context.cast(builder, keeps_value, keeps, types.boolean), I32)]
+            scale_d = "keeps"
+            scale_operand = [builder.zext(context.cast(builder, keeps_value, keeps, types.boolean), I32)]
         sums = ", ".join(f"${i}" for i in range(count))
         a = ", ".join(f"${count + i}" for i in range(len(a_operands)))
         a = f"{{{a}}}" if len(a_operands) > 1 else a
         b = f"${count + len(a_operands)}"
         text = (
             f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{name}.{name} "
-            f"{{{sums}}}, {a}, {b}, {adds}, {a_sign}, 1{transposes};"
+            f"{{{sums}}}, {a}, {b}, {scale_d}, {a_sign}, 1{transposes};"
         )
-        if more:
+        if scale_operand:
             text = SCALED.format(count + len(a_operands) + 1, text)
-        begun = emit_assembly(builder, text, (F32,) * count, [*a_operands, b_descriptor, *more], ties=held)
-        for pointer, value in zip(pointers, unpack(builder, begun, count), strict=True):
+        operands = [*a_operands, b_descriptor, *scale_operand]
+        results = emit_assembly(builder, text, (F32,) * count, operands, ties=held)
+        for pointer, value in zip(pointers, unpack(builder, results, count), strict=True):
             builder.store(value, pointer)
         return context.get_dummy_value()
 
@@ -108,7 +110,7 @@ def _wgmma(acc, index, N, FORMAT, majors, scale=None):
 
 
 def _sign(kind) -> int:
-    sign = literal(kind, "the sign of a product")
+    sign = literal_value(kind, "the sign of a product")
     if sign not in (1, -1):
         raise TypingError(f"the sign of a product is 1 or -1, not {sign}")
     return sign
@@ -125,7 +127,7 @@ def _multiply(function):
         for name in ("A", "B") if "A" in given else ("B",):
             major = _major(given[f"{name}_MAJOR"], FORMAT) if f"{name}_MAJOR" in given else K_MAJOR
             tiles[names.index(name)] = major
-            columns = [literal(N, "N")] if name == "B" else []
+            columns = [literal_value(N, "N")] if name == "B" else []
             check_tile(given[name], given[f"{name.lower()}_index"], major, *columns)
         scale = (given["keeps"], given["SIGN"]) if "keeps" in given else None
         issue = _wgmma(given["acc"], given["index"], N, FORMAT, [*tiles.values()], scale)
@@ -149,8 +151,8 @@ for _function in (
     warpgroups.wgmma_registers, warpgroups.wgmma_registers_major, warpgroups.wgmma_registers_scaled,
 ):  # fmt: skip
     intrinsic(_function)(_multiply(_function))
-intrinsic(warpgroups.wgmma_fence)(plain("wgmma.fence.sync.aligned;"))
-intrinsic(warpgroups.wgmma_commit)(plain("wgmma.commit_group.sync.aligned;"))
-intrinsic(warpgroups.wgmma_wait)(numbered("wgmma.wait_group.sync.aligned {};", "how many groups may be in flight"))
-intrinsic(warpgroups.setmaxnreg_inc)(numbered("setmaxnreg.inc.sync.aligned.u32 {};", "a number of registers"))
-intrinsic(warpgroups.setmaxnreg_dec)(numbered("setmaxnreg.dec.sync.aligned.u32 {};", "a number of registers"))
+intrinsic(warpgroups.wgmma_fence)(bare_instruction("wgmma.fence.sync.aligned;"))
+intrinsic(warpgroups.wgmma_commit)(bare_instruction("wgmma.commit_group.sync.aligned;"))
+intrinsic(warpgroups.wgmma_wait)(with_literal("wgmma.wait_group.sync.aligned {};", "how many groups may be in flight"))
+intrinsic(warpgroups.setmaxnreg_inc)(with_literal("setmaxnreg.inc.sync.aligned.u32 {};", "a number of registers"))
+intrinsic(warpgroups.setmaxnreg_dec)(with_literal("setmaxnreg.dec.sync.aligned.u32 {};", "a number of registers"))

@@ -5,6 +5,7 @@ until its group has been waited for, and only then do the tensor cores count as 
 operation of four warps: a warp that has waited knows that its tiles have been read, also for the other three, and may
 release them, as one thread of a warpgroup does in CUTLASS. But it is not ordered after the other warps' own accesses: a
 wait is that of one warp (PTX ISA, "wgmma.wait_group").
+`w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
 from dataclasses import dataclass
@@ -28,13 +29,7 @@ from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import intersect
-from labkit.simulator.operands import (
-    check_argument_count,
-    constant_argument,
-    locate_local_elements,
-    resolve_element,
-    waiting_line,
-)
+from labkit.simulator.operands import check_count, element, fixed_number, locate_local_elements, waiting_line
 from labkit.simulator.values import describe
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.simulator.warps import WARPGROUP_WARPS as WARPS
@@ -53,9 +48,7 @@ class Warpgroups:
     def __init__(self, w):
         self.in_block = w.launch.warpgroups_per_block
         self.number = w.warps[:, SLOT] * self.in_block + w.warps[:, THREAD] // THREADS  # of each warp's, in the chunk
-        self.is_whole = (
-            np.bincount(self.number)[self.number] == WARPS
-        )  # of each warp: is its warpgroup entirely in this set?
+        self.is_whole = np.bincount(self.number)[self.number] == WARPS  # whether all four warps are in this set
         self.is_short = w.warps[:, THREAD] // THREADS >= w.launch.warps_per_block // WARPS  # incomplete in its block?
         self.products = Groups(w.lanes)
         kept = w.chunk.kept
@@ -82,7 +75,7 @@ def get_warpgroups(w) -> Warpgroups:
 
 def select_whole_warpgroups(w, mask, call):
     """Return the lanes of `mask` whose four warps make the call together, and note the others."""
-    mask = collectives.keep_whole_warps(w, mask, call)
+    mask = collectives.whole_warps(w, mask, call)
     if mask is False:
         return mask
     warpgroups, here = get_warpgroups(w), w.active(mask)[w.warps[:, START]]
@@ -136,7 +129,7 @@ class Operand:
         cores = w.launch.warps_per_block + w.thread[readers] // THREADS
         threads = cores * WARP_LANES + w.lane[readers]
         places = self.places.reshape(len(groups), -1)[groups].reshape(-1)
-        tiles.check_reads(w, self.site, self.array, readers, places, threads=threads)
+        tiles.note_reads(w, self.site, self.array, readers, places, threads=threads)
 
 
 class KMajor:
@@ -209,7 +202,7 @@ def _locate_operand(w, mask, rows, site, array, index, major):
         findings.note_different_tiles(w, site, array, lanes & (flat != first))
     byte = array.address + first % array.elements * array.itemsize
     end = major.end(byte, rows, _tile_stride(array))
-    outside = lanes & (end > array.address + tiles.end_offset(array) * array.itemsize)
+    outside = lanes & (end > array.address + tiles.end(array) * array.itemsize)
     wrong = lanes & major.is_misplaced(byte)
     if outside.any():
         note_too_short(w, site, array, outside, index, int((end - byte).max()) // array.itemsize)
@@ -227,7 +220,7 @@ def _read_operand(w, caller, flat, rows, site, array, index, major) -> tuple[Ope
         same = byte == address
         places[same] = first[same, None] + _offsets(major, int(address), rows, array.itemsize, _tile_stride(array))
     lanes = _readers(w, caller)
-    tiles.check_arrived(w, site, array, lanes, places.reshape(-1))
+    tiles.note_early(w, site, array, lanes, places.reshape(-1))
     proxies.check_read(w, site, array, places.reshape(-1), "the tensor cores")
     totals = w.chunk.launch.counts[site]
     slots = w.warps[caller.first, SLOT] if len(totals) > 1 else np.zeros(caller.count, np.int64)
@@ -286,9 +279,9 @@ def from_shared(w, mask, call, acc, n, format, scale, b, a):
     caller = find_callers(w, mask)
     w.chunk.sample(w, *a[:2], mask, a_flat)
     w.chunk.sample(w, *b[:2], mask, b_flat)
-    left, registers = _read_operand(w, caller, a_flat, M, *a)
-    right, others = _read_operand(w, caller, b_flat, n, *b)
-    _begin(w, mask, caller, call, acc, (format, scale), registers, others, (left, right))
+    left, a_registers = _read_operand(w, caller, a_flat, M, *a)
+    right, b_registers = _read_operand(w, caller, b_flat, n, *b)
+    _begin(w, mask, caller, call, acc, (format, scale), a_registers, b_registers, (left, right))
 
 
 def from_registers(w, mask, call, acc, n, format, scale, b, a):
@@ -306,14 +299,14 @@ def from_registers(w, mask, call, acc, n, format, scale, b, a):
     if mask is False:
         return
     caller = find_callers(w, mask)
-    right, others = _read_operand(w, caller, b_flat, n, *b)
+    right, b_registers = _read_operand(w, caller, b_flat, n, *b)
     values = np.stack([w.fill(register) for register in fragment], axis=-1)
     lanes = w.warps[caller.rows, START][:, None] + np.arange(WARP_LANES)
     # of lane 4 g + t, register 2 h + l is the (4 h + t)-th of row g + 8 l
     rows = values[lanes].reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
-    registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
-    registers[caller.group, _quarter(w, caller.rows)] = rows
-    _begin(w, mask, caller, call, acc, (format, scale), registers.reshape(-1, M, 8), others, (right,))
+    a_registers = np.zeros((caller.count, WARPS, 16, 8), np.uint32)
+    a_registers[caller.group, _quarter(w, caller.rows)] = rows
+    _begin(w, mask, caller, call, acc, (format, scale), a_registers.reshape(-1, M, 8), b_registers, (right,))
 
 
 def _quarter(w, rows):
@@ -326,9 +319,9 @@ def _clocks(w, rows):
     return w.launch.clocks.of(w.warps[rows, BLOCK], w.warps[rows, THREAD] // WARP_LANES)
 
 
-def _begin(w, mask, caller, call, accumulators, form, left, right, operands):
-    """Add the product of the rows in these registers, and keep it in flight; `form` is its format and `Scale`."""
-    (acc_site, acc, index), (format, scale) = accumulators, form
+def _begin(w, mask, caller, call, accumulators, format_and_scale, left, right, operands):
+    """Add the product of the rows in the registers `left` and `right`, and keep it in flight."""
+    (acc_site, acc, index), (format, scale) = accumulators, format_and_scale
     n = right.shape[1]
     keeps = _check_keeps(w, mask, caller, call, scale.keeps)
     flat, mask = locate_local_elements(w, acc_site, acc, mask, n // 2, index, is_read=keeps)
@@ -362,7 +355,7 @@ def _begin(w, mask, caller, call, accumulators, form, left, right, operands):
     groups, cores = warpgroups.number[caller.first], warpgroups.cores
     cores.begun[warpgroups.number[caller.rows], _quarter(w, caller.rows)] += 1
     number = cores.begun[groups, _quarter(w, caller.first)]
-    w.chunk.launch.clocks.inform_tensor_cores(_clocks(w, caller.first), cores.clocks[groups])
+    w.chunk.launch.clocks.tell(_clocks(w, caller.first), cores.clocks[groups])
     warpgroups.products.begin(Product(state, rows, operands, groups, number), lanes)
     w.chunk.launch.version += 1
 
@@ -422,32 +415,32 @@ def wait(w, mask, call, pending):
     groups = warpgroups.number[rows]
     ended, done = warpgroups.products.finish(w.active(mask), pending), np.zeros(len(rows), np.int64)
     for product, lanes in ended:
-        concerned = lanes[w.warps[rows, START]]
-        number = product.number[np.searchsorted(product.groups, groups[concerned])]
-        done[concerned] = np.maximum(done[concerned], number)
+        issuers = lanes[w.warps[rows, START]]
+        number = product.number[np.searchsorted(product.groups, groups[issuers])]
+        done[issuers] = np.maximum(done[issuers], number)
     w.waits_for = WarpgroupWait()
-    while (left := warpgroups.cores.begun[groups].min(axis=1) < done).any():
-        here = np.zeros(len(w.warps), np.bool_)
-        here[rows] = left
-        yield call[0], here.take(w.row), ()
+    while (is_early := warpgroups.cores.begun[groups].min(axis=1) < done).any():
+        waiting = np.zeros(len(w.warps), np.bool_)
+        waiting[rows] = is_early
+        yield call[0], waiting.take(w.row), ()
     w.waits_for = None
     for product, lanes in ended:
         product.accumulators.end(product.rows, lanes)
         _note_done(w, product, groups[lanes[w.warps[rows, START]]])
-    w.chunk.launch.clocks.learn_times(_clocks(w, rows), warpgroups.cores.clocks[groups], done)
+    w.chunk.launch.clocks.hear(_clocks(w, rows), warpgroups.cores.clocks[groups], done)
 
 
 def _note_done(w, product, groups):
     """Record that the product of these warpgroups is done, unless other warps of theirs have done so."""
     cores = get_warpgroups(w).cores
-    now = np.isin(product.groups, groups) & (cores.done[product.groups] < product.number)
-    if not now.any():
+    is_new = np.isin(product.groups, groups) & (cores.done[product.groups] < product.number)
+    if not is_new.any():
         return
-    done, number = product.groups[now], product.number[now]
-    w.chunk.launch.clocks.set_finished_products(cores.clocks[done], number - 1)
+    done_groups, number = product.groups[is_new], product.number[is_new]
+    w.chunk.launch.clocks.note_done(cores.clocks[done_groups], number - 1)
     for operand in product.operands:
-        operand.note_reads(w, now)
-    cores.done[done] = number
+        operand.note_reads(w, is_new)
+    cores.done[done_groups] = number
 
 
 class WarpgroupWait:
@@ -487,7 +480,7 @@ def set_registers(w, mask, call, count, increases):
     chunk, warpgroups = w.chunk, get_warpgroups(w)
     if "registers" not in chunk.kept:
         registers = chunk.kept["registers"] = Registers(w, warpgroups.in_block, call)
-        chunk.end_checks.append(lambda: findings.check_registers(chunk, registers, call))
+        chunk.at_end.append(lambda: findings.check_registers(chunk, registers, call))
     counts, groups = chunk.kept["registers"].count.reshape(-1), warpgroups.number[find_callers(w, mask).rows]
     before = int(counts[groups].max() if increases else counts[groups].min())
     if before > count if increases else before < count:
@@ -514,7 +507,7 @@ WARPGROUPS = Family(
 
 def _in_shared(translator, node, array, index, major, rows):
     """Return the code of a tile's read: site, array, indices of the first element, and layout."""
-    subscript, found, indices = resolve_element(translator, node, array, index, ("shared",))
+    subscript, found, indices = element(translator, node, array, index, ("shared",))
     if isinstance(major, MnMajor) and rows > MN_ROWS and found.type.ndim < 3:
         translator.fail(node, f"an MN-major B of {rows} columns needs an axis for its tiles of {MN_ROWS}")
     if found.type.others:
@@ -536,13 +529,13 @@ class Multiply:
 
     def translate(self, translator, node):
         count = 8 - self.has_fragment + self.has_majors * (2 - self.has_fragment)
-        check_argument_count(translator, node, count + 2 * self.is_scaled)
+        check_count(translator, node, count + 2 * self.is_scaled)
         acc, index, n, *operands, format = node.args[:count]
         scale = self._scale(translator, node)
-        n = constant_argument(translator, node, n, "N")
+        n = fixed_number(translator, node, n, "N")
         if n % 8 or not 8 <= n <= 256:
             translator.fail(node, f"N is 8 to 256 in steps of 8, not {n}")
-        subscript, sums, indices = resolve_element(translator, node, acc, index, ("local",))
+        subscript, sums, indices = element(translator, node, acc, index, ("local",))
         if sums.type.dtype != types.float32:
             translator.fail(node, f"wgmma adds up in float32, and `{translator.written(acc)}` is {describe(sums.type)}")
         format = find_format(translator, node, format, self.formats)
@@ -566,7 +559,7 @@ class Multiply:
         if not self.is_scaled:
             return translator.constant(Scale())
         keeps = translator.condition(node.args[-2])
-        sign = constant_argument(translator, node, node.args[-1], "the sign of a product")
+        sign = fixed_number(translator, node, node.args[-1], "the sign of a product")
         if sign not in (1, -1):
             translator.fail(node, f"the sign of a product is 1 or -1, not {sign}")
         return f"{translator.constant(Scale)}({keeps.code}, {sign})"
@@ -575,7 +568,7 @@ class Multiply:
         """Return the layout of an operand; fail where its format does not allow it."""
         if not self.has_majors:
             return MAJORS[0]
-        number = constant_argument(translator, node, major[0], "how an operand lies")
+        number = fixed_number(translator, node, major[0], "how an operand lies")
         if number not in range(len(MAJORS)):
             translator.fail(node, f"an operand lies `ptx.K_MAJOR` or `ptx.MN_MAJOR`, and {number} is neither")
         if number and format.bits != 16:
@@ -587,8 +580,8 @@ class Wait:
     """Call `(pending)` that waits for products."""
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 1)
-        pending = constant_argument(translator, node, node.args[0], "how many groups may be in flight")
+        check_count(translator, node, 1)
+        pending = fixed_number(translator, node, node.args[0], "how many groups may be in flight")
         waiting_line(translator, node)
         return emit_call(translator, wait, translator.mask, call_site(translator, node), pending, waits=True)
 
@@ -600,8 +593,8 @@ class SetRegisters:
     increases: bool
 
     def translate(self, translator, node):
-        check_argument_count(translator, node, 1)
-        count = constant_argument(translator, node, node.args[0], "a number of registers")
+        check_count(translator, node, 1)
+        count = fixed_number(translator, node, node.args[0], "a number of registers")
         if count % 8 or not 24 <= count <= 256:
             translator.fail(node, f"a thread has 24 to 256 registers, a multiple of 8, not {count}")
         if self.increases:

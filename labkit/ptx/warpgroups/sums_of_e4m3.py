@@ -25,12 +25,12 @@ MIN_POWER = np.float32(2.0**-6)  # of e4m3: subnormal numbers have the exponent 
 @njit(cache=True)
 def powers(numbers):
     """Return two to the exponent of each number as e4m3, and 0 for 0."""
-    found = np.empty_like(numbers)
+    normal = np.empty_like(numbers)
     for index, number in np.ndenumerate(numbers):
-        found[index] = max(abs(number), MIN_POWER) if number != 0 else 0
-    bits = found.view(np.int32)
-    bits &= -1 << EXPONENT_SHIFT
-    return found
+        normal[index] = max(abs(number), MIN_POWER) if number != 0 else 0
+    bits = normal.view(np.int32)
+    bits &= -1 << EXPONENT_SHIFT  # clears the fractions
+    return normal
 
 
 @njit(cache=True)
@@ -39,15 +39,15 @@ def add_products(sums, left, right):
     count, rows, depth = left.shape
     columns = right.shape[1]
     largest, kept = np.empty(columns, np.float32), np.empty(columns, np.float32)
-    bits, across = largest.view(np.int32), np.empty((depth, columns), np.float32)
+    bits, right_by_k = largest.view(np.int32), np.empty((depth, columns), np.float32)
     powers_left, powers_right = powers(left), powers(right)
-    powers_across = np.empty_like(across)
+    powers_right_by_k = np.empty_like(right_by_k)
     scale, unscale = np.empty(columns, np.float32), np.empty(columns, np.float32)
     scale_bits, unscale_bits = scale.view(np.int32), unscale.view(np.int32)
     min_exponent = KEPT_BITS + 1  # smallest exponent whose kept bits float32 can hold
     result_bits = sums.view(np.int32)
     for g in range(count):
-        across[:], powers_across[:] = right[g].T, powers_right[g].T
+        right_by_k[:], powers_right_by_k[:] = right[g].T, powers_right[g].T
         for row in range(rows):
             total = sums[g, row]
             for n in range(columns):
@@ -55,17 +55,17 @@ def add_products(sums, left, right):
             for k in range(depth):
                 power = powers_left[g, row, k]
                 for n in range(columns):
-                    largest[n] = max(largest[n], power * powers_across[k, n])
+                    largest[n] = max(largest[n], power * powers_right_by_k[k, n])
             for n in range(columns):
                 exponent = max(bits[n] >> EXPONENT_SHIFT, min_exponent)
-                scale_bits[n] = (2 * EXPONENT_BIAS - exponent + KEPT_BITS) << EXPONENT_SHIFT
-                unscale_bits[n] = (exponent - KEPT_BITS) << EXPONENT_SHIFT
+                scale_bits[n] = (2 * EXPONENT_BIAS - exponent + KEPT_BITS) << EXPONENT_SHIFT  # the largest gets 13 bits
+                unscale_bits[n] = (exponent - KEPT_BITS) << EXPONENT_SHIFT  # 1 / scale
             for n in range(columns):
                 kept[n] = np.trunc(total[n] * scale[n])
             for k in range(depth):
                 x = left[g, row, k]
                 for n in range(columns):
-                    kept[n] += np.trunc(x * across[k, n] * scale[n])
+                    kept[n] += np.trunc(x * right_by_k[k, n] * scale[n])
             for n in range(columns):
                 total[n] = kept[n] * unscale[n]
                 result_bits[g, row, n] &= RESULT
