@@ -33,8 +33,8 @@ def launches(x, w, y, problem, workspace):
     images = allocate_spectra(workspace, "images", side, C, count)
     first_output = (0, 0) if problem.flipped else (R - 1, S - 1)
     return [
-        make_transform(w, filters, side, True, problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        make_transform(y, outputs, side, False, False, top, left, side, side, *step, *tiles),
+        make_transform(w, filters, side, sizes=(R, S), tiles_as_rows=True, conjugated=problem.flipped),
+        make_transform(y, outputs, side, sizes=(side, side), step=step, tiles=tiles, corner=(top, left)),
         make_product(filters, outputs, images, C, count, K),
-        make_inverse(images, x, side, False, *first_output, *step, *tiles),
+        make_inverse(images, x, side, step=step, tiles=tiles, first_output=first_output),
     ]

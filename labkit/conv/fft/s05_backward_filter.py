@@ -31,10 +31,11 @@ def launches(x, w, y, problem, workspace):
     outputs = allocate_spectra(workspace, "outputs", side, count, K)
     images = allocate_spectra(workspace, "images", side, count, C)
     filters = allocate_spectra(workspace, "filters", side, K, C)
-    first_output = step if problem.flipped else (0, 0)
+    first_output, corner = step if problem.flipped else (0, 0), (problem.top, problem.left)
+    tiling = {"step": step, "tiles": tiles, "tiles_as_rows": True}
     return [
-        make_transform(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
-        make_transform(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
+        make_transform(y, outputs, side, sizes=step, conjugated=not problem.flipped, **tiling),
+        make_transform(x, images, side, sizes=(side, side), corner=corner, conjugated=problem.flipped, **tiling),
         make_product(outputs, images, filters, K, C, count),
-        make_inverse(filters, w, side, True, *first_output, R, S, 1, 1),
+        make_inverse(filters, w, side, step=(R, S), first_output=first_output, tiles_as_rows=True),
     ]

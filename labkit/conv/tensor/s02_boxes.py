@@ -188,7 +188,5 @@ def launches(x, w, y, problem, format, workspace):
     maps = ptx.TensorMap(as_words(x), (*box, BK)), ptx.TensorMap(filters, (BN, 1, BK))
     arguments = *maps, as_outputs(y, problem), make_windows(problem, format), Boxes(box, count_boxes(problem, box))
     grid = count_tiles(problem, box) * ceil(problem.K / BN)
-    return [
-        *padding,
-        Launch(specialise_for_outputs(boxes, format, problem), grid, (32, WARPS), arguments, SHARED_BYTES),
-    ]
+    kernel = specialise_for_outputs(boxes, format, is_even=problem.K % 2 == 0)
+    return [*padding, Launch(kernel, grid, (32, WARPS), arguments, SHARED_BYTES)]
