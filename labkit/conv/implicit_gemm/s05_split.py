@@ -2,7 +2,7 @@
 
 Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. Parts
 of these sums fill the GPU, and write whole outputs to a workspace. A second launch adds the parts in their order: every
-run gives the same bits. `best_parts` chooses the number of parts and the tile together: more parts leave fewer SMs
+run gives the same bits. `best_split` chooses the number of parts and the tile together: more parts leave fewer SMs
 idle, and take longer to add. With one part there is nothing to add, and this is `s04_gathered`. `fragments` has the
 product in registers.
 
@@ -25,7 +25,15 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.partial_sums import sum_parts
-from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_parts, choose_border_test
+from labkit.conv.implicit_gemm.tilings import (
+    BITS,
+    COMPARING,
+    WARPS_Y,
+    WN,
+    Tiling,
+    best_split,
+    choose_border_test,
+)
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide, make_divisor
@@ -205,7 +213,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshape(x, N, pixels), reshape(y, N, K, PQ)
     if tiling is None:
-        tiling, parts = best_parts(filters, N * PQ, CRS, groups, limit_bytes)
+        tiling, parts = best_split(filters, N * PQ, CRS, groups, limit_bytes)
     max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
     length = -(-CRS // (BK * (parts if max_images >= N else 1))) * BK
     parts = -(-CRS // length)

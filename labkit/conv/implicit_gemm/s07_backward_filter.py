@@ -30,7 +30,7 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.partial_sums import sum_parts
-from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
+from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_split
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import make_sizes
@@ -196,7 +196,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, problem.K * PQ)
     if tiling is None:
-        tiling, parts = best_parts(K, CRS, N * PQ, groups, limit_bytes)
+        tiling, parts = best_split(K, CRS, N * PQ, groups, limit_bytes)
     rows, cols = tiling.tile
     tiles = -(-K // rows), -(-CRS // cols)
     length = -(-N * PQ // (BK * parts)) * BK

@@ -34,7 +34,7 @@ def best_tiling(rows: int, cols: int, groups: int = 1) -> Tiling:
     return min(TILINGS, key=lambda tiling: estimate_cycles(tiling, rows, cols, groups))
 
 
-def best_parts(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
+def best_split(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
     """Return the tiling and the number of parts of each sum with the least predicted time.
 
     `groups` products of rows x cols have `depth` terms per sum; several parts use at most `limit_bytes` of workspace.

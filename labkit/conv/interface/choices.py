@@ -16,7 +16,7 @@ from labkit.conv.interface.costs import predict_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
 from labkit.ladder import Launch
-from labkit.layouts.interface.moves import make_moves
+from labkit.layouts.interface.moves import make_copies
 from labkit.table import Table
 
 DIRECTIONS = {"y": "forward", "x": "backward data", "w": "backward filter"}
@@ -178,9 +178,9 @@ def make_launches(
         if not has_c_order(X) or address_of(X) % VECTOR_BYTES:  # kernels load 16 bytes at once
             in_order = workspace.array(f"{name} in order", X.shape, X.dtype)
             if name == problem.result:
-                after = make_moves(in_order, X)
+                after = make_copies(in_order, X)
             else:
-                before += make_moves(X, in_order)
+                before += make_copies(X, in_order)
         arrays.append(in_order)
     return [*before, *algorithm.launches(*arrays, problem, format, workspace, limit_bytes), *after]
 

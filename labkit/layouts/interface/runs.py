@@ -20,12 +20,12 @@ from labkit.ptx import load4, store4
 THREADS = 256
 VECTORS = 4  # per thread, which loads all before it stores one
 WIDTHS = {16: np.dtype(np.uint32), 8: np.dtype(np.uint16)}  # bytes of a vector, and the type of its four parts
-MAX_SIZE = 2**31
+MAX_SIZE = 2**31  # elements that a 32-bit index counts
 
 
 @cuda.jit(device=True)
 def vector_offset(vector, lengths, strides):
-    """Offset of a vector, in elements, by its number."""
+    """Return the offset of a vector, in elements; `vector` is its number in the order of four axes."""
     line = np.uint32(vector // lengths[3])
     plane = np.uint32(line // lengths[2])
     outer, inner = np.uint32(plane // lengths[1]), plane % lengths[1]
@@ -47,7 +47,7 @@ def copy_vectors(x, y, count, lengths, x_strides, y_strides):
             store4(y, vector_offset(vector, lengths, y_strides), values[i, 0], values[i, 1], values[i, 2], values[i, 3])
 
 
-def copy_runs(source, target) -> Launch | None:
+def make_vector_copy(source, target) -> Launch | None:
     """Return the launch of target = source for arrays of four axes; None if 16- or 8-byte vectors do not fit."""
     for width, dtype in WIDTHS.items():
         if all(_is_vectorised(X, width) for X in (source, target)) and prod(target.shape) < MAX_SIZE:
