@@ -6,7 +6,7 @@ from labkit.formats import FP32
 
 PROBLEM = Forward
 FORMATS = (FP32,)
-EXAMPLES = (
+EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 9, 7, 5, 3, 2, 2, 1, 0, 2, 1, 0, 1, 2),
     (1, 4, 6, 20, 6, 2, 5, 1, 3, 1, 0, 2, 4, 2, 1, 2, True),

@@ -6,7 +6,7 @@ from labkit.formats import FP32
 
 PROBLEM = SpectralForward
 FORMATS = (FP32,)
-EXAMPLES = (
+EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4),
     (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True),

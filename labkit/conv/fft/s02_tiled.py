@@ -36,7 +36,7 @@ SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
 HALF = T // 2  # lines of a tile
-BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once
+BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once, by F threads per line
 TILE_PITCH = 162  # elements from one tile to the next, which avoid bank conflicts between TILES tiles
 ROWS = 2 * TILES  # of shared memory: real parts, then imaginary ones
 TFLOPS, TB_S = 48.0, 3.0  # FLOP/s of the product and bytes/s of memory, both in units of 10^12, to choose T
@@ -44,7 +44,7 @@ TFLOPS, TB_S = 48.0, 3.0  # FLOP/s of the product and bytes/s of memory, both in
 
 @cuda.jit(device=True)
 def locate_block(columns):
-    """Row of the spectra of this block, and its first column."""
+    """Return the row of the spectra that this block transforms, and its first column there."""
     blocks = np.uint32(columns + TILES - 1) // np.uint32(TILES)
     block = np.uint32(cuda.blockIdx.x)
     return np.uint32(block // blocks), np.uint32(block % blocks * np.uint32(TILES))
@@ -52,7 +52,7 @@ def locate_block(columns):
 
 @cuda.jit(device=True)
 def locate_tile(tiles_as_rows, row, column, tiles_h, tiles_w):
-    """Image, channel, and tile along both axes, for a row and a column of the spectra."""
+    """Return the image, channel, and row and column of the tile at a row and a column of the spectra."""
     index = row if tiles_as_rows else column
     channel = column if tiles_as_rows else row
     tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)

@@ -10,7 +10,7 @@ from labkit.formats import BF16, FP16
 
 PROBLEM = ForwardNHWC
 FORMATS = BF16, FP16
-EXAMPLES = (
+EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 6, 9, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (3, 72, 9, 7, 136, 2, 3, 1, 1, 1, 0, 0, 2, 1, 1, 1, True),

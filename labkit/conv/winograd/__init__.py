@@ -6,7 +6,7 @@ from labkit.formats import FP32
 
 PROBLEM = Forward4x4
 FORMATS = (FP32,)
-EXAMPLES = (
+EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1),  # one pixel
     (2, 3, 7, 6, 5, 3, 3, 1, 1, 0, 2, 1, 0),
     (1, 4, 8, 10, 3, 3, 3, 1, 1, 1, 1, 1, 1),

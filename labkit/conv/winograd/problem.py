@@ -23,14 +23,9 @@ class Transformed(Convolution):
     is used twice, and of coefficients. So its error is at most n eps / 2 S: the zeros in the matrices save more
     roundings than products of errors add. (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.)
     Random roundings add up to less (`labkit.conv.problem.random_rounding_bound`); the lower bound counts.
-
-    Attributes
-    ----------
-    out
-        Rows and columns of a tile's outputs, m.
     """
 
-    out: ClassVar[int]
+    out: ClassVar[int]  # m, rows and columns of a tile's outputs
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         ((position, direct),) = super().expected(operands, format).items()

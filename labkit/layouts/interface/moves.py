@@ -44,15 +44,14 @@ def make_copies(source, target) -> list[Launch]:
     """
     lengths, source_lengths, source_strides, target_strides = zip(*order_axes(merge_axes(source, target)))
     arrays = (source, source_lengths, source_strides), (target, lengths, target_strides)
-    return [
-        make_matrix_copy(
-            *(
-                as_strided(as_bits(X), shape[-4:], strides[-4:], begin_byte=sum(map(mul, indices, strides)))
-                for X, shape, strides in arrays
-            )
+    launches = []
+    for indices in product(*map(range, lengths[:-4])):  # of the outer axes
+        views = (
+            as_strided(as_bits(X), shape[-4:], strides[-4:], begin_byte=sum(map(mul, indices, strides)))
+            for X, shape, strides in arrays
         )
-        for indices in product(*map(range, lengths[:-4]))  # of the outer axes
-    ]
+        launches.append(make_matrix_copy(*views))
+    return launches
 
 
 def merge_axes(source, target) -> list[Axis]:

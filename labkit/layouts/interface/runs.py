@@ -54,14 +54,11 @@ def make_vector_copy(source, target) -> Launch | None:
             *outer, cols = target.shape
             vectors = cols * target.dtype.itemsize // width
             lengths = tuple(map(np.uint32, (*outer, vectors)))
-            strides = (tuple(np.int64(n // dtype.itemsize) for n in X.strides[:-1]) for X in (source, target))
+            outer_strides = ([np.int64(n // dtype.itemsize) for n in X.strides[:-1]] for X in (source, target))
+            strides = [(*strides, np.int64(4)) for strides in outer_strides]  # the last from a vector to the next
             count = prod(outer) * vectors
-            arguments = (
-                *(_as_vector(X, dtype) for X in (source, target)),
-                np.uint32(count),
-                lengths,
-                *((*n, np.int64(4)) for n in strides),
-            )
+            views = [_as_vector(X, dtype) for X in (source, target)]
+            arguments = *views, np.uint32(count), lengths, *strides
             return Launch(copy_vectors, -(-count // (VECTORS * THREADS)), THREADS, arguments)
     return None
 

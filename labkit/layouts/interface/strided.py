@@ -31,7 +31,7 @@ ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, which load
 
 @cuda.jit(device=True)
 def locate_tile(block, rows, cols):
-    """Matrix of the block's tile, and the tile's first row and column."""
+    """Return the matrix of the block's tile, and the tile's first row and column."""
     down, across = np.uint32((rows + TILE - 1) // TILE), np.uint32((cols + TILE - 1) // TILE)
     line = np.uint32(block // across)
     return np.uint32(line // down), np.uint32(line % down * TILE), np.uint32(block % across * TILE)

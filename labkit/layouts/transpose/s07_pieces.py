@@ -53,13 +53,13 @@ MAX_BYTES = 227 * 1024  # of shared memory per block on compute capability 9.0
 
 @cuda.jit(device=True)
 def vector_slot(vector):
-    """Index of a vector of the run, in vectors."""
+    """Return where a vector of the run is stored, in vectors."""
     return np.uint32(vector + vector // np.uint32(GAP_INTERVAL))
 
 
 @cuda.jit(device=True)
 def slot(element):
-    """Index of an element of the run, in elements."""
+    """Return where an element of the run is stored, in elements."""
     return np.uint32(element + element // np.uint32(SIDE * GAP_INTERVAL) * np.uint32(SIDE))
 
 
