@@ -24,10 +24,8 @@ LARGE = 2**31  # FLOPs, above which a part of the result is checked
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
 EPS = float(np.finfo(np.float32).eps)
 OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
-# for the SUPPORTED of a step: the values of a problem's fields that it takes
-UNIT_STRIDES = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {
-    "layout": ("NCHW",)
-}
+# for the SUPPORTED of a step, the values of a problem's fields that it takes: strides, dilations and groups are 1
+PLAIN_NCHW = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {"layout": ("NCHW",)}
 
 
 def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: int = 0, dilation: int = 1) -> int:

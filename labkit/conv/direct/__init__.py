@@ -15,4 +15,4 @@ EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilat
 BENCHED = batched(128, TABLE_2)
 ROOFLINE_PROBLEM = 1, 8, 20, 20, 64, 5, 5  # whole blocks for every step: none computes outside of y
 RECORD = "conv_direct"
-ALGORITHMS = ("registers",)
+ALGORITHMS = ("registers",)  # steps that `conv.forward` and others may choose

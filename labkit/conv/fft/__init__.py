@@ -13,6 +13,6 @@ EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilat
 )
 BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
 ROOFLINE_PROBLEM = 2, 16, 14, 14, 32, 3, 3
-COMPARED = BENCHED[1]
+COMPARED = BENCHED[1]  # the problem by which steps are compared
 RECORD = "conv_fft"
-ALGORITHMS = ("tiled", "three_products", "few_taps", "backward_data", "backward_filter")
+ALGORITHMS = ("tiled", "three_products", "few_taps", "backward_data", "backward_filter")  # for users

@@ -28,10 +28,10 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshape
 from labkit.conv.fft.lines import PITCH, F, T, load_points, load_roots, pitch, slot, store_points, transform
 from labkit.conv.fft.product import make_product
-from labkit.conv.problem import UNIT_STRIDES
+from labkit.conv.problem import PLAIN_NCHW
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = UNIT_STRIDES | {"result": ("y",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra

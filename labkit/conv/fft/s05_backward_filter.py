@@ -13,12 +13,11 @@ Costs are those of `s02_tiled`. Limited by the product, whose sums are long and 
 from labkit.conv.fft.problem import SpectralFilter
 from labkit.conv.fft.product import make_product
 from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
-from labkit.conv.problem import UNIT_STRIDES
+from labkit.conv.problem import PLAIN_NCHW
 
 PROBLEM = SpectralFilter
-SUPPORTED = UNIT_STRIDES | {"result": ("w",)}
-QUICK_TO_SIMULATE = True  # its loops are short
-EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
+SUPPORTED = PLAIN_NCHW | {"result": ("w",)}
+QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 backward_filter = tiled
 
 

@@ -26,7 +26,7 @@ from labkit.conv.fft.s02_tiled import SUPPORTED, as_planes, choose_tiles
 from labkit.ladder import Launch
 
 FACTORS = s03_three_products.FACTORS
-LARGEST = ((32, 2, 8, 8, 128, 3, 3),)  # N, C, H, W, K, R, S of a problem with full blocks
+LARGEST = ((32, 2, 8, 8, 128, 3, 3),)  # N, C, H, W, K, R, S
 T = 16  # points of a side of a tile
 R, S = 3, 3  # rows and columns of a filter's taps
 HALF = T // 2

@@ -18,4 +18,4 @@ EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilat
 BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
 ROOFLINE_PROBLEM = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_im2col"
-ALGORITHMS = ("batch", "library")
+ALGORITHMS = ("batch", "library")  # steps that `conv.forward` and others may choose

@@ -16,7 +16,12 @@ EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilat
     (1, 5, 4, 4, 3, 2, 3, 1, 2, 0, 1, 1, 2, 3, 1),
     (3, 17, 5, 6, 20, 1, 1),
 )
-BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2), *batched(64, VGG_16, 1), *batched(64, RESNET_50_3X3, 1))
+BENCHED = (
+    *batched(128, TABLE_2),
+    *batched(16, TABLE_2),
+    *batched(64, VGG_16, pad=1),
+    *batched(64, RESNET_50_3X3, pad=1),
+)
 ROOFLINE_PROBLEM = 2, 16, 10, 10, 64, 3, 3
 RECORD = "conv_implicit_gemm"
-ALGORITHMS = ("gathered", "split", "backward_data", "backward_filter")
+ALGORITHMS = ("gathered", "split", "backward_data", "backward_filter")  # for users

@@ -16,7 +16,7 @@ EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilat
     (3, 72, 9, 7, 136, 2, 3, 1, 1, 1, 0, 0, 2, 1, 1, 1, True),
     (2, 8, 33, 34, 70, 1, 1),
 )
-BENCHED = (*batched(128, TABLE_2), *batched(64, RESNET_50_3X3, 1), *batched(64, RESNET_50_1X1))
+BENCHED = (*batched(128, TABLE_2), *batched(64, RESNET_50_3X3, pad=1), *batched(64, RESNET_50_1X1))
 ROOFLINE_PROBLEM = 4, 64, 18, 18, 128, 3, 3
-COMPARED = BENCHED[1]
+COMPARED = BENCHED[1]  # the problem by which steps are compared
 RECORD = "conv_tensor"

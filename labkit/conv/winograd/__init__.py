@@ -12,12 +12,12 @@ EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilat
     (1, 4, 8, 10, 3, 3, 3, 1, 1, 1, 1, 1, 1),
 )
 BENCHED = (
-    *batched(64, VGG_16, 1),
-    *batched(64, RESNET_50_3X3, 1),
+    *batched(64, VGG_16, pad=1),
+    *batched(64, RESNET_50_3X3, pad=1),
     *batched(128, TABLE_2[4:]),
     *batched(16, TABLE_2[4:]),
 )
 ROOFLINE_PROBLEM = 1, 32, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1, 1
-COMPARED = batched(64, VGG_16, 1)[4]
+COMPARED = batched(64, VGG_16, pad=1)[4]  # the problem by which steps are compared
 RECORD = "conv_winograd"
-ALGORITHMS = ("f2x2", "f4x4", "f6x6", "fused", "backward_data")
+ALGORITHMS = ("f2x2", "f4x4", "f6x6", "fused", "backward_data")  # steps that `conv.forward` and others may choose

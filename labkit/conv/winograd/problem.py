@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.conv.problem import EPS, UNIT_STRIDES, BackwardData, Convolution, Forward, random_rounding_bound
+from labkit.conv.problem import EPS, PLAIN_NCHW, BackwardData, Convolution, Forward, random_rounding_bound
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
 TAPS = 3
-SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | UNIT_STRIDES
+SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | PLAIN_NCHW
 
 
 class Transformed(Convolution):
