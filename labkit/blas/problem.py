@@ -114,7 +114,7 @@ class Gemv(ladder.Problem):
         arguments = alpha, self._op(A), x, beta, y
         return {4: ladder.Expected(gemv_oracle(*arguments), gemv_bound(*arguments))}
 
-    def _op(self, A):
+    def _op(self, A):  # A or its transpose, as the operation uses it
         return A
 
 
@@ -151,15 +151,7 @@ def gemv_bound(alpha, A, x, beta, y) -> Float64[np.ndarray, " M"]:
 
 
 def check_vectors(**vectors) -> int:
-    """Return the length of vectors, which must be equal.
-
-    Raises
-    ------
-    TypeError
-        An argument is not an array, or does not hold float32.
-    ValueError
-        An argument is not a vector, or is empty, or the lengths differ.
-    """
+    """Return the length of vectors; raise TypeError or ValueError unless all are float32 vectors of one length."""
     for name, x in vectors.items():
         _check(name, x, 1)
     lengths = {name: x.shape[0] for name, x in vectors.items()}

@@ -17,10 +17,7 @@ ladder = partial(_ladder.ladder, "conv")
 
 # loaded on first use, since the public functions import all ladders
 _LAZY = {
-    **{
-        name: f"labkit.conv.layers:{name}"
-        for name in ("RESNET_50_1X1", "RESNET_50_3X3", "TABLE_2", "VGG_16", "batched")
-    },
+    **{name: f"labkit.conv.layers:{name}" for name in "RESNET_50_1X1 RESNET_50_3X3 TABLE_2 VGG_16 batched".split()},
     "Circular": "labkit.conv.fft.circular:Circular",
     "circular": "labkit.conv.fft.circular:circular",
     "divisor": "labkit.parts.division:make_divisor",

@@ -18,16 +18,14 @@ from labkit.ladder.inputs import normal
 
 Layout = Literal["NCHW", "NHWC"]
 Padding = Literal["valid", "same", "full"]
-SAMPLES = 6  # along an axis of a large problem
-MAX_SIZE = 2**31
+SAMPLES = 6  # checked positions along an axis of a large problem
+MAX_SIZE = 2**31  # below which kernels count
 LARGE = 2**31  # FLOPs, above which a part of the result is checked
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
 EPS = float(np.finfo(np.float32).eps)
 OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
-# for the SUPPORTED of a step that computes every output of NCHW images
-UNIT_STRIDES = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {
-    "layout": ("NCHW",)
-}
+# for the SUPPORTED of a step, the values of a problem's fields that it takes: strides, dilations and groups are 1
+PLAIN_NCHW = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {"layout": ("NCHW",)}
 
 
 def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: int = 0, dilation: int = 1) -> int:
@@ -38,16 +36,11 @@ def output_size(size: int, taps: int, stride: int = 1, before: int = 0, after: i
     size, taps
         Pixels of the image and taps of the filter along the axis.
     stride
-        Pixels from one output to the next.
+        Pixels from one output to the next; below 1 it raises ValueError.
     before, after
         Zeros added at the two ends.
     dilation
         Pixels from one tap to the next.
-
-    Raises
-    ------
-    ValueError
-        The stride is below 1.
     """
     _check_stride(stride)
     return (size + before + after - dilation * (taps - 1) - 1) // stride + 1
@@ -57,12 +50,7 @@ def pads(padding: Padding, size: int, taps: int, stride: int = 1, dilation: int 
     """Return the zeros before and after an axis.
 
     "valid" adds none, "same" gives one output per `stride` pixels, and "full" puts every tap on every pixel. If "same"
-    needs an odd number, the last zero goes after the axis.
-
-    Raises
-    ------
-    ValueError
-        The padding is unknown, or the stride is below 1.
+    needs an odd number, the last zero goes after the axis. Raise ValueError for another padding, or a stride below 1.
     """
     _check_stride(stride)
     reach = dilation * (taps - 1)
@@ -163,16 +151,12 @@ class Convolution(ladder.Problem):
         for name in ("N", "C", "H", "W", "K", "R", "S", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, but it must be at least 1")
-        for name, taps, dilation in (
-            ("top", self.R, self.dilation_h),
-            ("bottom", self.R, self.dilation_h),
-            ("left", self.S, self.dilation_w),
-            ("right", self.S, self.dilation_w),
-        ):
-            if not 0 <= getattr(self, name) <= dilation * (taps - 1):
+        reach_h, reach_w = self.dilation_h * (self.R - 1), self.dilation_w * (self.S - 1)
+        for name, reach in {"top": reach_h, "bottom": reach_h, "left": reach_w, "right": reach_w}.items():
+            if not 0 <= getattr(self, name) <= reach:
                 raise ValueError(
-                    f"{name} is {getattr(self, name)} rows or columns of zeros, but beyond {dilation * (taps - 1)} "
-                    "a filter meets zeros alone: use 0 to that"
+                    f"{name} is {getattr(self, name)} rows or columns of zeros, but beyond {reach} a filter meets "
+                    "zeros alone: use 0 to that"
                 )
         for name in ("C", "K"):
             if getattr(self, name) % self.groups:
@@ -247,7 +231,7 @@ class Convolution(ladder.Problem):
         magnitudes. Random roundings add up to less, and a missing product could hide in that bound. So the bound is
         `random_rounding_bound` if that is lower. The rounding of the result is added.
         """
-        *arrays, problem = operands  # a part of this problem, perhaps
+        *arrays, problem = operands  # the problem may be a part of this one (`part`)
         position = "xwy".index(self.result)
         inputs = [format.decode(np.asarray(X)) for index, X in enumerate(arrays) if index != position]
         value = problem.oracle(*inputs)

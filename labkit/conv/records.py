@@ -28,13 +28,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Measured:
-    """A problem with its recorded times.
-
-    Attributes
-    ----------
-    ours, baselines
-        Our algorithms ("winograd/f4x4") and other libraries ("torch"), from fastest to slowest.
-    """
+    """A problem with times of our algorithms ("winograd/f4x4") and of other libraries ("torch"), the fastest first."""
 
     problem: Convolution
     dtype: str
@@ -54,9 +48,8 @@ class Measured:
     @property
     def ratio(self) -> float | None:
         """Time of the fastest other library over our fastest time; None without one."""
-        return (
-            self.baselines[self.fastest_baseline].time_ms / self.ours[self.fastest].time_ms if self.baselines else None
-        )
+        baseline = self.baselines.get(self.fastest_baseline)
+        return baseline.time_ms / self.ours[self.fastest].time_ms if baseline else None
 
     def tflops(self, time_ms: float) -> float:
         """Return the effective TFLOP/s of a time, with the FLOPs of the definition."""
@@ -81,9 +74,9 @@ def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[M
     those of single ladders.
     """
     ours, baselines = {}, {}
-    steps = {f"{one.name}/{step.slug}": step for one in ladder.ladders("conv") for step in one}
-    operations = [operation for where, operation in results.recorded() if (where, operation[:5]) == (machine, PREFIX)]
-    for operation in sorted(operations, key=lambda operation: operation.startswith(CHOICES)):
+    steps = {f"{conv_ladder.name}/{step.slug}": step for conv_ladder in ladder.ladders("conv") for step in conv_ladder}
+    operations = [name for gpu, name in results.recorded() if gpu == machine and name.startswith(PREFIX)]
+    for operation in sorted(operations, key=lambda name: name.startswith(CHOICES)):  # these last
         for row in results.load(operation, machine).select(dtype=dtype):
             names = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
             name = next((name for name in names if name in steps), None) or _unique_name(row["step"], steps)

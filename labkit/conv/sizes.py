@@ -42,13 +42,7 @@ class Sizes(NamedTuple):
 
 
 def make_sizes(problem: Convolution) -> Sizes:
-    """Return the sizes of a problem.
-
-    Raises
-    ------
-    TooLarge
-        An index does not fit into the 32 bits that kernels use.
-    """
+    """Return the sizes of a problem; raise `TooLarge` if an index does not fit into the 32 bits that kernels use."""
     C, K = problem.C // problem.groups, problem.K // problem.groups
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
     check_counts(
@@ -60,7 +54,7 @@ def make_sizes(problem: Convolution) -> Sizes:
         }
     )
     divisors = {"RS": RS, "S": problem.S, "PQ": PQ, "Q": problem.Q}
-    return Sizes(**_arguments(problem, divisors, N=problem.N, C=C, K=K, CRS=C * RS, NPQ=problem.N * PQ))
+    return Sizes(**_convert(problem, divisors, N=problem.N, C=C, K=K, CRS=C * RS, NPQ=problem.N * PQ))
 
 
 class Windows(NamedTuple):
@@ -91,21 +85,16 @@ class Windows(NamedTuple):
 
 
 def make_windows(problem: Convolution, format: Format) -> Windows:
-    """Return the windows of a problem.
-
-    Raises
-    ------
-    TooLarge
-        An index does not fit into the 32 bits that kernels use.
-    """
+    """Return the windows of a problem; raise `TooLarge` if an index does not fit into the 32 bits that kernels use."""
     RS, PQ = problem.R * problem.S, problem.P * problem.Q
     vectors = -(-problem.C * format.itemsize // VECTOR_BYTES)
     check_counts({"the outputs of a filter": problem.N * PQ, "the pieces of a filter": RS * vectors})
     divisors = {"PQ": PQ, "Q": problem.Q, "S": problem.S, "vectors": vectors}
-    return Windows(**_arguments(problem, divisors, K=problem.K, RS=RS, NPQ=problem.N * PQ))
+    return Windows(**_convert(problem, divisors, K=problem.K, RS=RS, NPQ=problem.N * PQ))
 
 
-def _arguments(problem, divisors, **numbers) -> dict:
+def _convert(problem, divisors, **numbers) -> dict:
+    """Return the numbers, and those that all kernels need, as uint32, and the divisors for fast division."""
     names = "H W R P stride_h stride_w top left dilation_h dilation_w flipped".split()
     numbers |= {name: getattr(problem, name) for name in names}
     kernel_numbers = {name: np.uint32(number) for name, number in numbers.items()}
@@ -114,8 +103,8 @@ def _arguments(problem, divisors, **numbers) -> dict:
 
 def check_counts(counts: Mapping[str, int]) -> None:
     """Raise `TooLarge` if a count, by its description, does not fit into 32 bits."""
-    for what, count in counts.items():
+    for description, count in counts.items():
         if count >= DIVIDEND_LIMIT:
             raise TooLarge(
-                f"{what} are {count}, and this step counts them below {DIVIDEND_LIMIT}", "take fewer at a time"
+                f"{description} are {count}, and this step counts them below {DIVIDEND_LIMIT}", "take fewer at a time"
             )

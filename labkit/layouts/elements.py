@@ -21,13 +21,7 @@ def specialise_itemsize(kernel, itemsize: int):
 
 
 def as_words(X):
-    """View an array in C order as words of 4 bytes.
-
-    Raises
-    ------
-    ValueError
-        Its rows are not whole 16-byte vectors.
-    """
+    """View an array in C order as words of 4 bytes; raise ValueError if its rows are not whole 16-byte vectors."""
     if not can_load_vectors(X):
         raise ValueError(
             f"rows of {X.shape[-1]} elements of {X.dtype.itemsize} bytes are not whole pieces of 16 bytes, which this "

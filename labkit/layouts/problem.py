@@ -111,14 +111,14 @@ class Conversion(ladder.Problem):
         """Return x, y and the problem: images of random finite numbers, and NaN to show unwritten elements."""
         rng = np.random.default_rng([seed, self.N, self.C, self.H, self.W])
         bits = np.dtype(f"u{format.itemsize}")
-        below_2 = ~bits.type(1 << format.bits - 2)  # without the highest bit of the exponent
-        x = rng.integers(0, 1 << format.bits, self.shape("NCHW"), bits) & below_2
+        finite = ~bits.type(1 << format.bits - 2)  # clears the highest bit of the exponent
+        x = rng.integers(0, 1 << format.bits, self.shape("NCHW"), bits) & finite
         y = np.full(self.shape(self.target), format.encode(np.nan), format.dtype)
         return self._from_nchw(x, self.source).view(format.dtype), y, self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """Return the images in the target's layout, exactly."""
-        x, *_, problem = operands  # a part of this problem, perhaps
+        x, *_, problem = operands  # the problem may be a part of this one (`part`)
         y = format.decode(problem.oracle(x))
         return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}
 
@@ -150,12 +150,7 @@ class Conversion(ladder.Problem):
     def as_matrices(self, x, y) -> tuple:
         """View the arrays as batches of matrices of bits; each of y's is the transpose of one of x's.
 
-        Raises
-        ------
-        TypeError
-            One of them is not an array, or their types differ.
-        ValueError
-            One of them has another shape or gaps in memory, or the conversion is no transpose.
+        Raise TypeError or ValueError if `check` does, or if the conversion is no transpose.
         """
         self.check(x, y)
         if (sizes := self.matrices()) is None:

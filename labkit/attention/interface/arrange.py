@@ -4,7 +4,7 @@ from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.problem import Layout, as_heads
 from labkit.ladder import Launch
-from labkit.layouts.interface.moves import make_moves
+from labkit.layouts.interface.moves import make_copies
 
 
 def has_rows(X, layout: Layout) -> bool:
@@ -27,7 +27,7 @@ def arrange_rows(
         if not has_rows(X, layout):
             arranged[name] = workspace.array(f"{name} in order", X.shape, X.dtype)
             if name in outputs:
-                after += make_moves(arranged[name], X)
+                after += make_copies(arranged[name], X)
             else:
-                before += make_moves(X, arranged[name])
+                before += make_copies(X, arranged[name])
     return arranged, before, after

@@ -27,7 +27,7 @@ from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 PROBLEM = Dot
 THREADS = 256
 WARPS = THREADS // 32
-VECTORS = 4
+VECTORS = 4  # loads of 16 bytes in flight per thread and vector
 CHUNK = 4 * VECTORS * THREADS  # elements per block and iteration
 BLOCKS = 528  # four per SM of an H100: a single full wave
 
@@ -67,6 +67,6 @@ def launches(x, y, out, workspace):
     """out[0] = dot product of x and y."""
     n = check_vectors(x=x, y=y)
     check_vectors(out=out)
-    scratch = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
+    partials_and_counter = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
     kernel = specialise_alignment(dot, can_load_vectors(x, y))
-    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *scratch, out))]
+    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *partials_and_counter, out))]

@@ -32,12 +32,11 @@ from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 PROBLEM = Nrm2
 THREADS = 256
 WARPS = THREADS // 32
-VECTORS = 8
-CHUNK = 4 * VECTORS * THREADS
-BLOCKS = 528
-
-LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)
-SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)
+VECTORS = 8  # loads of 16 bytes in flight per thread
+CHUNK = 4 * VECTORS * THREADS  # elements per block and iteration
+BLOCKS = 528  # four per SM of an H100: a single full wave
+LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)  # values above LARGE are scaled before they are squared
+SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)  # values below SMALL too
 LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)  # of a scaled square
 
 
@@ -92,6 +91,6 @@ def launches(x, out, workspace):
     """out[0] = Euclidean norm of x."""
     n = check_vectors(x=x)
     check_vectors(out=out)
-    scratch = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
+    partials_and_counter = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
     kernel = specialise_alignment(nrm2, can_load_vectors(x))
-    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *scratch, out))]
+    return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *partials_and_counter, out))]

@@ -2,7 +2,7 @@
 
 The threads of a row walk along it, with VECTORS loads of 16 bytes each in flight; x stays in L1 and L2. A block always
 has 128 threads: all of them for one long row, or one warp for each of four short rows. A row gets more warps only where
-each still has ROUNDS iterations, so that the loop takes most of the time and not the final sum.
+each still has MIN_ITERATIONS iterations, so that the loop takes most of the time and not the final sum.
 
 Costs, for an M x N matrix:
 
@@ -24,9 +24,9 @@ from labkit.parts.sums import WARP, block_sum
 from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
 
 PROBLEM = Gemv
-VECTORS = 2
+VECTORS = 2  # loads of 16 bytes in flight per thread
 WARPS = 4  # of a block
-ROUNDS = 4
+MIN_ITERATIONS = 4  # of a warp that shares a row with others
 
 
 @cuda.jit
@@ -57,8 +57,8 @@ def gemv(alpha, A, x, beta, y):
 
 def geometry(M: int, N: int):
     """Grid and block: 1, 2 or 4 warps per row, 4, 2 or 1 rows per block."""
-    enough = N // (ROUNDS * 4 * VECTORS * WARP)
-    warps = next(warps for warps in (WARPS, WARPS // 2, 1) if warps <= max(1, enough))
+    max_warps = N // (MIN_ITERATIONS * 4 * VECTORS * WARP)
+    warps = next(warps for warps in (WARPS, WARPS // 2, 1) if warps <= max(1, max_warps))
     rows = WARPS // warps
     return -(-M // rows), (warps * WARP, rows)
 
@@ -66,7 +66,6 @@ def geometry(M: int, N: int):
 def launches(alpha, A, x, beta, y):
     """y = alpha * A @ x + beta * y; where beta is 0, the old y is ignored, even NaN."""
     M, N = check_gemv(A, x, y)
-    factors = check_factor("alpha", alpha), check_factor("beta", beta)
-    return [
-        Launch(specialise_alignment(gemv, can_load_vectors(A, x)), *geometry(M, N), (factors[0], A, x, factors[1], y))
-    ]
+    kernel = specialise_alignment(gemv, can_load_vectors(A, x))
+    arguments = check_factor("alpha", alpha), A, x, check_factor("beta", beta), y
+    return [Launch(kernel, *geometry(M, N), arguments)]

@@ -29,7 +29,7 @@ WARPS = 8
 VECTORS = 4  # rows that a lane has in flight
 STRIP = 4 * 32  # columns per block
 CHUNK = WARPS * VECTORS  # rows per block and iteration
-BLOCKS = 512
+BLOCKS = 512  # target: about four per SM of an H100
 
 
 @cuda.jit(device=True)
@@ -110,6 +110,6 @@ def launches(alpha, A, x, beta, y, workspace):
     grid, block = geometry(M, N)
     strips, parts = grid
     kernel = specialise_alignment(gemv_t, N % 4 == 0 and can_load_vectors(A))
-    factors = check_factor("alpha", alpha), check_factor("beta", beta)
-    scratch = workspace.array("partials", (parts, strips * STRIP), np.float32), workspace.counters(strips)
-    return [Launch(kernel, grid, block, (factors[0], A, x, factors[1], y, *scratch))]
+    partials, arrived = workspace.array("partials", (parts, strips * STRIP), np.float32), workspace.counters(strips)
+    arguments = check_factor("alpha", alpha), A, x, check_factor("beta", beta), y, partials, arrived
+    return [Launch(kernel, grid, block, arguments)]

@@ -70,8 +70,8 @@ def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], sid
     _, step, (tiles_h, tiles_w) = choose_tiles(problem, side)
     planes = np.full((tiles_h * tiles_w, problem.K, side, side), np.nan, np.float32)
     spectra = launches[-1].arguments[0]
-    launches.append(make_inverse(spectra, planes, side, False, 0, 0, side, side, 1, 1))
-    for one in launches:
-        simulate_in_place(one.kernel, one.grid, one.block, *one.arguments, shared_bytes=one.shared_bytes)
+    launches.append(make_inverse(spectra, planes, side, step=(side, side)))
+    for launch in launches:
+        simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, shared_bytes=launch.shared_bytes)
     planes = planes.reshape(tiles_h, tiles_w, problem.K, side, side).transpose(2, 0, 1, 3, 4)
     return Circular(x, w, planes, step, y[0])

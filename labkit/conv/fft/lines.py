@@ -19,7 +19,7 @@ from labkit import cuda
 
 T = 16  # points of a line: 16, 32 or 64
 F = T // 8  # threads of a line
-MAX_POINTS = 128  # of which ROOTS are computed
+MAX_POINTS = 128  # of the longest line; ROOTS are its roots of unity
 ROOTS = np.exp(-2j * np.pi * np.arange(MAX_POINTS) / MAX_POINTS)
 ROOTS_RE, ROOTS_IM = ROOTS.real.astype(np.float32), ROOTS.imag.astype(np.float32)
 
@@ -35,7 +35,7 @@ HALF_ROOT = np.float32(np.sqrt(0.5))
 
 @cuda.jit(device=True)
 def slot(k):
-    """Index of point k in a line in shared memory."""
+    """Return the index of point k in a line in shared memory: a gap after each eight points."""
     return k + k // 8
 
 

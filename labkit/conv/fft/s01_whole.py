@@ -24,10 +24,10 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
-from labkit.conv.problem import UNIT_STRIDES
+from labkit.conv.problem import PLAIN_NCHW
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = UNIT_STRIDES | {"result": ("y",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("y",)}
 T = 16  # points of a side, a power of two
 LOG_T = T.bit_length() - 1
 HALF = T // 2

@@ -25,48 +25,47 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.arrays.addresses import has_c_order
-from labkit.arrays.views import as_strided
+from labkit.arrays.views import reshape
 from labkit.conv.fft.lines import PITCH, F, T, load_points, load_roots, pitch, slot, store_points, transform
 from labkit.conv.fft.product import make_product
-from labkit.conv.problem import UNIT_STRIDES
+from labkit.conv.problem import PLAIN_NCHW
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = UNIT_STRIDES | {"result": ("y",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("y",)}
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra
 HALF = T // 2  # lines of a tile
-BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once
+BATCH = THREADS // (HALF * F)  # tiles that the block transforms at once, by F threads per line
 TILE_PITCH = 162  # elements from one tile to the next, which avoid bank conflicts between TILES tiles
 ROWS = 2 * TILES  # of shared memory: real parts, then imaginary ones
-TFLOPS, TB_S = 48.0, 3.0  # of the product and of memory, to choose T
+TFLOPS, TB_S = 48.0, 3.0  # FLOP/s of the product and bytes/s of memory, both in units of 10^12, to choose T
 
 
 @cuda.jit(device=True)
 def locate_block(columns):
-    """Row of the spectra of this block, and its first column."""
+    """Return the row of the spectra that this block transforms, and its first column there."""
     blocks = np.uint32(columns + TILES - 1) // np.uint32(TILES)
     block = np.uint32(cuda.blockIdx.x)
     return np.uint32(block // blocks), np.uint32(block % blocks * np.uint32(TILES))
 
 
 @cuda.jit(device=True)
-def locate_tile(swapped, row, column, tiles_h, tiles_w):
-    """Image, channel, and tile along both axes, for a row and a column of the spectra."""
-    index = row if swapped else column
-    channel = column if swapped else row
+def locate_tile(tiles_as_rows, row, column, tiles_h, tiles_w):
+    """Return the image, channel, and row and column of the tile at a row and a column of the spectra."""
+    index = row if tiles_as_rows else column
+    channel = column if tiles_as_rows else row
     tiles_h, tiles_w = np.uint32(tiles_h), np.uint32(tiles_w)
     line = np.uint32(index // tiles_w)
     return np.uint32(line // tiles_h), channel, np.uint32(line % tiles_h), np.uint32(index % tiles_w)
 
 
 @cuda.jit(launch_bounds=(THREADS, 3))
-def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
+def tiled(X, H, W, spectra, tiles_as_rows, sign, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w):
     """Write the spectra of tiles of X, `rows` x `cols` pixels each, padded with zeros, to [bin, row, column].
 
     X[n, c] holds H rows of W pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
-    `swapped`. `sign` is -1 for conjugates.
+    `tiles_as_rows`. `sign` is -1 for conjugates.
     """
     lines = ptx.shared_array(0, (ROWS, TILE_PITCH), np.float32)  # real parts of all tiles, then imaginary ones
     re = cuda.local.array(8, np.float32)
@@ -74,14 +73,14 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
     root_re = cuda.local.array(8, np.float32)
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
-    columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
+    columns = X.shape[1] if tiles_as_rows else X.shape[0] * tiles_h * tiles_w
     spectra_row, first_column = locate_block(columns)
     H, W = np.uint32(H), np.uint32(W)
 
     # -- load tiles: rows r and r + T / 2 as one complex line --
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
-    image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    image, channel, tile_h, tile_w = locate_tile(tiles_as_rows, spectra_row, column, tiles_h, tiles_w)
     plane = X[image, channel]
     h, w = np.uint32(tile_h * step_h - top), np.uint32(tile_w * step_w - left + col)  # huge if negative
     end_h = np.uint32(min(np.int32(H - h), np.int32(rows)))  # of the rows that are not zero
@@ -149,11 +148,11 @@ def tiled(X, H, W, spectra, swapped, sign, top, left, rows, cols, step_h, step_w
 
 
 @cuda.jit(launch_bounds=(THREADS, 4))
-def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
+def inverse(spectra, Y, P, Q, tiles_as_rows, first_row, first_col, step_h, step_w, tiles_h, tiles_w):
     """Write to Y the part of tiles from `first_row` and `first_col` on, from their spectra [bin, row, column].
 
     Y[n, k] holds P rows of Q pixels. Rows of the spectra are channels and columns are tiles, or the other way round if
-    `swapped`.
+    `tiles_as_rows`.
     """
     lines = ptx.shared_array(0, (ROWS, TILE_PITCH), np.float32)
     re = cuda.local.array(8, np.float32)
@@ -161,7 +160,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
     root_re = cuda.local.array(8, np.float32)
     root_im = cuda.local.array(8, np.float32)
     t = np.uint32(cuda.threadIdx.x)
-    columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
+    columns = Y.shape[1] if tiles_as_rows else Y.shape[0] * tiles_h * tiles_w
     spectra_row, first_column = locate_block(columns)
 
     # -- load spectra --
@@ -214,7 +213,7 @@ def inverse(spectra, Y, P, Q, swapped, first_row, first_col, step_h, step_w, til
     scale = np.float32(1 / (T * T))
     tile, col = t // T, t % T
     column = np.uint32(min(first_column + tile, columns - 1))
-    image, channel, tile_h, tile_w = locate_tile(swapped, spectra_row, column, tiles_h, tiles_w)
+    image, channel, tile_h, tile_w = locate_tile(tiles_as_rows, spectra_row, column, tiles_h, tiles_w)
     plane = Y[image, channel]
     p, q = np.uint32(tile_h * step_h), np.uint32(tile_w * step_w)
     q = np.uint32(q + np.uint32(col - first_col) % np.uint32(T))
@@ -263,31 +262,30 @@ def allocate_spectra(workspace, role: str, side: int, rows: int, columns: int):
 
 def as_planes(X):
     """View each X[n, c] as one row of pixels."""
-    if not has_c_order(X):
-        raise ValueError("an operand is not in C order: pass np.ascontiguousarray of it, which is a copy")
     N, C, H, W = X.shape
-    if isinstance(X, np.ndarray):
-        return X.reshape(N, C, H * W)
-    size = X.dtype.itemsize
-    return as_strided(X, (N, C, H * W), (C * H * W * size, H * W * size, size))
+    return reshape(X, N, C, H * W)
 
 
-def make_transform(X, to, side, swapped, conjugated, top, left, rows, cols, step_h, step_w, tiles_h, tiles_w) -> Launch:
-    """Return the launch that writes spectra of tiles of X."""
-    columns = X.shape[1] if swapped else X.shape[0] * tiles_h * tiles_w
-    blocks = to.shape[1] * -(-columns // (THREADS // side))
+def make_transform(
+    X, spectra, side, *, sizes, step=None, tiles=(1, 1), corner=(0, 0), tiles_as_rows=False, conjugated=False
+) -> Launch:
+    """Return the launch that writes spectra of `tiles` of X, whose first pixel is at `corner` of the first tile.
+
+    Tiles have `sizes` pixels, padded with zeros to side x side, and begin `step` apart, by default `sizes`.
+    """
+    columns = X.shape[1] if tiles_as_rows else X.shape[0] * tiles[0] * tiles[1]
+    blocks = spectra.shape[1] * -(-columns // (THREADS // side))
+    tile_arguments = *corner, *sizes, *(step or sizes), *tiles
     sign = np.float32(-1 if conjugated else 1)
-    tile = top, left, rows, cols, step_h, step_w, tiles_h, tiles_w
-    arguments = as_planes(X), *X.shape[2:], to, int(swapped), sign, *tile
+    arguments = as_planes(X), *X.shape[2:], spectra, int(tiles_as_rows), sign, *tile_arguments
     return Launch(_specialise(tiled, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
-def make_inverse(spectrum, Y, side, swapped, first_row, first_col, step_h, step_w, tiles_h, tiles_w) -> Launch:
-    """Return the launch that writes tiles of Y from their spectra."""
-    columns = Y.shape[1] if swapped else Y.shape[0] * tiles_h * tiles_w
-    blocks = spectrum.shape[1] * -(-columns // (THREADS // side))
-    tile = first_row, first_col, step_h, step_w, tiles_h, tiles_w
-    arguments = spectrum, as_planes(Y), *Y.shape[2:], int(swapped), *tile
+def make_inverse(spectra, Y, side, *, step, tiles=(1, 1), first_output=(0, 0), tiles_as_rows=False) -> Launch:
+    """Return the launch that writes `step` pixels of Y per tile: those from `first_output` on, row and column."""
+    columns = Y.shape[1] if tiles_as_rows else Y.shape[0] * tiles[0] * tiles[1]
+    blocks = spectra.shape[1] * -(-columns // (THREADS // side))
+    arguments = spectra, as_planes(Y), *Y.shape[2:], int(tiles_as_rows), *first_output, *step, *tiles
     return Launch(_specialise(inverse, side), blocks, THREADS, arguments, shared_bytes(side))
 
 
@@ -306,13 +304,7 @@ def predict_ms(problem, side: int) -> float:
 
 
 def choose_side(problem) -> int:
-    """Return the side of tiles with the least predicted time.
-
-    Raises
-    ------
-    TooLarge
-        The filter is larger than the largest tile.
-    """
+    """Return the side of tiles with the least predicted time; raise `TooLarge` for a filter larger than any tile."""
     sides = [side for side in SIDES if side >= max(problem.R, problem.S)]
     if not sides:
         raise TooLarge(
@@ -340,8 +332,8 @@ def launches(x, w, y, problem, workspace, side=None, product=make_product):
     # cross-correlation uses conjugates; in a convolution, the first valid outputs follow the wrap-around
     first_output = (R - 1, S - 1) if problem.flipped else (0, 0)
     return [
-        make_transform(w, filters, side, False, not problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        make_transform(x, images, side, False, False, problem.top, problem.left, side, side, *step, *tiles),
+        make_transform(w, filters, side, sizes=(R, S), conjugated=not problem.flipped),
+        make_transform(x, images, side, sizes=(side, side), step=step, tiles=tiles, corner=(problem.top, problem.left)),
         product(filters, images, outputs, K, count, C),
-        make_inverse(outputs, y, side, False, *first_output, *step, *tiles),
+        make_inverse(outputs, y, side, step=step, tiles=tiles, first_output=first_output),
     ]

@@ -11,12 +11,11 @@ Costs are those of `s02_tiled`, with C and K, and images and outputs, exchanged.
 from labkit.conv.fft.problem import SpectralData, SpectralForward
 from labkit.conv.fft.product import make_product
 from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
-from labkit.conv.problem import UNIT_STRIDES
+from labkit.conv.problem import PLAIN_NCHW
 
 PROBLEM = SpectralData
-SUPPORTED = UNIT_STRIDES | {"result": ("x",)}
-QUICK_TO_SIMULATE = True  # its loops are short
-EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
+SUPPORTED = PLAIN_NCHW | {"result": ("x",)}
+QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 backward_data = tiled
 
 
@@ -33,8 +32,8 @@ def launches(x, w, y, problem, workspace):
     images = allocate_spectra(workspace, "images", side, C, count)
     first_output = (0, 0) if problem.flipped else (R - 1, S - 1)
     return [
-        make_transform(w, filters, side, True, problem.flipped, 0, 0, R, S, R, S, 1, 1),
-        make_transform(y, outputs, side, False, False, top, left, side, side, *step, *tiles),
+        make_transform(w, filters, side, sizes=(R, S), tiles_as_rows=True, conjugated=problem.flipped),
+        make_transform(y, outputs, side, sizes=(side, side), step=step, tiles=tiles, corner=(top, left)),
         make_product(filters, outputs, images, C, count, K),
-        make_inverse(images, x, side, False, *first_output, *step, *tiles),
+        make_inverse(images, x, side, step=step, tiles=tiles, first_output=first_output),
     ]

@@ -13,12 +13,11 @@ Costs are those of `s02_tiled`. Limited by the product, whose sums are long and 
 from labkit.conv.fft.problem import SpectralFilter
 from labkit.conv.fft.product import make_product
 from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inverse, make_transform, tiled
-from labkit.conv.problem import UNIT_STRIDES
+from labkit.conv.problem import PLAIN_NCHW
 
 PROBLEM = SpectralFilter
-SUPPORTED = UNIT_STRIDES | {"result": ("w",)}
-QUICK_TO_SIMULATE = True  # its loops are short
-EXAMPLES = (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4), (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True)
+SUPPORTED = PLAIN_NCHW | {"result": ("w",)}
+QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 backward_filter = tiled
 
 
@@ -31,10 +30,11 @@ def launches(x, w, y, problem, workspace):
     outputs = allocate_spectra(workspace, "outputs", side, count, K)
     images = allocate_spectra(workspace, "images", side, count, C)
     filters = allocate_spectra(workspace, "filters", side, K, C)
-    first_output = step if problem.flipped else (0, 0)
+    first_output, corner = step if problem.flipped else (0, 0), (problem.top, problem.left)
+    tiling = {"step": step, "tiles": tiles, "tiles_as_rows": True}
     return [
-        make_transform(y, outputs, side, True, not problem.flipped, 0, 0, *step, *step, *tiles),
-        make_transform(x, images, side, True, problem.flipped, problem.top, problem.left, side, side, *step, *tiles),
+        make_transform(y, outputs, side, sizes=step, conjugated=not problem.flipped, **tiling),
+        make_transform(x, images, side, sizes=(side, side), corner=corner, conjugated=problem.flipped, **tiling),
         make_product(outputs, images, filters, K, C, count),
-        make_inverse(filters, w, side, True, *first_output, R, S, 1, 1),
+        make_inverse(filters, w, side, step=(R, S), first_output=first_output, tiles_as_rows=True),
     ]

@@ -26,9 +26,9 @@ from labkit.conv.fft.s02_tiled import SUPPORTED, as_planes, choose_tiles
 from labkit.ladder import Launch
 
 FACTORS = s03_three_products.FACTORS
-LARGEST = ((32, 2, 8, 8, 128, 3, 3),)
+LARGEST = ((32, 2, 8, 8, 128, 3, 3),)  # N, C, H, W, K, R, S
 T = 16  # points of a side of a tile
-R, S = 3, 3
+R, S = 3, 3  # rows and columns of a filter's taps
 HALF = T // 2
 TAPS = R * S
 LANES = 33  # elements from one tap to the next in shared memory

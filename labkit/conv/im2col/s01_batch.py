@@ -21,7 +21,7 @@ from labkit.arrays.views import as_strided, reshape
 from labkit.conv.sizes import make_sizes
 from labkit.gemm import step
 from labkit.ladder import Launch
-from labkit.layouts.interface.strided import rearrange
+from labkit.layouts.interface.strided import make_strided_copy
 from labkit.parts.division import fast_divide
 
 SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
@@ -61,5 +61,5 @@ def launches(x, w, y, problem, workspace):
     return [
         Launch(batch, grid, THREADS, (reshape(x, N, problem.C * problem.H * problem.W), matrix, conv)),
         *step("fp32", "tuned").launches(reshape(w, K, CRS), matrix, product),
-        rearrange(by_images, reshape(y, N, K, PQ)),
+        make_strided_copy(by_images, reshape(y, N, K, PQ)),
     ]

@@ -23,11 +23,11 @@ from labkit.gemm.interface.arrange import arrange_operand
 from labkit.gemm.interface.candidates import choose_candidate
 from labkit.gemm.interface.launches import launches as gemm_launches
 from labkit.ladder import Launch
-from labkit.layouts.interface.strided import rearrange
+from labkit.layouts.interface.strided import make_strided_copy
 from labkit.parts.division import fast_divide
 
 SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
-QUICK_TO_SIMULATE = True  # its loops are short
+QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 WORKSPACE_BYTES = 2**30  # for a chunk of images
 THREADS = 128
 ROWS = 8  # of a matrix per thread
@@ -76,5 +76,5 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
             B, C = select_matrix(B, 0), select_matrix(product, 0)
         sequence += gemm_launches(choose_candidate(FP32, filters, B, C), FP32, filters, B, C, 1.0, 0.0, workspace)
         if product is not result:
-            sequence.append(rearrange(product, result))
+            sequence.append(make_strided_copy(product, result))
     return sequence

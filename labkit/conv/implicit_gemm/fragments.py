@@ -1,7 +1,7 @@
 """Register product of a warp: fragments from shared memory, a thread's TM x TN outputs in float32.
 
-Tiles of A have rows of BK values, swizzled by `swizzle`; tiles of B have rows of columns. A thread owns every
-LANES_Y-th row, and groups of four columns, LANES_X groups apart. A step that changes WM changes it here too.
+A's tiles hold its rows, BK values each, swizzled; B's tiles hold rows of B. A thread has every LANES_Y-th row of its
+warp's tile, and groups of four columns, LANES_X groups apart. `specialise` of a step's WM sets it here too.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread
 
 @cuda.jit(device=True)
 def swizzle(row, k):
-    """Column of value k in a row of A's tile: groups of four are permuted, differently in each of four rows."""
+    """Return the column of value k in a row of A's tile: four neighbouring rows have it in different banks."""
     return k ^ row % 4 * 4
 
 

@@ -39,8 +39,8 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
-BORDER = COMPARING
-OUTSIDE = 2**31  # a row that is in no image
+BORDER = COMPARING  # how a copy tests that its pixel is inside the image: NONE, BITS of a mask, or COMPARING
+OUTSIDE = 2**31  # a row that is in no image, so that the test fails
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
 LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
@@ -49,8 +49,7 @@ THREADS = 32 * WARPS_Y * WARPS_X
 BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
-SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins: 12 bytes per row
 MAX_ELEMENTS = 2**32  # of images per launch
 
 
@@ -159,7 +158,7 @@ def gathered(x, w, y, conv):
     copy_filters(A_tile, buffer, w, k0, k_end, np.uint32(0), conv, thread)
     copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread)
     ptx.cp_async_commit()
-    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2  # each 8 lanes: 2 rows, 4 columns
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(0, conv.CRS, BK):
         # -- load next tiles --

@@ -2,7 +2,7 @@
 
 Layer 4 of the cuDNN paper with 16 images has 7 tiles of 128 x 256 for 132 SMs, and sums of 6272 products in each. Parts
 of these sums fill the GPU, and write whole outputs to a workspace. A second launch adds the parts in their order: every
-run gives the same bits. `best_parts` chooses the number of parts and the tile together: more parts leave fewer SMs
+run gives the same bits. `best_split` chooses the number of parts and the tile together: more parts leave fewer SMs
 idle, and take longer to add. With one part there is nothing to add, and this is `s04_gathered`. `fragments` has the
 product in registers.
 
@@ -25,14 +25,22 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.partial_sums import sum_parts
-from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_parts, choose_border_test
+from labkit.conv.implicit_gemm.tilings import (
+    BITS,
+    COMPARING,
+    WARPS_Y,
+    WN,
+    Tiling,
+    best_split,
+    choose_border_test,
+)
 from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide, make_divisor
 
 SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
-BORDER = COMPARING
-OUTSIDE = 2**31  # a row that is in no image
+BORDER = COMPARING  # how a copy tests that its pixel is inside the image: NONE, BITS of a mask, or COMPARING
+OUTSIDE = 2**31  # a row that is in no image, so that the test fails
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
 LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
@@ -41,8 +49,7 @@ THREADS = 32 * WARPS_Y * WARPS_X
 BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
-SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins: 12 bytes per row
 MAX_ELEMENTS = 2**32  # of images per launch
 
 
@@ -118,7 +125,7 @@ def copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv,
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
-def split(x, w, y, length, groups, conv):
+def split(x, w, y, part_length, groups, conv):
     A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, BN), np.float32)
     row_table = ptx.shared_array(TABLE_BYTE, (2, 3, BK), np.uint32)
@@ -130,8 +137,8 @@ def split(x, w, y, length, groups, conv):
     # -- locate the block's part, its filters and this thread's window --
     part = fast_divide(np.uint32(cuda.blockIdx.z), groups)
     group = np.uint32(np.uint32(cuda.blockIdx.z) - part * groups.value)
-    crs_begin = np.uint32(part * length)
-    crs_end = min(np.uint32(crs_begin + length), conv.CRS)
+    crs_begin = np.uint32(part * part_length)
+    crs_end = min(np.uint32(crs_begin + part_length), conv.CRS)
     k0 = np.uint32(group * conv.K + np.uint32(cuda.blockIdx.y) * np.uint32(BM))  # filter
     k_end = np.uint32(group * conv.K + conv.K)
     thread = np.uint32(warp * 32 + lane)
@@ -154,7 +161,7 @@ def split(x, w, y, length, groups, conv):
     copy_filters(A_tile, buffer, w, k0, k_end, crs_begin, crs_end, conv, thread)
     copy_pixels(B_tile, row_table, buffer, x, corner, top, left, tap_mask, conv, thread)
     ptx.cp_async_commit()
-    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2  # each 8 lanes: 2 rows, 4 columns
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(crs_begin, crs_end, BK):
         # -- load next tiles --
@@ -205,10 +212,10 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshape(x, N, pixels), reshape(y, N, K, PQ)
     if tiling is None:
-        tiling, parts = best_parts(filters, N * PQ, CRS, groups, limit_bytes)
+        tiling, parts = best_split(filters, N * PQ, CRS, groups, limit_bytes)
     max_images = max(1, MAX_ELEMENTS // pixels)  # whose pixels fit a 32-bit index
-    length = -(-CRS // (BK * (parts if max_images >= N else 1))) * BK
-    parts = -(-CRS // length)
+    part_length = -(-CRS // (BK * (parts if max_images >= N else 1))) * BK
+    parts = -(-CRS // part_length)
     kernel, shared_bytes = specialise_tiling(tiling, choose_border_test(problem))
     rows, cols = tiling.tile
     partial = workspace.array("parts", (parts, N, K, PQ), np.float32) if parts > 1 else None
@@ -218,7 +225,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         grid = -(-chunk.N * PQ // cols), -(-filters // rows), parts * groups
         target = partial if parts > 1 else reshape(slice_rows(outputs, n0, max_images), 1, chunk.N, K, PQ)
         arrays = flatten(slice_rows(images, n0, max_images)), flatten(w), target
-        arguments = *arrays, np.uint32(length), make_divisor(groups), make_sizes(chunk)
+        arguments = *arrays, np.uint32(part_length), make_divisor(groups), make_sizes(chunk)
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if parts > 1:
         sequence.append(sum_parts(partial, y))

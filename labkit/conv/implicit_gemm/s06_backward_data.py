@@ -42,8 +42,8 @@ PROBLEM = BackwardData
 ROOFLINE_PROBLEM = 2, 16, 10, 10, 32, 3, 3
 BENCHED = batched(128, TABLE_2)
 SUPPORTED = {"result": ("x",), "layout": ("NCHW",)}
-BORDER = COMPARING
-OUTSIDE = 2**31  # a row that is in no image
+BORDER = COMPARING  # how a copy tests that its pixel is inside the image: BITS of a mask, or COMPARING
+OUTSIDE = 2**31  # a row that is in no image, so that the test fails
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels
 LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # outputs of a thread, in groups of 1 x 4
@@ -52,8 +52,7 @@ THREADS = 32 * WARPS_Y * WARPS_X
 BM, BN, BK = WM * WARPS_Y, WN * WARPS_X, 32  # tile of a block, with a column per thread, and its step along CRS
 A_STEP = THREADS * 4 // BK  # rows of filters that the block copies at once
 B_BYTE = 2 * BM * BK * 4  # where the tiles of pixels begin in dynamic shared memory
-TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins
-SHARED_BYTES = TABLE_BYTE + 2 * BK * 12
+TABLE_BYTE = B_BYTE + 2 * BK * BN * 4  # where the table of their rows begins: 12 bytes per row
 MAX_ELEMENTS = 2**32  # of the outputs' gradient per launch
 
 
@@ -151,7 +150,7 @@ def backward_data(y, w, x, conv, target):
     copy_filters(A_tile, buffer, w, k0, k_end, np.uint32(0), conv, thread)
     copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread)
     ptx.cp_async_commit()
-    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2  # each 8 lanes: 2 rows, 4 columns
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(0, conv.CRS, BK):
         # -- load next tiles --

@@ -30,7 +30,7 @@ from labkit import cuda, ptx, specialise
 from labkit.arrays.views import flatten, reshape, slice_rows
 from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.partial_sums import sum_parts
-from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_parts
+from labkit.conv.implicit_gemm.tilings import WARPS_Y, WN, Tiling, best_split
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardFilter
 from labkit.conv.sizes import make_sizes
@@ -38,15 +38,15 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide, make_divisor
 
 PROBLEM = BackwardFilter
-EXAMPLES = (
+EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (40, 4, 7, 6, 4, 2, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
-)  # the last in parts
+)  # the sum of the last is split into parts
 BENCHED = batched(128, TABLE_2)
 LARGEST = ((32, 64, 64, 64, 64, 8, 8),)
 SUPPORTED = {"result": ("w",), "layout": ("NCHW",)}
-PADDED = True  # some pixels are outside the image
+PADDED = True  # some pixels under taps are outside the image
 WM = 64  # rows of a warp's tile, filters; its columns are WN taps
 LANES_Y, LANES_X = 4, 8  # lanes of a warp
 TM, TN = WM // LANES_Y, WN // LANES_X  # elements of a thread, in groups of 1 x 4
@@ -108,7 +108,7 @@ def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, k0, k_end, group, g
 
 
 @cuda.jit(launch_bounds=(256, 1))  # or as many threads in smaller blocks
-def backward_filter(x, y, w, length, groups, conv):
+def backward_filter(x, y, w, part_length, groups, conv):
     A_tile = ptx.shared_array(0, (2, BM, BK), np.float32)
     B_tile = ptx.shared_array(B_BYTE, (2, BK, PITCH), np.float32)
     taps = ptx.shared_array(TABLE_BYTE, (3, BN), np.uint32)
@@ -131,8 +131,8 @@ def backward_filter(x, y, w, length, groups, conv):
         for j in range(TN):
             acc[i, j] = 0
     one, buffer = np.uint32(1), np.uint32(0)
-    begin = np.uint32(part * length)
-    end = min(np.uint32(begin + length), conv.NPQ)
+    begin = np.uint32(part * part_length)
+    end = min(np.uint32(begin + part_length), conv.NPQ)
     copy_tiles(
         A_tile,
         B_tile,
@@ -150,7 +150,7 @@ def backward_filter(x, y, w, length, groups, conv):
         lane,
         warp,
     )
-    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2
+    lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2  # each 8 lanes: 2 rows, 4 columns
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
     for start in range(begin, end, BK):
         # -- load next tiles --
@@ -196,12 +196,12 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, problem.K * PQ)
     if tiling is None:
-        tiling, parts = best_parts(K, CRS, N * PQ, groups, limit_bytes)
+        tiling, parts = best_split(K, CRS, N * PQ, groups, limit_bytes)
     rows, cols = tiling.tile
     tiles = -(-K // rows), -(-CRS // cols)
-    length = -(-N * PQ // (BK * parts)) * BK
+    part_length = -(-N * PQ // (BK * parts)) * BK  # terms of a sum per part
     max_images = max(1, MAX_ELEMENTS // max(images.shape[1], outputs.shape[1]))  # whose elements fit a 32-bit index
-    part_counts = [-(-min(max_images, N - n0) * PQ // length) for n0 in range(0, N, max_images)]
+    part_counts = [-(-min(max_images, N - n0) * PQ // part_length) for n0 in range(0, N, max_images)]
     partial, num_parts = reshape(w, 1, problem.K, CRS), sum(part_counts)
     if num_parts > 1:
         partial = workspace.array("parts", (num_parts, problem.K, CRS), np.float32)
@@ -212,7 +212,7 @@ def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None
         chunk = replace(problem, N=min(max_images, N - n0))
         arrays = flatten(slice_rows(images, n0, max_images)), flatten(slice_rows(outputs, n0, max_images))
         chunk_partial = slice_rows(partial, sum(part_counts[:index]), count)
-        arguments = *arrays, chunk_partial, np.uint32(length), make_divisor(groups), make_sizes(chunk)
+        arguments = *arrays, chunk_partial, np.uint32(part_length), make_divisor(groups), make_sizes(chunk)
         grid = tiles[1], tiles[0], count * groups
         sequence.append(Launch(kernel, grid, (32, WARPS_Y * tiling.pairs), arguments, shared_bytes))
     if num_parts > 1:

@@ -7,11 +7,11 @@ from labkit.conv.problem import Convolution
 
 WN = 64  # columns of a warp
 WARPS_Y = 2  # rows of warps
-PAIRS = 4  # of warps per SM
-SPEED = {64: 1.0, 48: 0.95, 32: 0.85}  # relative, by the rows of a warp
+PAIRS = 4  # pairs of warps that an SM runs at once
+SPEED = {64: 1.0, 48: 0.95, 32: 0.85}  # relative rate of multiply-adds, by the rows of a warp
 SM_SHARE = 0.78  # of an SM's peak rate that a block reaches
 ADD_US, CLOCK_GHZ, BYTES_PER_US = 3, 1.755, 3e6  # of the launch that adds parts; of an H100; of a copy
-STEP = 32  # of a block along the sum
+STEP = 32  # terms of a sum per iteration of a block
 NONE, BITS, COMPARING = range(3)  # how a copy tests that its pixel is inside the image
 
 
@@ -34,7 +34,7 @@ def best_tiling(rows: int, cols: int, groups: int = 1) -> Tiling:
     return min(TILINGS, key=lambda tiling: estimate_cycles(tiling, rows, cols, groups))
 
 
-def best_parts(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
+def best_split(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
     """Return the tiling and the number of parts of each sum with the least predicted time.
 
     `groups` products of rows x cols have `depth` terms per sum; several parts use at most `limit_bytes` of workspace.
@@ -48,7 +48,7 @@ def best_parts(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: i
         moved_bytes = 4 * rows * cols * groups * (2 * parts + 1)
         return product_us + (ADD_US + moved_bytes / BYTES_PER_US if parts > 1 else 0)
 
-    powers = {int(1.1**n) for n in range(66)}
+    powers = {int(1.1**n) for n in range(66)}  # 1 to 490, a tenth apart
     counts = sorted({1, *(count for count in powers if count * 4 * STEP <= depth and count <= max_parts)})
     return min(((tiling, parts) for parts in counts for tiling in TILINGS), key=time_us)
 

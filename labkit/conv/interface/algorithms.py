@@ -80,7 +80,7 @@ class Algorithm:
     @property
     def kernels(self) -> list:
         """The functions from which `labkit.calls.tuning` finds all sources of the algorithm."""
-        problems = self.step.roofline_problem, self.step.compared  # a small problem and a large one
+        problems = self.step.roofline_problem, self.step.compared  # a small one and a large one
         launches = [launch for problem in problems for launch in self.dry_run(problem, self.step.formats[0]).launches]
         return [self.step.module.launches, self.step.kernel, *(launch.kernel for launch in launches)]
 
@@ -95,23 +95,16 @@ def algorithms(result: str) -> tuple[Algorithm, ...]:
         Algorithm(step)
         for ladder in ladders("conv")
         for step in ladder
-        if step.problem.result == result
-        and step.slug in getattr(ladder.module, "ALGORITHMS", {one.slug for one in ladder})
+        if step.problem.result == result and step.slug in getattr(ladder.module, "ALGORITHMS", [step.slug])
     )
 
 
 def find_algorithm(name: str, result: str) -> Algorithm:
-    """Return an algorithm by its name.
-
-    Raises
-    ------
-    ValueError
-        The name is unknown; the message lists the known ones.
-    """
-    known = {str(one): one for one in algorithms(result)}
-    if str(name) not in known:
-        raise ValueError(f"there is no algorithm {str(name)!r} for this: there is {', '.join(known)}")
-    return known[str(name)]
+    """Return an algorithm by its name; raise ValueError, with all names, if it is unknown."""
+    by_name = {str(algorithm): algorithm for algorithm in algorithms(result)}
+    if str(name) not in by_name:
+        raise ValueError(f"there is no algorithm {str(name)!r} for this: there is {', '.join(by_name)}")
+    return by_name[str(name)]
 
 
 def launch_misfit(launch: Launch, format: Format) -> str:

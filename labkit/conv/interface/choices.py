@@ -16,7 +16,7 @@ from labkit.conv.interface.costs import predict_ms
 from labkit.conv.problem import Convolution
 from labkit.formats import Format, format_named
 from labkit.ladder import Launch
-from labkit.layouts.interface.moves import make_moves
+from labkit.layouts.interface.moves import make_copies
 from labkit.table import Table
 
 DIRECTIONS = {"y": "forward", "x": "backward data", "w": "backward filter"}
@@ -124,16 +124,16 @@ def heuristic(
         The problem, format or limit is invalid.
     """
     format = check_options(problem, format, workspace_limit_bytes)
-    rows, others = [], []
+    rows, unsuitable = [], []
     for algorithm in algorithms(problem.result):
         run = algorithm.dry_run(problem, format, workspace_limit_bytes)
         if why := run.misfit or workspace_misfit(run.workspace_bytes, workspace_limit_bytes):
-            others.append(Row(algorithm, None, run.workspace_bytes, why))
+            unsuitable.append(Row(algorithm, None, run.workspace_bytes, reason=why))
         else:
             time_ms = predict_ms(algorithm.step, problem, format, run.launches, run.workspace_bytes)
             rows.append(Row(algorithm, time_ms, run.workspace_bytes))
     rows.sort(key=lambda row: row.time_ms)
-    return Ranking(problem, format, workspace_limit_bytes, (*rows, *others), is_measured=False)
+    return Ranking(problem, format, workspace_limit_bytes, (*rows, *unsuitable), is_measured=False)
 
 
 def choose(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:
@@ -169,20 +169,20 @@ def compiler() -> str:
 
 
 def make_launches(
-    algorithm: Algorithm, problem: Convolution, format: Format, given, workspace, limit_bytes: int | None
+    algorithm: Algorithm, problem: Convolution, format: Format, arrays, workspace, limit_bytes: int | None
 ) -> list[Launch]:
     """Return the launches of an algorithm for views of arrays, with copies of those that kernels cannot use."""
-    before, after, arrays = [], [], []
+    before, after, operands = [], [], []
     for name in ("x", "w", "y"):
-        X = in_order = given[name]
+        X = operand = arrays[name]
         if not has_c_order(X) or address_of(X) % VECTOR_BYTES:  # kernels load 16 bytes at once
-            in_order = workspace.array(f"{name} in order", X.shape, X.dtype)
+            operand = workspace.array(f"{name} in order", X.shape, X.dtype)
             if name == problem.result:
-                after = make_moves(in_order, X)
+                after = make_copies(source=operand, target=X)
             else:
-                before += make_moves(X, in_order)
-        arrays.append(in_order)
-    return [*before, *algorithm.launches(*arrays, problem, format, workspace, limit_bytes), *after]
+                before += make_copies(source=X, target=operand)
+        operands.append(operand)
+    return [*before, *algorithm.launches(*operands, problem, format, workspace, limit_bytes), *after]
 
 
 def check_options(problem, format, workspace_limit_bytes) -> Format:
@@ -190,8 +190,8 @@ def check_options(problem, format, workspace_limit_bytes) -> Format:
     if not isinstance(problem, Convolution) or not hasattr(problem, "result"):
         raise TypeError(f"the problem is {problem!r}: give a conv.Forward, conv.BackwardData or conv.BackwardFilter")
     if workspace_limit_bytes is not None:
-        whole = isinstance(workspace_limit_bytes, int | np.integer) and not isinstance(workspace_limit_bytes, bool)
-        if not whole or workspace_limit_bytes < 0:
+        is_integer = isinstance(workspace_limit_bytes, int | np.integer) and not isinstance(workspace_limit_bytes, bool)
+        if not is_integer or workspace_limit_bytes < 0:
             raise ValueError(
                 f"workspace_limit_bytes is {workspace_limit_bytes!r}: give a whole number of bytes, 0 or more, or None"
             )

@@ -47,10 +47,10 @@ class ConvOperation(Operation):
         _check_arrays(self.make_problem(given), given, self.find_format(given))
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        format, like = self.find_format(given), self.required[0]
+        format, like = self.find_format(given), self.required[0]  # the first input, whose kind the result has
         is_bits = type_name(given[like]) not in TYPE_NAMES.values()  # the type does not say what the bits mean
         shape = self.make_problem(given).shapes[name]
-        return Result(like, shape, str(format.result.dtype) if is_bits else TYPE_NAMES[format.result])
+        return Result(like, shape, type_name=str(format.result.dtype) if is_bits else TYPE_NAMES[format.result])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         problem, limit_bytes = self.make_problem(given), self.workspace_limit_bytes
@@ -383,36 +383,35 @@ def make_problem(
 def _zeros(padding, sizes, strides, dilations) -> tuple[int, int, int, int]:
     """Return the rows of zeros above and below an image, and the columns on its left and right."""
     if isinstance(padding, str):
-        along = (sizes["H"], sizes["R"], strides[0], dilations[0]), (sizes["W"], sizes["S"], strides[-1], dilations[-1])
-        return tuple(zeros for axis in along for zeros in pads(padding, *axis))
+        axes = (sizes["H"], sizes["R"], strides[0], dilations[0]), (sizes["W"], sizes["S"], strides[-1], dilations[-1])
+        return tuple(zeros for axis in axes for zeros in pads(padding, *axis))
     zeros = _integers("padding", padding, (1, 2, 4), 0, ", or valid, same or full")
     return zeros if len(zeros) == 4 else (zeros[0], zeros[0], zeros[-1], zeros[-1])
 
 
-COUNTS = {(1,): "one", (1, 2): "one or two", (1, 2, 4): "one, two or four"}
+COUNTS = {(1,): "one", (1, 2): "one or two", (1, 2, 4): "one, two or four"}  # of an option's integers, in words
 
 
 def _integers(name, value, counts, least, otherwise="") -> tuple[int, ...]:
     """Return the integers of an option, which may be a single one; raise if their number or a value is wrong."""
     values = tuple(value) if isinstance(value, tuple | list) else (value,)
-    right = all(isinstance(one, Integral) and not isinstance(one, bool) and one >= least for one in values)
-    if not right or len(values) not in counts:
+    are_valid = all(isinstance(n, Integral) and not isinstance(n, bool) and n >= least for n in values)
+    if not are_valid or len(values) not in counts:
         numbers = "whole number" if counts == (1,) else "whole numbers"
         raise ValueError(f"{name} is {value!r}: give {COUNTS[counts]} {numbers} from {least} on{otherwise}")
     return tuple(map(int, values))
 
 
-def _check_arrays(problem, given, format) -> None:
+def _check_arrays(problem, arrays, format) -> None:
     """Raise if an array has another shape or format than the problem."""
-    for name, X in given.items():
-        shape, wanted = tuple(X.shape), problem.shapes[name]
-        if shape != wanted:
-            found, needed = map(shape_text, (shape, wanted))
+    for name, X in arrays.items():
+        shape, needed = tuple(X.shape), problem.shapes[name]
+        if shape != needed:
             raise ValueError(
-                f"{name}, the {OPERANDS[name]}, is {found}, but {needed}, {problem.axes[name]}, in this convolution: "
-                "change it"
+                f"{name}, the {OPERANDS[name]}, is {shape_text(shape)}, but {shape_text(needed)}, "
+                f"{problem.axes[name]}, in this convolution: change it"
             )
-    result = given.get(problem.result)
+    result = arrays.get(problem.result)
     if result is not None and not can_hold(result, format.result):
         raise TypeError(
             f"{problem.result} holds {type_name(result)}, but a convolution of {format} gives {format.result}: "

@@ -11,7 +11,7 @@ from labkit.conv.problem import Convolution
 from labkit.formats import Format
 from labkit.machine import device
 
-MAX_SETS = 32  # of operands; for a very small problem all of them may fit in L2
+MAX_SETS = 32  # sets of operands; for a very small problem all of them may fit in L2
 RANDOM_VALUES = 2**20  # repeated in larger operands
 
 
@@ -39,10 +39,10 @@ def find(problem: Convolution, format: str | Format = "float32", workspace_limit
     workspace_bytes = {row.algorithm: row.workspace_bytes for row in predicted if not row.reason}
     operation = ConvByProblem(problem, predicted.format, None, workspace_limit_bytes)
     times_ms = tune_sets(operation, _operands(problem, predicted.format), most=len(workspace_bytes))
-    forget(ConvOperation)
+    forget(ConvOperation)  # cached plans, which may use slower algorithms
     rows = [Row(algorithm, time_ms, workspace_bytes[algorithm]) for algorithm, time_ms in times_ms.items()]
-    others = [row for row in predicted if row.reason]
-    return Ranking(problem, predicted.format, workspace_limit_bytes, (*rows, *others), is_measured=True)
+    unsuitable = [row for row in predicted if row.reason]
+    return Ranking(problem, predicted.format, workspace_limit_bytes, (*rows, *unsuitable), is_measured=True)
 
 
 def _operands(problem, format) -> list[dict]:

@@ -23,12 +23,7 @@ def pad_channels(
     """Pad pixels and taps to whole 16-byte vectors; return the launches, images, filters, and their problem.
 
     If C is a multiple of 8, nothing changes and no launch is needed. Otherwise a copy adds zeros. With `may_fold`, that
-    copy may also fold the taps of a row into channels (`fold_taps`).
-
-    Raises
-    ------
-    TooLarge
-        The images are too large.
+    copy may also fold the taps of a row into channels (`fold_taps`). Raise `TooLarge` if the images are too large.
     """
     C = round_up_to_vectors(problem.C, format.dtype)
     vectors = problem.N * problem.H * problem.W * C * format.itemsize // VECTOR_BYTES
@@ -74,23 +69,16 @@ def as_outputs(y, problem: Convolution):
     return as_bits(rows) if problem.K % 2 else as_words(rows)
 
 
-def specialise_for_outputs(kernel, format: Format, problem: Convolution):
-    """Return the kernel for a format, and for the outputs of `as_outputs`."""
-    return _specialise(kernel, format, problem.K % 2 == 0)
-
-
 @cache
-def _specialise(kernel, format, is_even):
+def specialise_for_outputs(kernel, format: Format, is_even: bool):
+    """Return the kernel for a format, and for an even or odd number of filters (`as_outputs`)."""
     return specialise(kernel, FORMAT=format.number, RESULT=format.result.number, EVEN=is_even)
 
 
 def make_pixel_map(x, problem: Convolution, pixels: int, words: int) -> ptx.PixelMap:
     """Return the TMA map of images in words, two channels each, for copies of `words` words of `pixels` windows.
 
-    Raises
-    ------
-    TooLarge
-        TMA does not support these windows.
+    Raise `TooLarge` if TMA does not support these windows.
     """
     padding = problem.top, problem.left, problem.bottom, problem.right
     steps = problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w

@@ -36,14 +36,14 @@ BK = 32  # words of taps per stage, 128 bytes
 VECTORS = BK // 4  # of 16 bytes
 STEP = 8  # words of taps per instruction
 STAGES = 3
-AHEAD = STAGES - 1
-PENDING = STAGES - 2
+AHEAD = STAGES - 1  # stages that copies are ahead of the products
+PENDING = STAGES - 2  # stages whose copies may be in flight while one is multiplied
 WM, WN = 64, 64  # tile of a warp
 MI, NI = WM // 16, WN // 8  # its fragments
 WARPS_X = BN // WN
 WARPS = BM // WM * WARPS_X
 ROWS = 32 * WARPS // VECTORS  # of a tile that the block copies at once
-WINDOWS = BM // ROWS  # of which a thread copies a column of pieces
+WINDOWS = BM // ROWS  # rows of pixels of which a thread copies vectors, all in one column
 OUTSIDE = 2**31  # a row that is in no image
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 SHARED_BYTES = STAGES * (BM + BN) * BK * 4
@@ -74,7 +74,7 @@ def copy_stage(x_tiles, w_tiles, stage, x, w, rows, cols, corners, k0, tile, thr
     down, across = np.uint32(r * conv.dilation_h), np.uint32((tap - r * conv.S.value) * conv.dilation_w)
     offset = np.uint32((down * conv.W + across) * conv.vectors.value + c)
     exists, none = tap < conv.RS, np.uint32(0)
-    word = np.uint32((column ^ y % 8) * 4)
+    word = np.uint32((column ^ y % 8) * 4)  # swizzled: eight rows of a column are in different banks
     for i in range(WINDOWS):
         inside = exists and np.uint32(rows[i] + down) < conv.H and np.uint32(cols[i] + across) < conv.W
         valid = np.uint32(16) if inside else none
@@ -151,4 +151,5 @@ def launches(x, w, y, problem, format, workspace):
     problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     arguments = as_vectors(x), as_vectors(w), as_outputs(y, problem), make_windows(problem, format)
-    return [*padding, Launch(specialise_for_outputs(mma, format, problem), *geometry(problem), arguments, SHARED_BYTES)]
+    kernel = specialise_for_outputs(mma, format, is_even=problem.K % 2 == 0)
+    return [*padding, Launch(kernel, *geometry(problem), arguments, SHARED_BYTES)]

@@ -37,7 +37,7 @@ from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
 SUPPORTED = operands.SUPPORTED | {"stride_h": (1,), "stride_w": (1,)}
-EXAMPLES = (
+EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 6, 9, 3, 3, 1, 1, 1, 0, 2, 1, 1, 2),
     (3, 72, 9, 7, 136, 2, 3, 1, 1, 1, 0, 0, 2, 1, 1, 1, True),
@@ -188,7 +188,5 @@ def launches(x, w, y, problem, format, workspace):
     maps = ptx.TensorMap(as_words(x), (*box, BK)), ptx.TensorMap(filters, (BN, 1, BK))
     arguments = *maps, as_outputs(y, problem), make_windows(problem, format), Boxes(box, count_boxes(problem, box))
     grid = count_tiles(problem, box) * ceil(problem.K / BN)
-    return [
-        *padding,
-        Launch(specialise_for_outputs(boxes, format, problem), grid, (32, WARPS), arguments, SHARED_BYTES),
-    ]
+    kernel = specialise_for_outputs(boxes, format, is_even=problem.K % 2 == 0)
+    return [*padding, Launch(kernel, grid, (32, WARPS), arguments, SHARED_BYTES)]

@@ -127,5 +127,5 @@ def launches(x, w, y, problem, format, workspace):
     maps = make_pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))
     rows, cols = ceil(problem.N * problem.P * problem.Q / BM), ceil(problem.K / BN)
     arguments = *maps, as_outputs(y, problem), make_windows(problem, format), rows, cols
-    kernel = specialise_for_outputs(im2col, format, problem)
+    kernel = specialise_for_outputs(im2col, format, is_even=problem.K % 2 == 0)
     return [*padding, Launch(kernel, rows * cols, (32, WARPS), arguments, SHARED_BYTES)]

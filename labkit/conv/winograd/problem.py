@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.conv.problem import EPS, UNIT_STRIDES, BackwardData, Convolution, Forward, random_rounding_bound
+from labkit.conv.problem import EPS, PLAIN_NCHW, BackwardData, Convolution, Forward, random_rounding_bound
 from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
 TAPS = 3
-SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | UNIT_STRIDES
+SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | PLAIN_NCHW
 
 
 class Transformed(Convolution):
@@ -23,14 +23,9 @@ class Transformed(Convolution):
     is used twice, and of coefficients. So its error is at most n eps / 2 S: the zeros in the matrices save more
     roundings than products of errors add. (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.)
     Random roundings add up to less (`labkit.conv.problem.random_rounding_bound`); the lower bound counts.
-
-    Attributes
-    ----------
-    out
-        Rows and columns of a tile's outputs, m.
     """
 
-    out: ClassVar[int]
+    out: ClassVar[int]  # m, rows and columns of a tile's outputs
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         ((position, direct),) = super().expected(operands, format).items()

@@ -10,7 +10,7 @@ from labkit import cuda, gemm, specialise
 from labkit.gemm.interface.planes import batched_kernel
 from labkit.ladder import Launch
 
-tuned = gemm.step("fp32", "tuned")
+tuned = gemm.step("fp32", "tuned")  # with its module's kernel `tuned` and constants as attributes
 
 
 class Blocking(NamedTuple):

@@ -28,7 +28,7 @@ from labkit.conv.winograd.tiles import make_launches, transform_filters
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
-TILE = OUT + TAPS - 1
+TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
 A, _, B = map(as_float32, transforms(OUT, TAPS))
 filter_kernel = specialise(transform_filters, OUT=OUT)
 

@@ -25,7 +25,7 @@ from labkit.conv.winograd.transforms import as_float32, transforms
 
 PROBLEM = Forward6x6
 OUT, TAPS = 6, 3  # rows and columns of a tile's outputs, and of a filter
-TILE = OUT + TAPS - 1
+TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
 A, _, B = map(as_float32, transforms(OUT, TAPS))
 filter_kernel = specialise(transform_filters, OUT=OUT)
 PAIR = 2  # rows per call

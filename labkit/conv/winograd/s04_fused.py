@@ -30,8 +30,8 @@ from labkit.ladder import Launch
 
 PROBLEM = Forward2x2
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
-TILE = OUT + TAPS - 1
-POINTS = TILE * TILE
+TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
+POINTS = TILE * TILE  # elements of a transformed tile
 A, G, B = map(as_float32, transforms(OUT, TAPS))
 FILTERS, TILES, CHANNELS = 64, 32, 8  # of a block, in each iteration over channels
 TK, TT = 8, 8  # filters and tiles of a thread at each of its two points, in groups of 4
@@ -123,7 +123,7 @@ def load_rows(u, v, U_tile, V_tile, buffer, row, y, x):
 
 @cuda.jit(device=True)
 def swizzle(k, t):
-    """Column of a product in its row: groups of eight tiles are permuted, differently for each four filters."""
+    """Return the column of tile t in the row of filter k: filters four apart have a tile in other banks."""
     return np.uint32(t ^ k // 4 % 4 * 8)
 
 
@@ -140,12 +140,7 @@ def store_outputs(y, acc_tile, image, k, filter, row, col, lane):
     """Store A.T @ m @ A for the products m of a filter and this lane's tile, cropped to the outputs."""
     half = cuda.local.array((OUT, TILE), np.float32)
     out = cuda.local.array((OUT, OUT), np.float32)
-    images, all_filters, rows, cols = (
-        np.uint32(y.shape[0]),
-        np.uint32(y.shape[1]),
-        np.uint32(y.shape[2]),
-        np.uint32(y.shape[3]),
-    )
+    N, K, P, Q = np.uint32(y.shape[0]), np.uint32(y.shape[1]), np.uint32(y.shape[2]), np.uint32(y.shape[3])
     for i in range(OUT):
         for j in range(TILE):
             half[i, j] = MINUS_ZERO
@@ -158,15 +153,15 @@ def store_outputs(y, acc_tile, image, k, filter, row, col, lane):
             for n in range(TILE):
                 if A[n, j] != 0:
                     out[i, j] += half[i, n] * A[n, j]
-    if image < images and filter < all_filters:
+    if image < N and filter < K:
         for i in range(OUT):
-            index = np.uint32(row + i)
-            if index < rows and cols % OUT == 0:
-                ptx.store2(y, (image, filter, index, col), out[i, 0], out[i, 1])
-            elif index < rows:
+            out_row = np.uint32(row + i)
+            if out_row < P and Q % OUT == 0:
+                ptx.store2(y, (image, filter, out_row, col), out[i, 0], out[i, 1])
+            elif out_row < P:
                 for j in range(OUT):
-                    if np.uint32(col + j) < cols:
-                        y[image, filter, index, np.uint32(col + j)] = out[i, j]
+                    if np.uint32(col + j) < Q:
+                        y[image, filter, out_row, np.uint32(col + j)] = out[i, j]
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))  # one block on an SM

@@ -20,7 +20,7 @@ from labkit.conv.winograd.transforms import as_float32, transforms
 PROBLEM = BackwardData4x4
 SUPPORTED = FORWARD_SUPPORTED | {"result": ("x",)}
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
-TILE = OUT + TAPS - 1
+TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
 A, G, B = map(as_float32, transforms(OUT, TAPS))
 
 

@@ -8,7 +8,7 @@ from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.ladder import Launch
 
 OUT, TAPS = 2, 3  # rows and columns of a tile's outputs, and of a filter
-TILE = OUT + TAPS - 1
+TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
 G = as_float32(transforms(OUT, TAPS).G)
 THREADS = 128
 
@@ -43,7 +43,7 @@ def make_launches(kernels, images, w, outputs, workspace, *, out: int, top: int,
 
     A tile has out x out outputs; `top` and `left` are the zeros around an image. `kernels` are the three transforms.
     """
-    filters, pixels, results = kernels
+    filter_kernel, pixel_kernel, output_kernel = kernels
     (N, C, *_), (_, K, rows, cols) = images.shape, outputs.shape
     tiles_y, tiles_x, size = -(-rows // out), -(-cols // out), (out + TAPS - 1) ** 2
     width = -(-N * tiles_y * tiles_x // 4) * 4  # for loads of four elements
@@ -52,8 +52,8 @@ def make_launches(kernels, images, w, outputs, workspace, *, out: int, top: int,
     M = workspace.array("products", (size, K, width), np.float32)
     filter_blocks, tile_blocks = -(-C // THREADS), -(-width // THREADS)
     return [
-        Launch(filters, (filter_blocks, K), (THREADS, 1), (w, U, int(flipped))),
-        Launch(pixels, (tile_blocks, C), THREADS, (images, V, tiles_y, tiles_x, top, left)),
+        Launch(filter_kernel, (filter_blocks, K), (THREADS, 1), (w, U, int(flipped))),
+        Launch(pixel_kernel, (tile_blocks, C), THREADS, (images, V, tiles_y, tiles_x, top, left)),
         make_products(U, V, M),
-        Launch(results, (tile_blocks, K), THREADS, (M, outputs, tiles_y, tiles_x)),
+        Launch(output_kernel, (tile_blocks, K), THREADS, (M, outputs, tiles_y, tiles_x)),
     ]

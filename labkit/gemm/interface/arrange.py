@@ -3,7 +3,7 @@
 from labkit.arrays.addresses import has_vector_rows
 from labkit.arrays.workspace import Workspace
 from labkit.ladder import Launch
-from labkit.layouts.interface.strided import rearrange
+from labkit.layouts.interface.strided import make_strided_copy
 
 
 def arrange_operand(
@@ -17,5 +17,5 @@ def arrange_operand(
     if has_vector_rows(X, shape, allow_gaps):
         return X
     target = workspace.array(role, (*X.shape[:-2], *shape), X.dtype)
-    launch_list.append(rearrange(X, target))
+    launch_list.append(make_strided_copy(X, target))
     return target

@@ -16,7 +16,7 @@ from labkit.calls.operation import Operation, Result, calls
 from labkit.calls.plan import Plan, make_plan
 from labkit.ladder import Launch
 from labkit.layouts.elements import UINT_BY_BYTES
-from labkit.layouts.interface.moves import make_moves
+from labkit.layouts.interface.moves import make_copies
 from labkit.layouts.problem import Conversion, Layout, check_layout
 
 
@@ -38,7 +38,7 @@ class Convert(Operation):
             raise TypeError(f"channels is {self.channels!r}, but it must be a whole number, or None for all")
 
     def declared(self, given: Mapping[str, object]) -> "Convert":
-        return self  # kernels need no format
+        return self  # without a format, since kernels move bits
 
     def check(self, given: Mapping[str, object]) -> None:
         x, problem = given["x"], self._problem(given["x"])
@@ -60,7 +60,7 @@ class Convert(Operation):
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         problem = self._problem(given["x"])
-        return Result("x", problem.shape(problem.target))
+        return Result(like="x", shape=problem.shape(problem.target))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         if 0 in given["y"].shape:
@@ -185,12 +185,13 @@ def make_problem(
 
 
 def _launches(x, y, problem) -> list[Launch]:
+    """Return the launches of a conversion: whole vectors of channels first, then the last, partly filled one."""
     full, remainder = divmod(problem.C, problem.vector)
     has_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
     if problem.source == problem.target and not (has_vectors and remainder):
-        return make_moves(x, y)
+        return make_copies(source=x, target=y)
     if not has_vectors:
-        return make_moves(_view_nchw(x, problem.source), _view_nchw(y, problem.target))
+        return make_copies(source=_view_nchw(x, problem.source), target=_view_nchw(y, problem.target))
     launches = []
     last_written = problem.vector if problem.target == "NCHW_VECT_C" else remainder  # zeros fill the last vector
     whole, last = (0, full, problem.vector, problem.vector), (full, full + 1, remainder, last_written)
@@ -198,7 +199,7 @@ def _launches(x, y, problem) -> list[Launch]:
         if num_read and begin < end:
             x_part = _view_vectors(x, problem.source, problem.vector, slice(begin, end), num_read)
             y_part = _view_vectors(y, problem.target, problem.vector, slice(begin, end), num_written)
-            launches += make_moves(x_part, y_part)
+            launches += make_copies(source=x_part, target=y_part)
     return launches
 
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from labkit.arrays.addresses import has_c_order
 from labkit.arrays.views import as_bits, as_strided, reshape
 from labkit.ladder import Launch, Step, TooLarge, ladder
-from labkit.layouts.interface.runs import copy_runs
-from labkit.layouts.interface.strided import rearrange
+from labkit.layouts.interface.runs import make_vector_copy
+from labkit.layouts.interface.strided import make_strided_copy
 from labkit.parts.vector_widths import can_load_vectors
 
-WORD_BYTES = 2, 4  # sizes of elements for kernels of the ladder
-NARROW = 32  # elements, below which a row is short
+ITEMSIZES = 2, 4  # bytes of an element that kernels of the ladder move
+MIN_ROW = 32  # elements, below which a row is short
 
 swizzled, one_sided, pieces = map(ladder("layouts", "transpose").step, ("swizzled", "one_sided", "pieces"))
 
@@ -37,25 +37,24 @@ class Axis(NamedTuple):
         return self.length == self.source_length
 
 
-def make_moves(source, target) -> list[Launch]:
+def make_copies(source, target) -> list[Launch]:
     """Return the launches of target = source, for device arrays of any strides and of the same shape.
 
     The source may be shorter along one axis, the last: then the rest of the target becomes zero.
     """
-    lengths, source_lengths, source_strides, target_strides = zip(*order_axes(collapse_axes(source, target)))
+    lengths, source_lengths, source_strides, target_strides = zip(*order_axes(merge_axes(source, target)))
     arrays = (source, source_lengths, source_strides), (target, lengths, target_strides)
-    return [
-        make_move(
-            *(
-                as_strided(as_bits(X), shape[-4:], strides[-4:], begin_byte=sum(map(mul, indices, strides)))
-                for X, shape, strides in arrays
-            )
+    launches = []
+    for indices in product(*map(range, lengths[:-4])):  # of the outer axes
+        views = (
+            as_strided(as_bits(X), shape[-4:], strides[-4:], begin_byte=sum(map(mul, indices, strides)))
+            for X, shape, strides in arrays
         )
-        for indices in product(*map(range, lengths[:-4]))  # of the outer axes
-    ]
+        launches.append(make_matrix_copy(*views))
+    return launches
 
 
-def collapse_axes(source, target) -> list[Axis]:
+def merge_axes(source, target) -> list[Axis]:
     """Return the axes of the target by decreasing stride; axes that are contiguous in both arrays become one."""
     axes = []
     all_axes = map(Axis, target.shape, source.shape, source.strides, target.strides)
@@ -82,18 +81,18 @@ def order_axes(axes: list[Axis]) -> list[Axis]:
     return [*axes, cols]
 
 
-def make_move(source, target) -> Launch:
+def make_matrix_copy(source, target) -> Launch:
     """Return the launch for matrices in batches along two axes."""
     outer, batch, rows, cols = target.shape
-    if source.shape == target.shape and (launch := copy_runs(source, target)) is not None:
+    if source.shape == target.shape and (launch := make_vector_copy(source, target)) is not None:
         return launch
-    if outer == 1 and target.dtype.itemsize in WORD_BYTES and abs(source.strides[2]) < abs(source.strides[3]):
+    if outer == 1 and target.dtype.itemsize in ITEMSIZES and abs(source.strides[2]) < abs(source.strides[3]):
         x = as_strided(source, (batch, source.shape[3], rows), tuple(source.strides[axis] for axis in (1, 3, 2)))
         y = as_strided(target, (batch, rows, cols), target.strides[1:])
         with suppress(TooLarge):
             if (step := choose_step(x, y)) is not None:
                 return step.transpose(x, y)
-    return rearrange(source, target)
+    return make_strided_copy(source, target)
 
 
 def choose_step(x, y) -> Step | None:
@@ -101,7 +100,7 @@ def choose_step(x, y) -> Step | None:
     batch, rows, cols = y.shape
     is_complete = x.shape[1] == cols
     candidates = [
-        (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < NARROW and (is_complete or short is y)
+        (short, long) for short, long in ((x, y), (y, x)) if short.shape[-1] < MIN_ROW and (is_complete or short is y)
     ]
     for short, long in candidates:
         if has_c_order(short) and can_load_vectors(long) and can_load_vectors(reshape(short, batch, rows * cols)):

@@ -20,12 +20,12 @@ from labkit.ptx import load4, store4
 THREADS = 256
 VECTORS = 4  # per thread, which loads all before it stores one
 WIDTHS = {16: np.dtype(np.uint32), 8: np.dtype(np.uint16)}  # bytes of a vector, and the type of its four parts
-MAX_SIZE = 2**31
+MAX_SIZE = 2**31  # elements that a 32-bit index counts
 
 
 @cuda.jit(device=True)
 def vector_offset(vector, lengths, strides):
-    """Offset of a vector, in elements, by its number."""
+    """Return the offset of a vector, in elements; `vector` is its number in the order of four axes."""
     line = np.uint32(vector // lengths[3])
     plane = np.uint32(line // lengths[2])
     outer, inner = np.uint32(plane // lengths[1]), plane % lengths[1]
@@ -47,21 +47,18 @@ def copy_vectors(x, y, count, lengths, x_strides, y_strides):
             store4(y, vector_offset(vector, lengths, y_strides), values[i, 0], values[i, 1], values[i, 2], values[i, 3])
 
 
-def copy_runs(source, target) -> Launch | None:
+def make_vector_copy(source, target) -> Launch | None:
     """Return the launch of target = source for arrays of four axes; None if 16- or 8-byte vectors do not fit."""
     for width, dtype in WIDTHS.items():
         if all(_is_vectorised(X, width) for X in (source, target)) and prod(target.shape) < MAX_SIZE:
             *outer, cols = target.shape
             vectors = cols * target.dtype.itemsize // width
             lengths = tuple(map(np.uint32, (*outer, vectors)))
-            strides = (tuple(np.int64(n // dtype.itemsize) for n in X.strides[:-1]) for X in (source, target))
+            outer_strides = ([np.int64(n // dtype.itemsize) for n in X.strides[:-1]] for X in (source, target))
+            strides = [(*strides, np.int64(4)) for strides in outer_strides]  # the last from a vector to the next
             count = prod(outer) * vectors
-            arguments = (
-                *(_as_vector(X, dtype) for X in (source, target)),
-                np.uint32(count),
-                lengths,
-                *((*n, np.int64(4)) for n in strides),
-            )
+            views = [_as_vector(X, dtype) for X in (source, target)]
+            arguments = *views, np.uint32(count), lengths, *strides
             return Launch(copy_vectors, -(-count // (VECTORS * THREADS)), THREADS, arguments)
     return None
 

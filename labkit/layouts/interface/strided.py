@@ -19,19 +19,19 @@ from labkit.arrays.views import as_batch, as_bits, as_strided
 from labkit.ladder import Launch
 from labkit.layouts.elements import specialise_itemsize
 
-ELEMENT = np.uint16
+ELEMENT = np.uint16  # unsigned integer of an element's size, set by `specialise_itemsize`
 TILE = 64  # elements along each side
-PITCH = TILE + max(4 // np.dtype(ELEMENT).itemsize, 1)  # elements from a row of the tile to the next, a bank more
+PITCH = TILE + max(4 // np.dtype(ELEMENT).itemsize, 1)  # elements from a row of the tile to the next: one more bank
 LANES, WARPS = 32, 8
-NARROW = 16  # rows or columns, below which there are no tiles
+MIN_SIDE = 16  # rows and columns, below which there are no tiles
 THREADS, ELEMENTS = 256, 4  # of a block; of a thread
-MAX_SIZE = 2**31
+MAX_SIZE = 2**31  # elements that a 32-bit index counts
 ROWS, COLUMNS = TILE // WARPS, TILE // LANES  # elements of a thread, which loads all before it stores one
 
 
 @cuda.jit(device=True)
 def locate_tile(block, rows, cols):
-    """Matrix of the block's tile, and the tile's first row and column."""
+    """Return the matrix of the block's tile, and the tile's first row and column."""
     down, across = np.uint32((rows + TILE - 1) // TILE), np.uint32((cols + TILE - 1) // TILE)
     line = np.uint32(block // across)
     return np.uint32(line // down), np.uint32(line % down * TILE), np.uint32(block % across * TILE)
@@ -92,14 +92,14 @@ def copy_elements(source, target, count):
             target[outer, inner, row, col] = source[outer, inner, row, col] if inside else ELEMENT(0)
 
 
-def rearrange(source, target) -> Launch:
+def make_strided_copy(source, target) -> Launch:
     """Return the launch of target = source, cropped or padded with zeros, for any strides.
 
     The arrays are matrices, or batches of them along one or two axes.
     """
-    source, target = (as_planes(as_batch(as_bits(X))) for X in (source, target))
+    source, target = (with_two_batch_axes(as_batch(as_bits(X))) for X in (source, target))
     count = prod(target.shape)
-    if min(target.shape[2:]) < NARROW and count < MAX_SIZE:
+    if min(target.shape[2:]) < MIN_SIDE and count < MAX_SIZE:
         kernel = specialise_itemsize(copy_elements, target.dtype.itemsize)
         return Launch(kernel, -(-count // (ELEMENTS * THREADS)), THREADS, (source, target, np.uint32(count)))
     along_columns = abs(source.strides[2]) < abs(source.strides[3])
@@ -109,10 +109,6 @@ def rearrange(source, target) -> Launch:
     return Launch(kernel, tiles, (LANES, WARPS), (source, target))
 
 
-def as_planes(X):
+def with_two_batch_axes(X):
     """View a batch of matrices with two batch axes."""
-    if len(X.shape) == 4:
-        return X
-    return (
-        X[None] if isinstance(X, np.ndarray) else as_strided(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))
-    )
+    return X if len(X.shape) == 4 else as_strided(X, (1, *X.shape), (X.shape[0] * X.strides[0], *X.strides))

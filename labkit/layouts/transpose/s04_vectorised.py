@@ -26,10 +26,10 @@ import numpy as np
 from labkit import cuda
 from labkit.ladder import Launch
 from labkit.layouts.elements import as_words, specialise_itemsize
-from labkit.layouts.transpose import IN_VECTORS, LARGE
+from labkit.layouts.transpose import ALIGNED_BENCHED, ALIGNED_EXAMPLES
 from labkit.ptx import load4, store4
 
-EXAMPLES, BENCHED = IN_VECTORS, LARGE
+EXAMPLES, BENCHED = ALIGNED_EXAMPLES, ALIGNED_BENCHED
 TILE = 64  # elements along each side
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word

@@ -22,15 +22,18 @@ import numpy as np
 from labkit import cuda
 from labkit.ladder import Launch
 from labkit.layouts.elements import as_words, specialise_itemsize
-from labkit.layouts.transpose import IN_VECTORS, LARGE, ODD, TO_NCHW, TO_NHWC
+from labkit.layouts.transpose import ALIGNED_BENCHED, ALIGNED_EXAMPLES, TO_NCHW, TO_NHWC, UNALIGNED_BENCHED
 from labkit.parts.vector_widths import can_load_vectors
 from labkit.ptx import load4, store4
 
-EXAMPLES, BENCHED = (*IN_VECTORS, (2, 40, 7, 7, *TO_NHWC), (1, 72, 3, 3, *TO_NCHW)), (*ODD, *LARGE)
+EXAMPLES, BENCHED = (
+    (*ALIGNED_EXAMPLES, (2, 40, 7, 7, *TO_NHWC), (1, 72, 3, 3, *TO_NCHW)),
+    (*UNALIGNED_BENCHED, *ALIGNED_BENCHED),
+)
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
 LONG = 64  # elements of a tile along the side with vectors
-WIDE = 32 * PACK  # and along the other
+WIDE = 32 * PACK  # elements along the other side
 WORDS, VECTORS = LONG // PACK, LONG // (4 * PACK)  # of a row of the tile
 PITCH = WORDS + 4  # words from a row of the tile to the next
 LANES, WARPS = 32, 8

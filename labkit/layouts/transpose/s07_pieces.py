@@ -25,7 +25,7 @@ from labkit import cuda, specialise
 from labkit.arrays.views import reshape
 from labkit.ladder import Launch, TooLarge
 from labkit.layouts.elements import UINT_BY_BYTES, as_words
-from labkit.layouts.transpose import NARROW, TO_NCHW, TO_NHWC
+from labkit.layouts.transpose import NARROW_BENCHED, TO_NCHW, TO_NHWC
 from labkit.ptx import load4, store4
 
 EXAMPLES = (
@@ -36,14 +36,14 @@ EXAMPLES = (
     (1, 31, 20, 34, *TO_NHWC),
     (1, 31, 20, 34, *TO_NCHW),
 )
-BENCHED = (*NARROW, (64, 256, 56, 56, "NCHW", "NCHW_VECT_C"), (64, 256, 56, 56, "NCHW_VECT_C", "NCHW"))
+BENCHED = (*NARROW_BENCHED, (64, 256, 56, 56, "NCHW", "NCHW_VECT_C"), (64, 256, 56, 56, "NCHW_VECT_C", "NCHW"))
 THREADS = 128
 ELEMENT = np.uint32
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
 SIDE = 4 * PACK  # elements of a vector
-GAP_INTERVAL = 1 << 28  # vectors of the run between empty ones
+GAP_INTERVAL = 1 << 28  # vectors of the run between empty ones: no run is so long
 EVEN_GAP_INTERVAL = 32  # for short rows of even length
-FRACTION = 22  # bits of a reciprocal
+FRACTION = 22  # bits of a fixed-point reciprocal, which replaces a division
 LOW, HALF = np.uint32(0xFFFF), np.uint32(16)
 MIN_VECTORS = 8  # of a long row per block
 RUN_BYTES = 16 * 1024  # preferred size of a run
@@ -53,13 +53,13 @@ MAX_BYTES = 227 * 1024  # of shared memory per block on compute capability 9.0
 
 @cuda.jit(device=True)
 def vector_slot(vector):
-    """Index of a vector of the run, in vectors."""
+    """Return where a vector of the run is stored, in vectors."""
     return np.uint32(vector + vector // np.uint32(GAP_INTERVAL))
 
 
 @cuda.jit(device=True)
 def slot(element):
-    """Index of an element of the run, in elements."""
+    """Return where an element of the run is stored, in elements."""
     return np.uint32(element + element // np.uint32(SIDE * GAP_INTERVAL) * np.uint32(SIDE))
 
 

@@ -90,7 +90,8 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
     rows, columns = (8, 3) if swapped else (3, 8)
     to = s02_tiled.allocate_spectra(Workspace(), "x", side, rows, columns)
     to = np.full(to.shape, np.nan, np.float32)
-    forth = s02_tiled.make_transform(X, to, side, swapped, True, top, left, side, side, *step, *tiles)
+    tiling = {"step": step, "tiles": tiles, "tiles_as_rows": swapped}
+    forth = s02_tiled.make_transform(X, to, side, sizes=(side, side), corner=(top, left), conjugated=True, **tiling)
     found = run(forth)[3]
     kept = found.view(np.complex64)[..., :columns]
     of_tiles = cut.transpose(1, 0, 2, 3, 4) if swapped else cut.transpose(2, 1, 0, 3, 4)
@@ -98,9 +99,8 @@ def test_tiles_have_the_spectra_that_numpy_finds_and_come_back(side, swapped):
     assert np.abs(spectrum_of(side, kept) - expected).max() <= 1e-6 * np.linalg.norm(expected, axis=(0, 1)).max()
 
     sides = tiles[0] * step[0] - 2, tiles[1] * step[1] - 1
-    back = s02_tiled.make_inverse(
-        found, np.full((2, 3, *sides), np.nan, np.float32), side, swapped, 1, 2, *step, *tiles
-    )
+    Y = np.full((2, 3, *sides), np.nan, np.float32)
+    back = s02_tiled.make_inverse(found, Y, side, first_output=(1, 2), **tiling)
     turned = np.roll(cut[..., ::-1, ::-1], 1, (-1, -2))  # a conjugate spectrum is that of the tile turned about (0, 0)
     picture = np.block([[turned[2 * h + w][..., 1 : 1 + step[0], 2 : 2 + step[1]] for w in range(2)] for h in range(2)])
     np.testing.assert_allclose(run(back)[1].reshape(2, 3, *sides), picture[..., : sides[0], : sides[1]], atol=2e-5)

@@ -11,7 +11,7 @@ from sampling import sampled
 
 from labkit import conv, cuda
 from labkit.arrays.workspace import Workspace
-from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_parts, best_tiling
+from labkit.conv.implicit_gemm.tilings import TILINGS, Tiling, best_split, best_tiling
 from labkit.conv.sizes import make_sizes
 from labkit.simulator.in_place import simulate_in_place
 
@@ -161,8 +161,8 @@ def test_parts_of_a_sum_are_added_up(numbers, parts):
 
 
 def test_only_where_it_fills_the_gpu_is_a_sum_cut_into_parts():
-    assert best_parts(128, 401408, 5184) == (Tiling(64, 4), 1)
-    tiling, parts = best_parts(128, 1600, 6272)
+    assert best_split(128, 401408, 5184) == (Tiling(64, 4), 1)
+    tiling, parts = best_split(128, 1600, 6272)
     blocks = -(-128 // tiling.tile[0]) * -(-1600 // tiling.tile[1])
     assert parts > 4 and 100 < blocks * parts < 600
 
