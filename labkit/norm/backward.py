@@ -30,21 +30,12 @@ class BatchBackward(EpsProblem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU followed: values above zero pass, and NaN.
-    layout
-        The axes of dy, x and dx.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU followed (a NaN passes); the axes of dy, x and dx.
     eps
         The summand of the variance.
     hard
-        See `BatchForward`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
+        Whether `operands` draws each channel around 1e4 with a variance of 1e-3.
     """
 
     arrays, image_arrays = ARRAYS, ("dy", "x", "dx")

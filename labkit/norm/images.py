@@ -27,17 +27,8 @@ class ImageProblem(ladder.Problem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
-    layout
-        The axes of images.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU follows (a NaN stays NaN); the axes of images.
     """
 
     N: int

@@ -17,21 +17,12 @@ class BatchInference(EpsProblem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
-    layout
-        The axes of x and y.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU follows (a NaN stays NaN); the axes of x and y.
     eps
         The summand of the variance.
     hard
-        See `BatchForward`; the running statistics are those from which images are drawn.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
+        Whether `operands` draws each channel, and its running mean, around 1e4 with a variance of about 1e-3.
     """
 
     arrays, image_arrays, min_values = ARRAYS, ("x", "y"), 1

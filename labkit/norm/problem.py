@@ -39,24 +39,15 @@ class BatchForward(ImageProblem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
-    layout
-        The axes of x and y.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU follows (a NaN stays NaN); the axes of x and y.
     momentum, batches
-        See `average_factor`.
+        Weight of this batch in the running statistics; None for the average with so many earlier batches.
     eps
         The summand of the variance.
     hard
         Whether `operands` draws each channel around 1e4 with a variance of 1e-3. Neighbours in float32 are then 1/32 of
         the spread apart, and the square of the mean is 1e11 variances.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
     """
 
     momentum: float | None = 0.1

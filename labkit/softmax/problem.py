@@ -32,11 +32,6 @@ class RowProblem(ladder.Problem):
     hard
         Whether `operands` draws huge logits: each row around a number up to 1e4, with a spread of 100. Every third
         value from the first on, except the last one, is minus infinity.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no softmax; the message gives the reason and the fix.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands

@@ -85,7 +85,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     ptx.cluster_sync()
 
     num_values, average, mean_lo, squares = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
-    for block in range(1, CLUSTER):
+    for block in range(1, CLUSTER):  # n, m, r, s: count, mean, its rounding error, squares
         n, m, r, s = moments[0, block], moments[1, block], moments[2, block], moments[3, block]
         num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
     centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
@@ -132,5 +132,5 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * problem.C, threads, arguments, smem_bytes)]

@@ -29,9 +29,9 @@ from labkit.parts.sums import block_all_sum2
 from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
-BENCHED = ((32, 512, 7, 7),)
-COMPARED = 32, 512, 7, 7
-LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)
+BENCHED = ((32, 512, 7, 7),)  # timed sizes
+COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
+LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)  # also tested: the most work per thread
 PER_THREAD, MAX_PER_THREAD = 4, 16  # values per thread and array
 MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer values
 PIXELS = 49  # per plane

@@ -30,9 +30,9 @@ from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
-BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
-COMPARED = 32, 512, 7, 7, True, "NHWC"
-LARGEST = (128, 4, 8, 8, True, "NHWC"), (128, 5, 8, 8, True, "NHWC")
+BENCHED = ((32, 512, 7, 7, True, "NHWC"),)  # timed sizes
+COMPARED = 32, 512, 7, 7, True, "NHWC"  # the timed size by which steps are compared
+LARGEST = (128, 4, 8, 8, True, "NHWC"), (128, 5, 8, 8, True, "NHWC")  # also tested: the most work per thread
 WIDTH = 4  # channels per thread
 PARAMS = 4  # parameters per channel, loaded together with the pixels
 SUMS = 2 * WIDTH  # per block

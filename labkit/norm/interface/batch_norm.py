@@ -32,14 +32,14 @@ class BatchNorm(ImageOperation):
     layout: Layout = "NCHW"
     format: str | Format | None = None
 
-    arrays, images = problem.ARRAYS, ("x", "y")
+    arrays, image_arrays = problem.ARRAYS, ("x", "y")
     outputs, required, in_place = ("y",), ("x",), {"y": "x"}
 
     def __post_init__(self):
         super().__post_init__()
         check_bool("training", self.training)
         if self.momentum is not None:
-            check_number("momentum", self.momentum, ", or None for an average of all batches")
+            check_number("momentum", self.momentum, condition=", or None for an average of all batches")
         is_whole = isinstance(self.batches, Integral) and not isinstance(self.batches, bool)
         if self.batches is not None and not (is_whole and self.batches >= 0):
             raise ValueError(f"batches is {self.batches!r}: give how many there were before this one, 0 or more")

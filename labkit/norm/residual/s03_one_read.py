@@ -111,8 +111,8 @@ def one_read(
             moments[phase, 3, 0],
         )
         for block in range(1, CLUSTER):
-            n, m = moments[phase, 0, block], moments[phase, 1, block]
-            r, s = moments[phase, 2, block], moments[phase, 3, block]
+            n, m = moments[phase, 0, block], moments[phase, 1, block]  # count, mean
+            r, s = moments[phase, 2, block], moments[phase, 3, block]  # the mean's rounding error, squares
             num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
         centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
         phase = np.uint32(1 - phase)
@@ -170,5 +170,5 @@ def launches(
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance
     arguments = x, residual, *others, workspace.counters(1), *numbers
-    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * clusters, threads, arguments, smem_bytes)]

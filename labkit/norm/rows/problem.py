@@ -37,11 +37,6 @@ class RowProblem(ladder.Problem):
         The summand of the variance, or of the mean square.
     hard
         Whether `operands` draws each row around 1e4 with a variance of 1e-3.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no norm; the message gives the reason and the fix.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands

@@ -21,11 +21,11 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward import WIDTHS, benched
+from labkit.norm.rows_backward import WIDTHS, sizes_of_widths
 from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
-BENCHED = benched(*WIDTHS[2:])  # narrow rows take long
+BENCHED = sizes_of_widths(*WIDTHS[2:])  # narrow rows take long
 CENTRED = True  # False for RMS norm
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS

@@ -23,7 +23,7 @@ from labkit.parts.sums import block_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
 
-LARGEST = (1, 262144), (1, 131072), (1, 131071)
+LARGEST = (1, 262144), (1, 131072), (1, 131071)  # also tested: the most work per thread
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
@@ -101,6 +101,6 @@ def launches(dy, y, dx, problem, format=FP32):
     blocks, blocks_per_sm, threads = geometry(problem.columns, width)
     bounds = threads, blocks_per_sm if width > 1 else 1
     constants = {"VECTORS": VECTORS if width > 1 else SINGLES, "CLUSTER": blocks}
-    kernel = specialise_vectors(clusters, format.dtype, width, bounds, blocks, **constants)
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

@@ -24,10 +24,10 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
-from labkit.softmax.forward import WIDTHS, benched
+from labkit.softmax.forward import WIDTHS, sizes_of_widths
 from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
-BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
+BENCHED = sizes_of_widths(*WIDTHS[:-1])  # the sizes that this step accepts
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per thread
 USUAL_VECTORS, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
@@ -80,6 +80,6 @@ def launches(x, y, problem, format=FP32):
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     vectors, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
+    kernel = specialise_vectors(on_chip, format.dtype, width, bounds=threads, VECTORS=vectors)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -103,9 +103,8 @@ def launches(x, y, problem, format=FP32):
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     blocks, blocks_per_sm, threads, vectors = geometry(problem.columns, width)
-    blocks_per_sm = blocks_per_sm if width > 1 else 1
-    kernel = specialise_vectors(
-        clusters, format.dtype, width, (threads, blocks_per_sm), blocks, VECTORS=vectors, CLUSTER=blocks
-    )
+    bounds = threads, blocks_per_sm if width > 1 else 1
+    constants = {"VECTORS": vectors, "CLUSTER": blocks}
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]
