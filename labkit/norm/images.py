@@ -16,8 +16,8 @@ from labkit.ladder.sizes import COUNT_LIMIT, check_sizes
 
 Layout = Literal["NCHW", "NHWC"]
 LAYOUTS = "NCHW", "NHWC"
-EPS = float(np.finfo(np.float32).eps)
-HARD_MEAN, HARD_VARIANCE = 1e4, 1e-3
+EPS32 = float(np.finfo(np.float32).eps)
+HARD_MEAN, HARD_VARIANCE = 1e4, 1e-3  # of each channel or row of a `hard` problem
 CHECKED_ELEMENTS, CHECKED_CHANNELS = 2**24, 6  # larger problems are checked on a sample of channels
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.norm.images import EPS, HARD_MEAN, HARD_VARIANCE, EpsProblem, nan_array
+from labkit.norm.images import EPS32, HARD_MEAN, HARD_VARIANCE, EpsProblem, nan_array
 
 ARRAYS = "x", "weight", "bias", "y", "running_mean", "running_variance"
 
@@ -58,5 +58,5 @@ class BatchInference(EpsProblem):
         )
         centred = (x - mean) * weight / np.sqrt(variance + problem.eps)
         y = centred + bias
-        bound = 8 * EPS * (np.abs(centred) + np.abs(bias)) + format.result.rounding * np.abs(y)
+        bound = 8 * EPS32 * (np.abs(centred) + np.abs(bias)) + format.result.rounding * np.abs(y)
         return {ARRAYS.index("y"): problem._apply_relu(y, bound)}

@@ -12,7 +12,7 @@ import numpy as np
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.sizes import check_sizes
-from labkit.norm.images import EPS, ImageProblem, check_eps, nan_array
+from labkit.norm.images import EPS32, ImageProblem, check_eps, nan_array
 
 ARRAYS = "x", "weight", "bias", "y", "mean", "variance", "running_mean", "running_variance"
 
@@ -105,22 +105,22 @@ class BatchForward(ImageProblem):
         arrays = self.arrays_by_name(given)
         x = format.decode(np.asarray(arrays["x"]))
         mean, variance = x.mean(problem._reduced_axes), x.var(problem._reduced_axes)
-        bounds = {"mean": EPS * (np.abs(mean) + 8 * np.sqrt(variance)), "variance": 32 * EPS * variance}
+        bounds = {"mean": EPS32 * (np.abs(mean) + 8 * np.sqrt(variance)), "variance": 32 * EPS32 * variance}
         values = {"mean": mean, "variance": variance}
         unbiased = problem.values / (problem.values - 1)
         for name, ratio in (("mean", 1.0), ("variance", unbiased)):
             before = arrays[f"running_{name}"].astype(np.float64)
             weight_of_batch = problem.factor * ratio
             values[f"running_{name}"] = (1 - problem.factor) * before + weight_of_batch * values[name]
-            rounding = 4 * EPS * (np.abs((1 - problem.factor) * before) + np.abs(weight_of_batch * values[name]))
-            rounding += EPS * problem.factor * np.abs(before)  # of the factor itself, if it is close to 1
+            rounding = 4 * EPS32 * (np.abs((1 - problem.factor) * before) + np.abs(weight_of_batch * values[name]))
+            rounding += EPS32 * problem.factor * np.abs(before)  # of the factor itself, if it is close to 1
             bounds[f"running_{name}"] = weight_of_batch * bounds[name] + rounding
         weight, bias = arrays["weight"].astype(np.float64), problem._per_channel(arrays["bias"].astype(np.float64))
         scale = weight / np.sqrt(variance + problem.eps)
         centred = (x - problem._per_channel(mean)) * problem._per_channel(scale)
         residual = problem._residual(arrays, format)
         y = centred + bias + residual
-        bound = 32 * EPS * (np.abs(centred) + np.abs(bias) + np.abs(residual))
+        bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias) + np.abs(residual))
         bound += problem._per_channel(np.abs(scale) * bounds["mean"])
         bound += format.result.rounding * np.abs(y)
         expected = {name: ladder.Expected(values[name], bounds[name]) for name in values}

@@ -73,7 +73,7 @@ class Softmax(RowOperation):
     format: str | Format | None = None
 
     problem_type, arrays = Forward, ("x", "out")
-    in_place: ClassVar = {"out": "x"}
+    in_place: ClassVar = {"out": "x"}  # out may overwrite x
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class SoftmaxBackward(RowOperation):
     format: str | Format | None = None
 
     problem_type, arrays = Backward, ("dy", "y", "dx")
-    in_place: ClassVar = {"dx": "dy"}
+    in_place: ClassVar = {"dx": "dy"}  # dx may overwrite dy
 
 
 @calls(Softmax)

@@ -28,7 +28,7 @@ def small(request, monkeypatch):
         """Leaves room for so many tiles in an SM."""
         cut = STEP.module.geometry(problem, format.itemsize)
         a_tile = cut.smem_bytes // (cut.permanent + cut.ring_slots)
-        of_sums = (2 * STEP.module.THREADS + cut.across) * 16 // format.itemsize * 4
+        of_sums = (2 * STEP.module.THREADS + cut.pixel_vectors) * 16 // format.itemsize * 4
         monkeypatch.setattr(STEP.module, "CHIP_BYTES", of_sums + tiles * a_tile)
         return STEP.module.geometry(problem, format.itemsize)
 

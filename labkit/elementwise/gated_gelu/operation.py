@@ -24,7 +24,7 @@ class Geglu(Operation):
     format: str | Format | None = None
 
     arrays, required, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
-    in_place = {"y": "gate"}  # noqa: RUF012 - of the class
+    in_place = {"y": "gate"}  # noqa: RUF012 - of the class: y may overwrite gate
 
     def declared(self, given: Mapping[str, object]) -> "Geglu":
         return replace(self, format=self._format(given))

@@ -12,4 +12,4 @@ BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)  # timed sizes
 COMPARED = 64, 256, 56, 56  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 8, 8, 28, 28  # simulated for the roofline
 RECORD = "norm_batch"  # of timings, in labkit/results
-SUPPORTED = {"layout": ("NCHW",)}
+SUPPORTED = {"layout": ("NCHW",)}  # the problem's fields that steps accept

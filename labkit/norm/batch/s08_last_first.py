@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
@@ -41,7 +41,7 @@ BLOCKS_PER_SM = 4  # in the kernel that sums
 @cuda.jit(launch_bounds=(WARP * WARPS, BLOCKS_PER_SM))
 def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
     x_reg = cuda.local.array((LOADS, 4), np.float32)
-    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
+    warp_moments = cuda.shared.array((MOMENT_FIELDS, WARPS), np.float32)
     t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     block, num_blocks = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
@@ -127,7 +127,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     blocks, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
-    partials = workspace.array("partials", (ROWS, problem.C, blocks), np.float32)
+    partials = workspace.array("partials", (MOMENT_FIELDS, problem.C, blocks), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
     sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
     y_args = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu

@@ -30,7 +30,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.pieces import normalise_piece, piece_moments, tma_rows
-from labkit.parts.moments import ROWS, merge_moments, warp_moments
+from labkit.parts.moments import MOMENT_FIELDS, merge_moments, warp_moments
 
 FORMATS = FP32, BF16
 EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
@@ -64,7 +64,7 @@ def overlapped(
     x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, counter, images, rows, eps, factor, relu
 ):
     tiles = ptx.shared_array(0, (PIECES, SMEM_ROWS, LANES), ELEMENT)
-    shared_moments = cuda.shared.array((2, ROWS, PARTS), np.float32)
+    shared_moments = cuda.shared.array((2, MOMENT_FIELDS, PARTS), np.float32)
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     full_bar = cuda.shared.array(PIECES, np.uint64)
     lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())

@@ -62,7 +62,7 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ca
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
     c, channels = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
-    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 

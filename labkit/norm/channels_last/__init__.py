@@ -12,4 +12,4 @@ BENCHED = tuple((*sizes, True, "NHWC") for sizes in ((64, 256, 56, 56), (32, 64,
 COMPARED = BENCHED[0]  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 8, 64, 14, 14, True, "NHWC"  # simulated for the roofline
 RECORD = "norm_channels_last"  # of timings, in labkit/results
-SUPPORTED = {"layout": ("NHWC",)}
+SUPPORTED = {"layout": ("NHWC",)}  # the problem's fields that steps accept

@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, merge_moments
+from labkit.parts.moments import MOMENT_FIELDS, merge_moments
 from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
@@ -41,7 +41,7 @@ BLOCKS_PER_SM = 2  # in the kernel that sums
 def merge_rows(moments, row_threads):
     """Merge the moments of all rows of a block's threads into its first row, in place.
 
-    `moments` has `ROWS` numbers, for four channels, of each thread.
+    `moments` has `MOMENT_FIELDS` numbers, for four channels, of each thread.
     """
     t = np.uint32(cuda.threadIdx.x)
     offset = np.uint32(THREADS // 2)
@@ -57,13 +57,13 @@ def merge_rows(moments, row_threads):
         offset = np.uint32(offset // 2)
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_PER_SM))
 def columns(x, mean, variance, running_mean, running_variance, partials, arrived, row_threads, factor):
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     means = cuda.local.array(WIDTH, np.float32)
     mean_lo = cuda.local.array(WIDTH, np.float32)
     squares = cuda.local.array(WIDTH, np.float32)
-    moments = cuda.shared.array((ROWS, WIDTH, THREADS), np.float32)
+    moments = cuda.shared.array((MOMENT_FIELDS, WIDTH, THREADS), np.float32)
     t, block, num_blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c = np.uint32(WIDTH * (cuda.blockIdx.x * row_threads + t % row_threads))
@@ -99,7 +99,7 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
     if t < row_threads:
         for e in range(WIDTH):
             if c + e < channels:
-                for field in range(ROWS):
+                for field in range(MOMENT_FIELDS):
                     partials[field, block, c + e] = moments[field, e, t]
 
     # -- the last block merges all blocks --
@@ -169,7 +169,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     row_threads, row_blocks, column_blocks = geometry(problem)
-    partials = workspace.array("partials", (ROWS, column_blocks, problem.C), np.float32)
+    partials = workspace.array("partials", (MOMENT_FIELDS, column_blocks, problem.C), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(row_blocks)
     rows = -(-problem.values // (LOADS * THREADS // row_threads))
     sum_args = x, *statistics, np.uint32(row_threads), np.float32(problem.factor)

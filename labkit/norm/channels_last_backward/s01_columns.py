@@ -50,7 +50,7 @@ def add_rows(sums, row_threads):
         offset = np.uint32(offset // 2)
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_PER_SM))
 def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived, row_threads, eps, relu):
     dy_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)

@@ -33,7 +33,7 @@ class BatchNorm(ImageOperation):
     format: str | Format | None = None
 
     arrays, image_arrays = problem.ARRAYS, ("x", "y")
-    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}  # y may overwrite x
 
     def __post_init__(self):
         super().__post_init__()
@@ -51,14 +51,17 @@ class BatchNorm(ImageOperation):
 
     @property
     def written(self) -> tuple[str, ...]:
+        """Names of the written arrays."""
         return ("y", *MEASURED, *RUNNING) if self.training else ("y",)
 
     @property
     def read(self) -> tuple[str, ...]:
+        """Names of the written arrays whose old values are read."""
         return RUNNING
 
     @property
     def varies(self) -> str:
+        """Reason why a plan serves one call only, and what to do; empty if plans are kept."""
         if self.training and self.momentum is None:
             return "momentum is None, which counts each batch otherwise, and a plan counts all alike: give a number"
         return ""

@@ -31,7 +31,7 @@ class RowOperation(Operation):
     kind: ClassVar[Kind]
     matrix_arrays, column_arrays = ("x", "y"), COLUMN_ARRAYS
     problem_arrays = ARRAYS  # in the order of a step's parameters; `arrays` are those of the call
-    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}  # y may overwrite x
     written = ("y", *ROW_ARRAYS)
 
     def __post_init__(self):

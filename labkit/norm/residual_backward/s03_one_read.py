@@ -63,7 +63,7 @@ def one_read(
     channels = np.uint32(weight.shape[0])
     counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
-    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
     num_resident = min(count, capacity)

@@ -15,7 +15,7 @@ from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 from labkit.ladder.sizes import check_sizes
-from labkit.norm.images import EPS, HARD_MEAN, HARD_VARIANCE, check_eps, nan_array
+from labkit.norm.images import EPS32, HARD_MEAN, HARD_VARIANCE, check_eps, nan_array
 
 Kind = Literal["layer", "rms"]
 KINDS = "layer", "rms"
@@ -162,11 +162,11 @@ class RowForward(RowProblem):
         bias = bias.astype(np.float64) if problem.is_centred else np.zeros(problem.columns)
         mean, variance = problem.row_statistics(x)
         rstd = 1 / np.sqrt(variance + problem.eps)
-        mean_bound = EPS * (np.abs(mean) + 8 * np.sqrt(variance)) * problem.is_centred
-        rstd_bound = rstd * EPS * (4 + 16 * variance * rstd**2)
+        mean_bound = EPS32 * (np.abs(mean) + 8 * np.sqrt(variance)) * problem.is_centred
+        rstd_bound = rstd * EPS32 * (4 + 16 * variance * rstd**2)
         centred = (x - mean) * rstd * weight
         y = centred + bias
-        y_bound = 32 * EPS * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
+        y_bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
         y_bound += format.result.rounding * np.abs(y)
         results = {"y": (y, y_bound), "mean": (mean[:, 0], mean_bound[:, 0]), "rstd": (rstd[:, 0], rstd_bound[:, 0])}
         return {ARRAYS.index(name): ladder.Expected(*results[name]) for name in results if name in problem.shapes}

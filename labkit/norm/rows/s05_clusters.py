@@ -58,7 +58,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     start = np.uint32(cuda.blockIdx.x // CLUSTER * ROWS)
     last, columns = np.uint32(x.shape[0] - 1), np.uint32(weight.shape[0])
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     num_values, num_block_values = np.float32(columns), np.float32(count)

@@ -56,7 +56,7 @@ def clusters(dy, x, weight, mean, rstd, dx, partials):
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     cluster, num_clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     rows, columns = np.uint32(x.shape[0]), np.uint32(weight.shape[0])
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     num_values, row_capacity = np.float32(columns), np.uint32(VECTORS * WIDTH * threads)

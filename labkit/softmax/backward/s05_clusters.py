@@ -47,7 +47,7 @@ def clusters(dy, y, dx, columns):
     block_partials = cuda.shared.array(CLUSTER, np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     for k in range(VECTORS):

@@ -25,7 +25,7 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, sizes_of_widths
-from labkit.softmax.online import LEAST, exp, merge_block, warp_max
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
 
 BENCHED = sizes_of_widths(*WIDTHS[:-1])  # the sizes that this step accepts
 WIDTH = 4  # values per vector
@@ -43,7 +43,7 @@ def on_chip(x, y, columns):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load(x, row, i, x_reg[k])
-    row_max, row_sum = LEAST, np.float32(0)
+    row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
     for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
@@ -54,7 +54,7 @@ def on_chip(x, y, columns):
             for e in range(WIDTH):
                 x_reg[k, e] = exp(x_reg[k, e] - row_max)
                 row_sum += x_reg[k, e]
-    block_max, block_sum = merge_block(row_max, warp_all_sum(row_sum), warp_partials)
+    block_max, block_sum = block_max_and_sum(row_max, warp_all_sum(row_sum), warp_partials)
     scale = exp(row_max - block_max) / block_sum
     for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))

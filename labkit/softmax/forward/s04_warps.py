@@ -22,7 +22,7 @@ from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, sizes_of_widths
-from labkit.softmax.online import LEAST, exp, warp_max
+from labkit.softmax.online import LOWEST_FLOAT32, exp, warp_max
 
 BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts
 COMPARED = BENCHED[1]  # the timed size by which steps are compared
@@ -46,7 +46,7 @@ def warps(x, y, columns):
                 if i < columns:
                     load(x, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
         for r in range(ROWS):
-            row_max, row_sum = LEAST, np.float32(0)
+            row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
             for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
