@@ -79,8 +79,8 @@ class BatchBackward(EpsProblem):
         sums add up. (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.) The bound of dx
         follows from it, plus a rounding per operation.
         """
-        *given, problem = operands  # the problem may be a part of this one
-        arrays, axes = self.arrays_by_name(given), problem._reduced_axes
+        *operand_arrays, problem = operands  # the problem may be a sample of this one's channels
+        arrays, axes = self.arrays_by_name(operand_arrays), problem._reduced_axes
         dy, x = (format.decode(np.asarray(arrays[name])) for name in ("dy", "x"))
         x_hat = problem._normalise(x, arrays)
         g = dy

@@ -50,8 +50,8 @@ class BatchInference(EpsProblem):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """Return y in float64; its bound has a rounding per operation."""
-        *given, problem = operands  # the problem may be a part of this one
-        arrays = self.arrays_by_name(given)
+        *operand_arrays, problem = operands  # the problem may be a sample of this one's channels
+        arrays = self.arrays_by_name(operand_arrays)
         x = format.decode(np.asarray(arrays["x"]))
         weight, bias, mean, variance = (
             problem._per_channel(arrays[name].astype(np.float64)) for name in ARRAYS if name not in self.image_arrays

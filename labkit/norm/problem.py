@@ -101,8 +101,8 @@ class BatchForward(ImageProblem):
         variance is 4 millionths of itself, however far the mean is from zero. The bound of y follows from these, plus a
         rounding per operation.
         """
-        *given, problem = operands  # the problem may be a part of this one
-        arrays = self.arrays_by_name(given)
+        *operand_arrays, problem = operands  # the problem may be a sample of this one's channels
+        arrays = self.arrays_by_name(operand_arrays)
         x = format.decode(np.asarray(arrays["x"]))
         mean, variance = x.mean(problem._reduced_axes), x.var(problem._reduced_axes)
         bounds = {"mean": EPS32 * (np.abs(mean) + 8 * np.sqrt(variance)), "variance": 32 * EPS32 * variance}
@@ -125,7 +125,7 @@ class BatchForward(ImageProblem):
         bound += format.result.rounding * np.abs(y)
         expected = {name: ladder.Expected(values[name], bounds[name]) for name in values}
         expected["y"] = problem._apply_relu(y, bound)
-        return {self.arrays.index(name): one for name, one in expected.items()}
+        return {self.arrays.index(name): result for name, result in expected.items()}
 
     def _residual(self, arrays, format):
         """Return the summand before ReLU in float64; a subclass has one."""

@@ -38,7 +38,7 @@ PARAMS = 4  # parameters per channel, loaded together with the pixels
 SUMS = 2 * WIDTH  # per block
 ALL_SUMS = SUMS + WIDTH  # with the sums of the rough mean
 PER_THREAD, MAX_PER_THREAD = 2, 8  # pixels per thread
-WARP, MAX_WARPS = 32, 32
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
 specialise_once = cache(specialise)  # copies: one per number of pixels
 

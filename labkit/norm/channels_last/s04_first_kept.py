@@ -308,8 +308,7 @@ def specialise_for(kernel, geom: Geometry, format):
     """Return the kernel's copy for a geometry and a format."""
     constants = {"PIXEL_VECTORS": geom.pixel_vectors, "BLOCKS_PER_LANE": -(-geom.blocks // LANES)}
     constants |= {"LINES": geom.lines, "SMEM_LINES": geom.smem_lines, "TILE": geom.lines * LINE_VECTORS}
-    constants |= {"PERMANENT": geom.permanent, "RING_SLOTS": geom.ring_slots}
-    constants |= {"SLOTS": geom.permanent + geom.ring_slots}
+    constants |= {"PERMANENT": geom.permanent, "RING_SLOTS": geom.ring_slots, "SLOTS": geom.permanent + geom.ring_slots}
     constants |= {"GROUPS": geom.groups, "GROUP_THREADS": THREADS // geom.groups}
     if format is BF16:
         constants |= {"WIDTH": 8, "ELEMENT": np.uint32}

@@ -113,7 +113,7 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, row_thre
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     c = np.uint32(WIDTH * (cuda.blockIdx.y * row_threads + t % row_threads))
     block_rows = np.uint32(THREADS // row_threads)  # rows of the block's threads
-    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * block_rows + t // row_threads
+    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * block_rows + t // row_threads  # in reverse
     if c < channels:
         for k in range(LOADS):
             pixel = np.uint32(start + k * block_rows)

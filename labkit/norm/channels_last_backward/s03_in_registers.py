@@ -35,7 +35,7 @@ LARGEST = (48, 4, 8, 8, True, "NHWC"), (48, 5, 8, 8, True, "NHWC")  # also teste
 WIDTH = 4  # channels per thread
 SUMS = 2 * WIDTH  # per block
 PER_THREAD, MAX_PER_THREAD = 2, 3  # pixels per thread
-WARP, MAX_WARPS = 32, 32
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
 specialise_once = cache(specialise)  # copies: one per number of pixels
 

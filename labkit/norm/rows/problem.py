@@ -157,7 +157,7 @@ class RowForward(RowProblem):
         variance is 4 millionths of itself, however far the mean is from zero. The bound of y follows from these, plus a
         rounding per operation.
         """
-        x, weight, bias, *_, problem = operands  # the problem may be a part of this one
+        x, weight, bias, *_, problem = operands  # the problem may be a sample of this one's rows
         x, weight = format.decode(np.asarray(x)), weight.astype(np.float64)
         bias = bias.astype(np.float64) if problem.is_centred else np.zeros(problem.columns)
         mean, variance = problem.row_statistics(x)

@@ -76,7 +76,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem):
     """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, two_kernels))
+    row_kernel = specialise_once(gradients, CENTRED=problem.is_centred)
+    column_kernel = specialise_once(two_kernels, CENTRED=problem.is_centred)
     return [
         Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
         Launch(column_kernel, -(-problem.columns // THREADS), THREADS, (dy, x, mean, rstd, dweight, dbias)),

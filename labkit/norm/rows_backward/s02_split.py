@@ -77,7 +77,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace):
     """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, split))
+    row_kernel = specialise_once(gradients, CENTRED=problem.is_centred)
+    column_kernel = specialise_once(split, CENTRED=problem.is_centred)
     row_blocks = -(-problem.columns // THREADS)
     max_blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
     column_blocks = max(1, min(max_blocks // row_blocks, problem.rows))

@@ -38,7 +38,7 @@ COLUMNS = 8  # per thread
 ELEMENT = np.float32  # element type of rows
 STAGES = 3  # rows in shared memory
 PENDING = STAGES - 1  # rows in flight while one is summed
-WARP, USUAL_THREADS, MAX_THREADS = 32, 512, 1024
+WARP, USUAL_THREADS, MAX_THREADS = 32, 512, 1024  # threads per warp; per block, usually and for wide rows
 MAX_WARPS = MAX_THREADS // WARP
 SM_THREADS = 1024  # with 64 registers each; threads that load one value at a time need more
 

@@ -32,7 +32,7 @@ WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = min(WIDTH, 4)  # registers per vector
 VECTORS = 4  # vectors per thread and row
 SINGLES = 16  # values per thread and row, if it loads one at a time
-USUAL_THREADS, MAX_THREADS = 512, 1024
+USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 SM_THREADS = 1024  # with 64 registers each
 
