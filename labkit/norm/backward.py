@@ -18,7 +18,7 @@ from jaxtyping import Float, Shaped
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
-from labkit.norm.images import EPS, EpsProblem, nan_array
+from labkit.norm.images import EPS32, EpsProblem, nan_array
 
 ARRAYS = "dy", "x", "weight", "bias", "mean", "variance", "dx", "dweight", "dbias"
 RELU_MARGIN = 1e-5  # of y's summands: for a smaller |y|, rounding may decide whether y passes ReLU
@@ -30,21 +30,12 @@ class BatchBackward(EpsProblem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU followed: values above zero pass, and NaN.
-    layout
-        The axes of dy, x and dx.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU followed (a NaN passes); the axes of dy, x and dx.
     eps
         The summand of the variance.
     hard
-        See `BatchForward`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
+        Whether `operands` draws each channel around 1e4 with a variance of 1e-3.
     """
 
     arrays, image_arrays = ARRAYS, ("dy", "x", "dx")
@@ -88,8 +79,8 @@ class BatchBackward(EpsProblem):
         sums add up. (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019.) The bound of dx
         follows from it, plus a rounding per operation.
         """
-        *given, problem = operands  # the problem may be a part of this one
-        arrays, axes = self.arrays_by_name(given), problem._reduced_axes
+        *operand_arrays, problem = operands  # the problem may be a sample of this one's channels
+        arrays, axes = self.arrays_by_name(operand_arrays), problem._reduced_axes
         dy, x = (format.decode(np.asarray(arrays[name])) for name in ("dy", "x"))
         x_hat = problem._normalise(x, arrays)
         g = dy
@@ -97,14 +88,14 @@ class BatchBackward(EpsProblem):
             g = np.where(problem._relu_input(x_hat, arrays, format) <= 0, 0, dy)  # a NaN is not below zero
         values = {"dbias": g.sum(axes), "dweight": (g * x_hat).sum(axes)}
         squares = {"dbias": (g**2).sum(axes), "dweight": ((g * x_hat) ** 2).sum(axes)}
-        bounds = {name: 8 * EPS * np.sqrt(squares[name] + values[name] ** 2) for name in values}
+        bounds = {name: 8 * EPS32 * np.sqrt(squares[name] + values[name] ** 2) for name in values}
 
         mean = {name: problem._per_channel(values[name]) / problem.values for name in values}
         mean_bound = {name: problem._per_channel(bounds[name]) / problem.values for name in values}
         scale = problem._per_channel(arrays["weight"] / np.sqrt(arrays["variance"].astype(np.float64) + problem.eps))
         terms = np.abs(g) + np.abs(mean["dbias"]) + np.abs(x_hat * mean["dweight"])
         values["dx"] = scale * (g - mean["dbias"] - x_hat * mean["dweight"])
-        bounds["dx"] = np.abs(scale) * (4 * EPS * terms + mean_bound["dbias"] + np.abs(x_hat) * mean_bound["dweight"])
+        bounds["dx"] = np.abs(scale) * (4 * EPS32 * terms + mean_bound["dbias"] + np.abs(x_hat) * mean_bound["dweight"])
         bounds["dx"] += format.result.rounding * np.abs(values["dx"])
         return {self.arrays.index(name): ladder.Expected(values[name], bounds[name]) for name in values}
 

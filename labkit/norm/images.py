@@ -16,8 +16,8 @@ from labkit.ladder.sizes import COUNT_LIMIT, check_sizes
 
 Layout = Literal["NCHW", "NHWC"]
 LAYOUTS = "NCHW", "NHWC"
-EPS = float(np.finfo(np.float32).eps)
-HARD_MEAN, HARD_VARIANCE = 1e4, 1e-3
+EPS32 = float(np.finfo(np.float32).eps)
+HARD_MEAN, HARD_VARIANCE = 1e4, 1e-3  # of each channel or row of a `hard` problem
 CHECKED_ELEMENTS, CHECKED_CHANNELS = 2**24, 6  # larger problems are checked on a sample of channels
 
 
@@ -27,17 +27,8 @@ class ImageProblem(ladder.Problem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
-    layout
-        The axes of images.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU follows (a NaN stays NaN); the axes of images.
     """
 
     N: int

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import ladder
 from labkit.formats import FP32, Format
-from labkit.norm.images import EPS, HARD_MEAN, HARD_VARIANCE, EpsProblem, nan_array
+from labkit.norm.images import EPS32, HARD_MEAN, HARD_VARIANCE, EpsProblem, nan_array
 
 ARRAYS = "x", "weight", "bias", "y", "running_mean", "running_variance"
 
@@ -17,21 +17,12 @@ class BatchInference(EpsProblem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
-    layout
-        The axes of x and y.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU follows (a NaN stays NaN); the axes of x and y.
     eps
         The summand of the variance.
     hard
-        See `BatchForward`; the running statistics are those from which images are drawn.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
+        Whether `operands` draws each channel, and its running mean, around 1e4 with a variance of about 1e-3.
     """
 
     arrays, image_arrays, min_values = ARRAYS, ("x", "y"), 1
@@ -59,13 +50,13 @@ class BatchInference(EpsProblem):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """Return y in float64; its bound has a rounding per operation."""
-        *given, problem = operands  # the problem may be a part of this one
-        arrays = self.arrays_by_name(given)
+        *operand_arrays, problem = operands  # the problem may be a sample of this one's channels
+        arrays = self.arrays_by_name(operand_arrays)
         x = format.decode(np.asarray(arrays["x"]))
         weight, bias, mean, variance = (
             problem._per_channel(arrays[name].astype(np.float64)) for name in ARRAYS if name not in self.image_arrays
         )
         centred = (x - mean) * weight / np.sqrt(variance + problem.eps)
         y = centred + bias
-        bound = 8 * EPS * (np.abs(centred) + np.abs(bias)) + format.result.rounding * np.abs(y)
+        bound = 8 * EPS32 * (np.abs(centred) + np.abs(bias)) + format.result.rounding * np.abs(y)
         return {ARRAYS.index("y"): problem._apply_relu(y, bound)}

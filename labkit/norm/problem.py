@@ -12,7 +12,7 @@ import numpy as np
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.sizes import check_sizes
-from labkit.norm.images import EPS, ImageProblem, check_eps, nan_array
+from labkit.norm.images import EPS32, ImageProblem, check_eps, nan_array
 
 ARRAYS = "x", "weight", "bias", "y", "mean", "variance", "running_mean", "running_variance"
 
@@ -39,24 +39,15 @@ class BatchForward(ImageProblem):
 
     Attributes
     ----------
-    N, C, H, W
-        Number of images and channels; rows and columns of pixels.
-    relu
-        Whether ReLU follows: values below zero become zero, a NaN stays NaN.
-    layout
-        The axes of x and y.
+    N, C, H, W, relu, layout
+        Images, channels, rows and columns of pixels; whether ReLU follows (a NaN stays NaN); the axes of x and y.
     momentum, batches
-        See `average_factor`.
+        Weight of this batch in the running statistics; None for the average with so many earlier batches.
     eps
         The summand of the variance.
     hard
         Whether `operands` draws each channel around 1e4 with a variance of 1e-3. Neighbours in float32 are then 1/32 of
         the spread apart, and the square of the mean is 1e11 variances.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no batch norm; the message gives the reason and the fix.
     """
 
     momentum: float | None = 0.1
@@ -110,31 +101,31 @@ class BatchForward(ImageProblem):
         variance is 4 millionths of itself, however far the mean is from zero. The bound of y follows from these, plus a
         rounding per operation.
         """
-        *given, problem = operands  # the problem may be a part of this one
-        arrays = self.arrays_by_name(given)
+        *operand_arrays, problem = operands  # the problem may be a sample of this one's channels
+        arrays = self.arrays_by_name(operand_arrays)
         x = format.decode(np.asarray(arrays["x"]))
         mean, variance = x.mean(problem._reduced_axes), x.var(problem._reduced_axes)
-        bounds = {"mean": EPS * (np.abs(mean) + 8 * np.sqrt(variance)), "variance": 32 * EPS * variance}
+        bounds = {"mean": EPS32 * (np.abs(mean) + 8 * np.sqrt(variance)), "variance": 32 * EPS32 * variance}
         values = {"mean": mean, "variance": variance}
         unbiased = problem.values / (problem.values - 1)
         for name, ratio in (("mean", 1.0), ("variance", unbiased)):
             before = arrays[f"running_{name}"].astype(np.float64)
             weight_of_batch = problem.factor * ratio
             values[f"running_{name}"] = (1 - problem.factor) * before + weight_of_batch * values[name]
-            rounding = 4 * EPS * (np.abs((1 - problem.factor) * before) + np.abs(weight_of_batch * values[name]))
-            rounding += EPS * problem.factor * np.abs(before)  # of the factor itself, if it is close to 1
+            rounding = 4 * EPS32 * (np.abs((1 - problem.factor) * before) + np.abs(weight_of_batch * values[name]))
+            rounding += EPS32 * problem.factor * np.abs(before)  # of the factor itself, if it is close to 1
             bounds[f"running_{name}"] = weight_of_batch * bounds[name] + rounding
         weight, bias = arrays["weight"].astype(np.float64), problem._per_channel(arrays["bias"].astype(np.float64))
         scale = weight / np.sqrt(variance + problem.eps)
         centred = (x - problem._per_channel(mean)) * problem._per_channel(scale)
         residual = problem._residual(arrays, format)
         y = centred + bias + residual
-        bound = 32 * EPS * (np.abs(centred) + np.abs(bias) + np.abs(residual))
+        bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias) + np.abs(residual))
         bound += problem._per_channel(np.abs(scale) * bounds["mean"])
         bound += format.result.rounding * np.abs(y)
         expected = {name: ladder.Expected(values[name], bounds[name]) for name in values}
         expected["y"] = problem._apply_relu(y, bound)
-        return {self.arrays.index(name): one for name, one in expected.items()}
+        return {self.arrays.index(name): result for name, result in expected.items()}
 
     def _residual(self, arrays, format):
         """Return the summand before ReLU in float64; a subclass has one."""

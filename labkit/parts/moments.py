@@ -11,7 +11,7 @@ import numpy as np
 from labkit import cuda
 
 WARP = 32
-ROWS = 4  # of the shared array for the warps' moments
+MOMENT_FIELDS = 4  # of the shared array for the warps' moments
 
 
 @cuda.jit(device=True)
@@ -46,7 +46,7 @@ def warp_moments(count, mean, mean_low, squares):
 def block_moments(count, mean, mean_low, squares, per_warp):
     """Merge the moments of all threads of a block, in its thread 0. All threads must call.
 
-    `per_warp` is a shared float32 array of `ROWS` rows, with one element per warp of the block.
+    `per_warp` is a shared float32 array of `MOMENT_FIELDS` rows, with one element per warp of the block.
     """
     count, mean, mean_low, squares = warp_moments(count, mean, mean_low, squares)
     t = cuda.threadIdx.x

@@ -17,7 +17,7 @@ from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
 from labkit.softmax.problem import Backward, Forward, RowProblem
-from labkit.softmax.row_steps import chosen
+from labkit.softmax.row_steps import choose_step
 
 FORMATS = FP32, BF16
 
@@ -48,15 +48,14 @@ class RowOperation(Operation):
         check_c_order(given)
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        first = self.arrays[0]
-        return Result(first, tuple(given[first].shape))
+        return Result(like=self.arrays[0], shape=tuple(given[self.arrays[0]].shape))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         if 0 in given[self.arrays[0]].shape:
             return []
         problem = self._problem(given[self.arrays[0]])
         arrays = tuple(reshape(given[name], problem.rows, problem.columns) for name in self.arrays)
-        return chosen(arrays, problem, self._format(given), workspace).launches
+        return choose_step(arrays, problem, self._format(given), workspace).launches
 
     def _problem(self, X) -> RowProblem:
         *rows, columns = X.shape
@@ -74,7 +73,7 @@ class Softmax(RowOperation):
     format: str | Format | None = None
 
     problem_type, arrays = Forward, ("x", "out")
-    in_place: ClassVar = {"out": "x"}
+    in_place: ClassVar = {"out": "x"}  # out may overwrite x
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class SoftmaxBackward(RowOperation):
     format: str | Format | None = None
 
     problem_type, arrays = Backward, ("dy", "y", "dx")
-    in_place: ClassVar = {"dx": "dy"}
+    in_place: ClassVar = {"dx": "dy"}  # dx may overwrite dy
 
 
 @calls(Softmax)
@@ -152,16 +151,7 @@ def softmax_backward(
     dx
         Output array; it may be dy itself. None makes a new array.
     format, stream
-        The options of `softmax`.
-
-    Returns
-    -------
-    dx.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Arrays do not fit, for the reasons of `softmax`.
+        The options of `softmax`, whose errors are raised here too.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from labkit import cuda
 from labkit.parts.sums import warp_all_sum
 
 WARP = 32
-LEAST = np.finfo(np.float32).min
+LOWEST_FLOAT32 = np.finfo(np.float32).min
 LOG2_E = np.float32(1.4426950408889634)
 
 
@@ -29,7 +29,7 @@ def exp(x):
 
 
 @cuda.jit(device=True)
-def add_value(row_max, row_sum, value):
+def update_max_and_sum(row_max, row_sum, value):
     """Return row_max and row_sum with one more value."""
     new_max = max(row_max, value)
     return new_max, row_sum * exp(row_max - new_max) + exp(value - new_max)
@@ -46,14 +46,14 @@ def warp_max(value):
 
 
 @cuda.jit(device=True)
-def merge_warp(row_max, row_sum):
+def warp_max_and_sum(row_max, row_sum):
     """Return row_max and row_sum over the lanes of a warp, in all of them; each lane rescales its own once."""
     new_max = warp_max(row_max)
     return new_max, warp_all_sum(row_sum * exp(row_max - new_max))
 
 
 @cuda.jit(device=True)
-def merge_block(row_max, row_sum, warp_partials):
+def block_max_and_sum(row_max, row_sum, warp_partials):
     """Return row_max and row_sum over the warps of a block, in all threads; all threads must call.
 
     The lanes of a warp pass the warp's own. `warp_partials` is a shared array of two rows with an element per warp; no
@@ -63,7 +63,7 @@ def merge_block(row_max, row_sum, warp_partials):
     if t % WARP == 0:
         warp_partials[0, t // WARP], warp_partials[1, t // WARP] = row_max, row_sum
     cuda.syncthreads()
-    row_max, row_sum = LEAST, np.float32(0)
+    row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
     if t % WARP < cuda.blockDim.x // WARP:
         row_max, row_sum = warp_partials[0, t % WARP], warp_partials[1, t % WARP]
-    return merge_warp(row_max, row_sum)
+    return warp_max_and_sum(row_max, row_sum)

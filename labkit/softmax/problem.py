@@ -15,7 +15,7 @@ from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 from labkit.ladder.sizes import check_sizes
 
-EPS = float(np.finfo(np.float32).eps)
+EPS32 = float(np.finfo(np.float32).eps)
 MAX_CENTRE, SPREAD = 1e4, 100.0  # of hard rows: the largest centre, and the spread around it
 CHECKED_ELEMENTS, CHECKED_ROWS = 2**24, 64  # larger problems are checked on a sample of rows
 LEAST_NORMAL = float(np.finfo(np.float32).tiny)  # a step may flush smaller results to 0
@@ -32,11 +32,6 @@ class RowProblem(ladder.Problem):
     hard
         Whether `operands` draws huge logits: each row around a number up to 1e4, with a spread of 100. Every third
         value from the first on, except the last one, is minus infinity.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no softmax; the message gives the reason and the fix.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
@@ -125,7 +120,7 @@ class Forward(RowProblem):
             y = np.exp(-distance)
             y /= y.sum(1, keepdims=True)
             distance = np.where(y > 0, distance, 0)
-            error = EPS * (16 + np.sqrt(self.columns) / 8 + 2 * distance + 2 * (y * distance).sum(1, keepdims=True))
+            error = EPS32 * (16 + np.sqrt(self.columns) / 8 + 2 * distance + 2 * (y * distance).sum(1, keepdims=True))
             return {1: ladder.Expected(y, y * (error + format.result.rounding) + LEAST_NORMAL)}
 
 
@@ -161,5 +156,5 @@ class Backward(RowProblem):
         dy, y = format.decode(np.asarray(dy)), format.decode(np.asarray(y))
         with np.errstate(invalid="ignore"):
             dx = y * (dy - (y * dy).sum(1, keepdims=True))
-            bound = EPS * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
+            bound = EPS32 * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
             return {2: ladder.Expected(dx, bound + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}

@@ -5,9 +5,9 @@ from labkit.calls.choice import Chooser, Chosen
 from labkit.formats import Format
 from labkit.softmax.problem import RowProblem
 
-ROWS = Chooser("softmax", (("columns", 1),))  # a record is near if its rows are about as wide
+ROWS = Chooser("softmax", sizes=(("columns", 1),))  # times recorded for rows of about this width count
 
 
-def chosen(arrays: tuple, problem: RowProblem, format: Format, workspace: Workspace) -> Chosen:
+def choose_step(arrays: tuple, problem: RowProblem, format: Format, workspace: Workspace) -> Chosen:
     """Return the fastest step for device arrays, and its launches; raise ValueError if no step accepts such rows."""
     return ROWS.fastest(arrays, problem, format, workspace)

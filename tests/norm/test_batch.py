@@ -29,9 +29,9 @@ def test_no_two_blocks_share_what_one_can_keep():
         (8, 512, 28, 28): (1, 384, 25_088),
         (2, 8, 2, 2): (8, 32, 16),
     }
-    for sizes, (blocks, threads, kept_bytes) in taken.items():
+    for sizes, (blocks, threads, smem_bytes) in taken.items():
         width = 4 if sizes[2] * sizes[3] % 4 == 0 else 1
-        assert one_read.geometry(norm.BatchForward(*sizes), 4, width) == (blocks, threads, kept_bytes), sizes
+        assert one_read.geometry(norm.BatchForward(*sizes), 4, width) == (blocks, threads, smem_bytes), sizes
 
 
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)

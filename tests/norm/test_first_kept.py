@@ -20,15 +20,15 @@ PROBLEMS = [
 def small(request, monkeypatch):
     """A GPU of three SMs with little memory, and groups of warps."""
     give_sms(monkeypatch, 3)
-    for name, value in {"MAX_VECTORS": 48, "MAX_RING": 4, "CHIP_BYTES": 2**20}.items():
+    for name, value in {"MAX_VECTORS": 48, "MAX_RING_SLOTS": 4, "CHIP_BYTES": 2**20}.items():
         monkeypatch.setattr(STEP.module, name, value)
     monkeypatch.setattr(STEP.module, "GROUPINGS", (1, request.param) if request.param > 1 else (1,))
 
     def keep(problem, format, tiles):
         """Leaves room for so many tiles in an SM."""
         cut = STEP.module.geometry(problem, format.itemsize)
-        a_tile = cut.kept_bytes // (cut.kept + cut.ring)
-        of_sums = (2 * STEP.module.THREADS + cut.across) * 16 // format.itemsize * 4
+        a_tile = cut.smem_bytes // (cut.permanent + cut.ring_slots)
+        of_sums = (2 * STEP.module.THREADS + cut.pixel_vectors) * 16 // format.itemsize * 4
         monkeypatch.setattr(STEP.module, "CHIP_BYTES", of_sums + tiles * a_tile)
         return STEP.module.geometry(problem, format.itemsize)
 

@@ -38,7 +38,7 @@ def batches(step):
         of = {name: draw(size) for name, size in sizes.items()} | draw(long)
         if hasattr(step, "ROW_BYTES"):  # planes of whole rows, for TMA
             of["H"] *= step.ROW_BYTES // 4
-        if hasattr(step, "KEPT_LINES"):  # pixels of whole vectors, which fill whole lines
+        if hasattr(step, "SMEM_LINES"):  # pixels of whole vectors, which fill whole lines
             of |= {"C": 8 * min(of["C"], 70), "H": step.LINE_VECTORS}
         assume(of["N"] * of["H"] * of["W"] >= 8)  # sums of squares are as wrong as two values are near
         return step.problem(**of, **{name: draw(value) for name, value in others.items()})

@@ -14,7 +14,7 @@ from labkit import cuda, softmax
 from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.calls.call import forget
 from labkit.formats import BF16, FP32
-from labkit.softmax.row_steps import chosen
+from labkit.softmax.row_steps import choose_step
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
 SETTINGS = settings(max_examples=100 if WHOLE else 12, phases=[Phase.generate])
@@ -68,18 +68,18 @@ def test_rows_lie_along_the_last_axis():
 @pytest.mark.parametrize("columns", [1, 512, 513, 8191, 8192, 8193, 16_384, 16_385, 65_536, 131_071, 131_072])
 def test_a_step_takes_the_rows_that_it_is_chosen_for(of, columns, format):
     problem = of(1, columns)
-    step, launches = chosen(described(problem, format), problem, format, CountingWorkspace())
+    step, launches = choose_step(described(problem, format), problem, format, CountingWorkspace())
     assert step.problem is of and launches
 
 
 @pytest.mark.parametrize(("of", "name"), [(softmax.Forward, "online"), (softmax.Backward, "fused")])
 def test_the_widest_rows_are_read_again_or_refused(of, name):
     problem = of(1, 2**21)
-    assert chosen(described(problem, FP32), problem, FP32, CountingWorkspace()).step.slug == name
+    assert choose_step(described(problem, FP32), problem, FP32, CountingWorkspace()).step.slug == name
     with pytest.raises(
         ValueError, match="clusters: a row has 2097152 values, and a cluster keeps .*: convert them to fl"
     ):
-        chosen(described(problem, BF16), problem, BF16, CountingWorkspace())
+        choose_step(described(problem, BF16), problem, BF16, CountingWorkspace())
 
 
 @pytest.mark.parametrize(("of", "name"), [(softmax.Forward, "online"), (softmax.Backward, "fused")])

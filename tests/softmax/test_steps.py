@@ -190,12 +190,12 @@ def of_the_first_warp(maximum, total, of_warps):
 
 
 WRONG = {
-    "what was summed is not rescaled": {"add_value": without_rescaling},
-    "rescaled by what it is not": {"add_value": by_the_wrong_difference},
-    "lanes are added up": {"merge_warp": of_a_warp_by_sum},
-    "other warps are forgotten": {"merge_block": of_the_first_warp},
-    "the maximum begins at zero": {"LEAST": np.float32(0)},
-    "the maximum begins at minus infinity": {"LEAST": np.float32(-np.inf)},
+    "what was summed is not rescaled": {"update_max_and_sum": without_rescaling},
+    "rescaled by what it is not": {"update_max_and_sum": by_the_wrong_difference},
+    "lanes are added up": {"warp_max_and_sum": of_a_warp_by_sum},
+    "other warps are forgotten": {"block_max_and_sum": of_the_first_warp},
+    "the maximum begins at zero": {"LOWEST_FLOAT32": np.float32(0)},
+    "the maximum begins at minus infinity": {"LOWEST_FLOAT32": np.float32(-np.inf)},
 }
 
 
@@ -221,7 +221,7 @@ def test_a_block_that_forgets_its_barrier_is_told():
     step = softmax.ladder("forward").step("on_chip")
     problem = softmax.Forward(2, 1024)
     (launch,) = step.launches(*problem.operands())
-    trace = simulate(specialise(launch.kernel, merge_block=without_a_barrier), 2, launch.block, *launch.arguments)
+    trace = simulate(specialise(launch.kernel, block_max_and_sum=without_a_barrier), 2, launch.block, *launch.arguments)
     assert any(finding.kind == "race" for finding in trace.errors)
 
 

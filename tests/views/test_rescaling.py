@@ -5,7 +5,7 @@ import pytest
 
 import labkit
 from labkit import cuda
-from labkit.softmax.online import add_value
+from labkit.softmax.online import update_max_and_sum
 from labkit.views import rescaling
 from labkit.views.base import unpack
 
@@ -15,7 +15,7 @@ def watched(x, maxima, totals):
     row = cuda.grid(1)
     maximum, total = np.float32(-3.4e38), np.float32(0)
     for i in range(x.shape[1]):
-        maximum, total = add_value(maximum, total, x[row, i])
+        maximum, total = update_max_and_sum(maximum, total, x[row, i])
         maxima[row, i], totals[row, i] = maximum, total
 
 

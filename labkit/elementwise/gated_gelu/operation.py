@@ -24,7 +24,7 @@ class Geglu(Operation):
     format: str | Format | None = None
 
     arrays, required, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
-    in_place = {"y": "gate"}  # noqa: RUF012 - of the class
+    in_place = {"y": "gate"}  # noqa: RUF012 - of the class: y may overwrite gate
 
     def declared(self, given: Mapping[str, object]) -> "Geglu":
         return replace(self, format=self._format(given))
@@ -36,7 +36,7 @@ class Geglu(Operation):
         check_same_type(given, "gate")
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        return Result("gate", tuple(given["gate"].shape))
+        return Result(like="gate", shape=tuple(given["gate"].shape))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         matrices = [as_matrix(name, X) for name, X in given.items()]
@@ -63,6 +63,8 @@ def geglu(
 ) -> Shaped[np.ndarray, "*rows columns"]:
     """Compute y = gelu(gate) * up, the activation of a gated feed-forward layer.
 
+    (Shazeer, GLU Variants Improve Transformer, 2020, equation 6, without its GEMMs.)
+
     Parameters
     ----------
     gate, up
@@ -84,10 +86,6 @@ def geglu(
     ------
     TypeError, ValueError
         Shapes or types of the arrays differ, rows are not contiguous, or their distances are unequal.
-
-    Notes
-    -----
-    Shazeer (GLU Variants Improve Transformer, 2020), equation 6, without its GEMMs.
 
     Examples
     --------

@@ -15,15 +15,14 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import extent, has_vector_rows
 from labkit.arrays.views import as_strided
-from labkit.formats import BF16, FP16, FP32
+from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.ladder.sizes import COUNT_LIMIT
 
 IS_SINGLE, FORMAT, WORD = True, ptx.BF16, np.float32  # whether elements are float32; else the format of pairs in words
-WORDS = {FP32: np.float32, BF16: np.uint32, FP16: np.uint32}
 VECTORS = 2  # vectors per thread and operand
 THREADS = 256
-EXAMPLES = (1, 8), (5, 48), (2, 1000), (3, 4096)
+EXAMPLES = (1, 8), (5, 48), (2, 1000), (3, 4096)  # tested sizes, with rows of whole vectors
 HALF, ROOT = np.float32(0.5), np.float32(1 / math.sqrt(2))
 
 
@@ -70,15 +69,14 @@ def kernel_for(format):
 def launches(gate, up, y, problem, format=FP32):
     """Return the launch that computes y."""
     problem.check(gate, up, y, dtype=format.dtype)
-    shape = problem.rows, problem.columns
-    if not all(has_vector_rows(X, shape) for X in (gate, up, y)):
+    if not all(has_vector_rows(X, (problem.rows, problem.columns)) for X in (gate, up, y)):
         raise TooLarge(f"rows of {problem.columns} elements of {format} are not whole vectors of 16 bytes")
     vectors_per_row = problem.columns * format.itemsize // 16
     count = problem.rows * vectors_per_row
     if count >= COUNT_LIMIT:
         raise TooLarge(f"there are {count} vectors, and threads count them in 31 bits")
     blocks = -(-count // (VECTORS * THREADS))
-    words = [_view_as_words(X, WORDS[format]) for X in (gate, up, y)]
+    words = [_view_as_words(X, np.float32 if format == FP32 else np.uint32) for X in (gate, up, y)]
     pitches = tuple(np.int64(X.strides[0] // 4) for X in (gate, up, y))
     arguments = *words, pitches, np.uint32(count), np.uint32(vectors_per_row)
     return [Launch(kernel_for(format), blocks, THREADS, arguments)] if blocks else []

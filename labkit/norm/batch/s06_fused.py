@@ -20,7 +20,7 @@ from labkit import cuda
 from labkit.ladder import Launch
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
-from labkit.parts.moments import ROWS, block_moments
+from labkit.parts.moments import MOMENT_FIELDS, block_moments
 
 WARP, WARPS = 32, 32  # threads per warp, and warps per block of the kernel that sums
 THREADS = 256  # per block of the other kernels
@@ -28,7 +28,7 @@ THREADS = 256  # per block of the other kernels
 
 @cuda.jit(launch_bounds=WARP * WARPS)
 def shifted(x, mean, variance, running_mean, running_variance, images, factor):
-    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
+    warp_moments = cuda.shared.array((MOMENT_FIELDS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
     count = first = shifted_sum = squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):

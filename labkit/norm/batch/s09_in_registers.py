@@ -30,13 +30,13 @@ from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
 
 FORMATS = FP32, BF16
-BENCHED = ((32, 512, 7, 7),)
-COMPARED = 32, 512, 7, 7
-LARGEST = (630, 1, 7, 7), (512, 1, 8, 8)
+BENCHED = ((32, 512, 7, 7),)  # timed sizes
+COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
+LARGEST = (630, 1, 7, 7), (512, 1, 8, 8)  # also tested: the most work per thread
 WIDTH = 4  # neighbours per vector
 PER_THREAD, MAX_PER_THREAD = 1, 8  # vectors per thread
 VECTORS = 13  # of four neighbours, per plane
-WARP, MAX_WARPS = 32, 32
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
 SM_THREADS = 1024  # with 64 registers each
 specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes

@@ -29,7 +29,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
-from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
@@ -48,12 +48,12 @@ HALF_BYTES = 112 * 1024  # two such blocks fit into an SM
 def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     x_reg = cuda.local.array(WIDTH, np.float32)
-    warp_moments = cuda.shared.array((ROWS, MAX_WARPS), np.float32)
-    moments = cuda.shared.array((ROWS, CLUSTER), np.float32)
+    warp_moments = cuda.shared.array((MOMENT_FIELDS, MAX_WARPS), np.float32)
+    moments = cuda.shared.array((MOMENT_FIELDS, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     c, channels = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
-    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 
@@ -85,7 +85,7 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     ptx.cluster_sync()
 
     num_values, average, mean_lo, squares = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
-    for block in range(1, CLUSTER):
+    for block in range(1, CLUSTER):  # n, m, r, s: count, mean, its rounding error, squares
         n, m, r, s = moments[0, block], moments[1, block], moments[2, block], moments[3, block]
         num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
     centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
@@ -132,5 +132,5 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * problem.C, threads, arguments, smem_bytes)]

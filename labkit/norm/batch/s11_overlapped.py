@@ -30,26 +30,26 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.pieces import normalise_piece, piece_moments, tma_rows
-from labkit.parts.moments import ROWS, merge_moments, warp_moments
+from labkit.parts.moments import MOMENT_FIELDS, merge_moments, warp_moments
 
 FORMATS = FP32, BF16
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
     (1, 1, 4, 8),
     (3, 5, 8, 8, False, "NCHW", None, 3, 0.1),
     (70, 2, 16, 10),
     (6, 3, 16, 20, True, "NCHW", 0.1, 0, 1e-5, True),
     (2, 300, 8, 8),
 )
-BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)
-LARGEST = (251, 1, 8, 8), (223, 1, 8, 8), (191, 1, 8, 8)
-ROOFLINE_PROBLEM = 8, 8, 32, 32
+BENCHED = (64, 256, 56, 56), (32, 64, 112, 112)  # timed sizes
+LARGEST = (251, 1, 8, 8), (223, 1, 8, 8), (191, 1, 8, 8)  # also tested: the most work per thread
+ROOFLINE_PROBLEM = 8, 8, 32, 32  # simulated for the roofline
 LANES = 32  # per warp, and words per row of a TMA copy
 ROW_BYTES = 4 * LANES
 CLUSTER = 8  # blocks per channel
 PIECES = 8  # per block, one per warp
 PARTS = CLUSTER * PIECES
 BOX_IMAGES, BOX_ROWS = 1, 98  # per piece
-KEPT_ROWS = 104  # of a piece in shared memory, which begins at a multiple of 1024 bytes
+SMEM_ROWS = 104  # of a piece in shared memory, which begins at a multiple of 1024 bytes
 ELEMENT = np.float32  # type in memory; uint32 for two bfloat16
 CLUSTER_SIZES = 1, 2, 4, 8
 MAX_ROWS = 104
@@ -63,8 +63,8 @@ FULL_MASK = 0xFFFFFFFF
 def overlapped(
     x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, counter, images, rows, eps, factor, relu
 ):
-    tiles = ptx.shared_array(0, (PIECES, KEPT_ROWS, LANES), ELEMENT)
-    shared_moments = cuda.shared.array((2, ROWS, PARTS), np.float32)
+    tiles = ptx.shared_array(0, (PIECES, SMEM_ROWS, LANES), ELEMENT)
+    shared_moments = cuda.shared.array((2, MOMENT_FIELDS, PARTS), np.float32)
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     full_bar = cuda.shared.array(PIECES, np.uint64)
     lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())
@@ -117,7 +117,8 @@ def overlapped(
         # -- statistics of this channel --
         num_values = average = mean_lo = squares = np.float32(0)
         for other in range(lane, PARTS, LANES):
-            n, m = shared_moments[iteration % 2, 0, other], shared_moments[iteration % 2, 1, other]
+            n, m = shared_moments[iteration % 2, 0, other], shared_moments[iteration % 2, 1, other]  # count, mean
+            # the rounding error of the mean, and squares
             r, s = shared_moments[iteration % 2, 2, other], shared_moments[iteration % 2, 3, other]
             num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
         num_values, average, mean_lo, squares = warp_moments(num_values, average, mean_lo, squares)
@@ -161,14 +162,14 @@ class Geometry(NamedTuple):
     clusters: int
 
     @property
-    def kept_rows(self) -> int:
+    def smem_rows(self) -> int:
         """Rows of a piece in shared memory, a multiple of eight."""
         return -(-self.box_images * self.box_rows // 8) * 8
 
     @property
-    def kept_bytes(self) -> int:
+    def smem_bytes(self) -> int:
         """Shared memory per block."""
-        return self.pieces * self.kept_rows * ROW_BYTES
+        return self.pieces * self.smem_rows * ROW_BYTES
 
 
 def geometry(problem, itemsize: int) -> Geometry:
@@ -184,13 +185,13 @@ def geometry(problem, itemsize: int) -> Geometry:
     boxes = problem.N // box_images * (rows // box_rows)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for blocks in CLUSTER_SIZES:
-        cut = Geometry(box_images, box_rows, -(-boxes // blocks), blocks, 1)
-        if cut.pieces <= MAX_PIECES // 2 and cut.kept_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
+        geom = Geometry(box_images, box_rows, -(-boxes // blocks), blocks, 1)
+        if geom.pieces <= MAX_PIECES // 2 and geom.smem_bytes <= HALF_BYTES and problem.C * blocks >= 2 * sms:
             break
-    if cut.kept_bytes > MAX_BYTES or cut.pieces > MAX_PIECES:
+    if geom.smem_bytes > MAX_BYTES or geom.pieces > MAX_PIECES:
         raise TooLarge(f"a channel has {boxes} pieces of {box_images * box_rows} rows of 128 bytes, beyond a cluster")
-    blocks_per_sm = min(2 * HALF_BYTES // cut.kept_bytes, 2 * MAX_PIECES // cut.pieces, MAX_BLOCKS_PER_SM)
-    return cut._replace(clusters=min(problem.C, blocks_per_sm * (sms // blocks)))
+    blocks_per_sm = min(2 * HALF_BYTES // geom.smem_bytes, 2 * MAX_PIECES // geom.pieces, MAX_BLOCKS_PER_SM)
+    return geom._replace(clusters=min(problem.C, blocks_per_sm * (sms // blocks)))
 
 
 def _divisor(number, limit):
@@ -202,29 +203,24 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
-    cut = geometry(problem, format.itemsize)
+    geom = geometry(problem, format.itemsize)
     rows = problem.H * problem.W * format.itemsize // ROW_BYTES
     shape = problem.N, problem.C, rows, ROW_BYTES // format.itemsize
-    box = cut.box_images, 1, cut.box_rows, LANES
+    box = geom.box_images, 1, geom.box_rows, LANES
     maps = [ptx.TensorMap(tma_rows(X, *shape), box) for X in (x, y)]
     numbers = np.uint32(problem.N), np.uint32(rows), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     statistics = mean, variance, running_mean, running_variance, workspace.counters(1)
     arguments = *maps, weight, bias, *statistics, *numbers
-    grid, block = cut.blocks * cut.clusters, (LANES, cut.pieces)
-    return [Launch(specialise_for(overlapped, cut, format), grid, block, arguments, cut.kept_bytes)]
+    grid, block = geom.blocks * geom.clusters, (LANES, geom.pieces)
+    return [Launch(specialise_for(overlapped, geom, format), grid, block, arguments, geom.smem_bytes)]
 
 
 @lru_cache(128)  # kernels: many sizes of images need their own
-def specialise_for(kernel, cut: Geometry, format):
+def specialise_for(kernel, geom: Geometry, format):
     """Return the kernel's copy for a geometry and a format."""
-    constants = {
-        "CLUSTER": cut.blocks,
-        "PIECES": cut.pieces,
-        "BOX_IMAGES": cut.box_images,
-        "BOX_ROWS": cut.box_rows,
-        "KEPT_ROWS": cut.kept_rows,
-    }
+    constants = {"CLUSTER": geom.blocks, "PIECES": geom.pieces, "SMEM_ROWS": geom.smem_rows}
+    constants |= {"BOX_IMAGES": geom.box_images, "BOX_ROWS": geom.box_rows}
     if format is BF16:
         constants |= {"ELEMENT": np.uint32, "WIDTH": 8}
-    bounds = LANES * cut.pieces if cut.pieces > FREE_PIECES[format] else None
-    return specialise(cuda.jit(cluster=cut.blocks, launch_bounds=bounds)(kernel.py_func), **constants)
+    bounds = LANES * geom.pieces if geom.pieces > FREE_PIECES[format] else None
+    return specialise(cuda.jit(cluster=geom.blocks, launch_bounds=bounds)(kernel.py_func), **constants)

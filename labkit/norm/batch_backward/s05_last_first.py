@@ -41,13 +41,13 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
     x_reg = cuda.local.array((LOADS, 4), np.float32)
     warp_partials = cuda.shared.array((2, WARPS), np.float32)
     t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
-    part, num_parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    block, num_blocks = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root
     g_sum = gx_sum = np.float32(0)
-    for piece in range(part * WARPS + t // WARP, images * pieces, num_parts * WARPS):
+    for piece in range(block * WARPS + t // WARP, images * pieces, num_blocks * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
         for k in range(LOADS):
@@ -64,11 +64,11 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
                     gx_sum += g * centred
     g_sum, gx_sum = block_sum(g_sum, warp_partials[0]), block_sum(gx_sum, warp_partials[1])
     if t == 0:
-        partials[0, c, part], partials[1, c, part] = g_sum, gx_sum
+        partials[0, c, block], partials[1, c, block] = g_sum, gx_sum
 
-    if is_last_block(arrived, c, num_parts):
+    if is_last_block(arrived, c, num_blocks):
         g_sum = gx_sum = np.float32(0)
-        if t < num_parts:
+        if t < num_blocks:
             g_sum, gx_sum = partials[0, c, t], partials[1, c, t]
         g_sum, gx_sum = block_sum(g_sum, warp_partials[0]), block_sum(gx_sum, warp_partials[1])
         if t == 0:
@@ -116,12 +116,12 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
-    parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
-    statistics = workspace.array("partials", (2, problem.C, parts), np.float32), workspace.counters(problem.C)
+    blocks, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    statistics = workspace.array("partials", (2, problem.C, blocks), np.float32), workspace.counters(problem.C)
     inputs, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)
-    sums = *inputs, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
-    arguments = *inputs, dx, dweight, dbias, np.uint32(problem.C), values, eps, problem.relu
+    sum_args = *inputs, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
+    dx_args = *inputs, dx, dweight, dbias, np.uint32(problem.C), values, eps, problem.relu
     return [
-        Launch(specialise_fours(split, dy, x), (problem.C, parts), WARP * WARPS, sums),
-        Launch(specialise_fours(last_first, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, arguments),
+        Launch(specialise_fours(split, dy, x), (problem.C, blocks), WARP * WARPS, sum_args),
+        Launch(specialise_fours(last_first, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
     ]

@@ -29,13 +29,13 @@ from labkit.parts.sums import block_all_sum2
 from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
-BENCHED = ((32, 512, 7, 7),)
-COMPARED = 32, 512, 7, 7
-LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)
+BENCHED = ((32, 512, 7, 7),)  # timed sizes
+COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
+LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)  # also tested: the most work per thread
 PER_THREAD, MAX_PER_THREAD = 4, 16  # values per thread and array
 MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer values
 PIXELS = 49  # per plane
-WARP, MAX_WARPS = 32, 18
+WARP, MAX_WARPS = 32, 18  # threads per warp, and warps per block
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
 specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
@@ -108,5 +108,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     per_thread, threads = geometry(problem, register_limit(pixels, format))
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    constants = {"PIXELS": pixels, "PER_THREAD": per_thread, "WIDTH": 1, "ELEMENT": format.dtype.type}
+    constants = {"PIXELS": pixels, "PER_THREAD": per_thread}
+    constants |= {"WIDTH": 1, "ELEMENT": format.dtype.type}  # of `load` and `store`
     return [Launch(specialise_once(in_registers, **constants), problem.C, threads, arguments)]

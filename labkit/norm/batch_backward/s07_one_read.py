@@ -31,7 +31,7 @@ from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
-BENCHED = (64, 256, 56, 56), (32, 512, 7, 7)
+BENCHED = (64, 256, 56, 56), (32, 512, 7, 7)  # timed sizes
 CLUSTER = 8  # blocks per channel
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours per vector
@@ -62,7 +62,7 @@ def one_read(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images, ca
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
     c, channels = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
-    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 
@@ -135,8 +135,8 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
-    blocks, threads, room = geometry(problem, format.itemsize, width)
-    numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
-    arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
-    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * problem.C, threads, arguments, 2 * room * width * format.itemsize)]
+    blocks, threads, capacity = geometry(problem, format.itemsize, width)
+    sizes = np.uint32(problem.N), np.uint32(capacity), np.float32(problem.values)
+    arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *sizes, np.float32(problem.eps), problem.relu
+    kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
+    return [Launch(kernel, blocks * problem.C, threads, arguments, 2 * capacity * width * format.itemsize)]

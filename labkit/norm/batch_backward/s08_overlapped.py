@@ -69,7 +69,7 @@ def overlapped(
     channels = np.uint32(weight.shape[0])
     counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
-    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
     num_resident = min(count, capacity)
@@ -188,8 +188,9 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
-    clusters, blocks, threads, room = geometry(problem, format.itemsize, width)
-    numbers = np.uint32(problem.N), np.uint32(room), np.float32(problem.values), np.float32(problem.eps), problem.relu
+    clusters, blocks, threads, capacity = geometry(problem, format.itemsize, width)
+    sizes = np.uint32(problem.N), np.uint32(capacity), np.float32(problem.values)
+    numbers = *sizes, np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, workspace.counters(1), *numbers
-    kernel = specialise_vectors(overlapped, format.dtype, width, threads, blocks, CLUSTER=blocks)
-    return [Launch(kernel, blocks * clusters, threads, arguments, 2 * room * width * format.itemsize)]
+    kernel = specialise_vectors(overlapped, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
+    return [Launch(kernel, blocks * clusters, threads, arguments, 2 * capacity * width * format.itemsize)]

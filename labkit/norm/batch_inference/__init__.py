@@ -5,4 +5,4 @@ from labkit.norm.inference import BatchInference
 
 PROBLEM = BatchInference
 FORMATS = FP32, BF16
-RECORD = "norm_batch_inference"
+RECORD = "norm_batch_inference"  # of timings, in labkit/results

@@ -29,18 +29,13 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 
-EXAMPLES = (
-    (1, 1, 1, 1),
-    (3, 5, 4, 6),
-    (2, 4, 7, 7, False, "NCHW", 0.1),
-    (2, 7, 1, 2),
-    (2, 3, 70, 73),
-    (2, 3, 20, 10, True, "NCHW", 1e-5, True),
-)
-BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)
-COMPARED = BENCHED[0]
-ROOFLINE_PROBLEM = 8, 8, 28, 28
-SUPPORTED = {"layout": ("NCHW",)}
+# tested sizes: N, C, H, W, relu, layout, eps, hard (means far from zero)
+EXAMPLES = (1, 1, 1, 1), (3, 5, 4, 6), (2, 4, 7, 7, False, "NCHW", 0.1), (2, 7, 1, 2), (2, 3, 70, 73)
+EXAMPLES += ((2, 3, 20, 10, True, "NCHW", 1e-5, True),)
+BENCHED = (64, 256, 56, 56), (32, 64, 112, 112), (32, 512, 7, 7)  # timed sizes
+COMPARED = BENCHED[0]  # the timed size by which steps are compared
+ROOFLINE_PROBLEM = 8, 8, 28, 28  # simulated for the roofline
+SUPPORTED = {"layout": ("NCHW",)}  # the problem's fields that steps accept
 THREADS = 256
 WIDTH = 4  # neighbours per load
 LOADS, MAX_LOADS = 4, 4  # loads in flight per thread
@@ -94,5 +89,5 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     loads, blocks = geometry(problem, width)
     numbers = np.uint32(values), np.uint32(problem.H * problem.W), np.float32(problem.eps), problem.relu
     arguments = kernel_view(x, width), running_mean, running_variance, weight, bias, kernel_view(y, width), *numbers
-    kernel = specialise_vectors(planes, format.dtype, width, THREADS, LOADS=loads)
+    kernel = specialise_vectors(planes, format.dtype, width, bounds=THREADS, LOADS=loads)
     return [Launch(kernel, problem.N * blocks, THREADS, arguments)]

@@ -35,14 +35,13 @@ from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
     (2, 8, 3, 5, True, "NHWC"),
     (3, 16, 8, 9, False, "NHWC", None, 3, 0.1),
     (6, 24, 20, 10, True, "NHWC", 0.1, 0, 1e-5, True),
     (1, 528, 4, 5, True, "NHWC"),
     (5, 40, 12, 15, True, "NHWC"),
 )
-BENCHED = (64, 256, 56, 56, True, "NHWC"), (32, 64, 112, 112, True, "NHWC"), (32, 512, 7, 7, True, "NHWC")
 LANES, LINE_WORDS, LINE_VECTORS = 32, 32, 8  # per warp; per 128-byte line
 FIELDS = 3  # that a block writes to memory: the mean in two floats, and squares
 WIDTH = 4  # channels per lane: 16 bytes
@@ -100,13 +99,14 @@ def one_read(
         ptx.tma_load(tiles, (warp, 0, 0), x_map, (pixel, group * words), full_bar, warp)
 
     iteration = np.uint32(0)
-    for part in range(group, (channels + CHANNELS - 1) // CHANNELS, GROUPS):
-        c = np.uint32(part * CHANNELS)
+    for chunk in range(group, (channels + CHANNELS - 1) // CHANNELS, GROUPS):
+        c = np.uint32(chunk * CHANNELS)
         # -- reference value of each channel --
         for e in range(WIDTH):
             reference[e] = total[e] = squares[e] = np.float32(0)
         if block_count > 0:
             ptx.mbarrier_wait(full_bar, 0, iteration % 2)
+            # TMA swizzles: in line n, vector v is at v ^ n % VECTORS, so that lanes use different banks
             for p in range(min(REFERENCE_PIXELS, block_count)):
                 v = np.uint32(p * VECTORS + lane % VECTORS)
                 load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % VECTORS) * 4), x_reg)
@@ -143,7 +143,7 @@ def one_read(
                 partials[0, c + channel, block], partials[1, c + channel, block] = references[channel], mean_lo
                 partials[2, c + channel, block] = all_squares - all_total * mean_lo
         # -- exchange within the group --
-        sync_blocks(arrived, part, blocks)
+        sync_blocks(arrived, chunk, blocks)
 
         # -- statistics of these channels --
         for j in range(PER_WARP):
@@ -158,8 +158,8 @@ def one_read(
             for step in range(BLOCKS_PER_LANE):
                 other_begin = np.uint32((lane + step * LANES) * PIECES * BOX_PIXELS)
                 n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, other_begin) - other_begin))
-                s = block_partials[j, 2, step] if n > np.float32(0) else np.float32(0)
-                m, r = block_partials[j, 0, step], block_partials[j, 1, step]
+                s = block_partials[j, 2, step] if n > np.float32(0) else np.float32(0)  # squares
+                m, r = block_partials[j, 0, step], block_partials[j, 1, step]  # the mean and its rounding error
                 num_values, average, mean_lo, m2 = merge_moments(num_values, average, mean_lo, m2, n, m, r, s)
             num_values, average, mean_lo, m2 = warp_moments(num_values, average, mean_lo, m2)
             if lane == 0 and channel < CHANNELS and c + channel < channels:
@@ -188,12 +188,12 @@ def one_read(
             ptx.fence_async()
             cuda.syncwarp()
             if lane == 0:
-                ptx.tma_store(y_map, (pixel, part * words), tiles, (warp, 0, 0))
+                ptx.tma_store(y_map, (pixel, chunk * words), tiles, (warp, 0, 0))
                 ptx.tma_store_commit()
                 ptx.tma_store_wait(0)
                 if c + GROUPS * CHANNELS < channels:
                     ptx.mbarrier_expect(full_bar, warp, BOX_PIXELS * VECTORS * 16)
-                    ptx.tma_load(tiles, (warp, 0, 0), x_map, (pixel, (part + GROUPS) * words), full_bar, warp)
+                    ptx.tma_load(tiles, (warp, 0, 0), x_map, (pixel, (chunk + GROUPS) * words), full_bar, warp)
         iteration += np.uint32(1)
 
 
@@ -207,7 +207,7 @@ class Geometry(NamedTuple):
     groups: int
 
     @property
-    def kept_bytes(self) -> int:
+    def smem_bytes(self) -> int:
         """Shared memory per block."""
         return self.pieces * self.box_pixels * self.vectors * 16
 
@@ -222,44 +222,51 @@ def geometry(problem, itemsize: int) -> Geometry:
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for vectors, blocks_per_sm, groups in CHOICES:
         parts = -(-problem.C * itemsize // (vectors * 16))
-        if cut := _divide(problem.values, vectors, parts, blocks_per_sm, sms, min(groups, parts)):
-            return cut
+        if geom := _divide(problem.values, vectors, parts, blocks_per_sm, sms, min(groups, parts)):
+            return geom
     raise TooLarge(f"{problem.values} pixels are more than this GPU keeps of any channel")
 
 
 def _divide(pixels, vectors, parts, blocks_per_sm, sms, min_groups):
     """Return the geometry for rows of a number of vectors; None if fewer groups than `min_groups` fit."""
-    smem_bytes, max_blocks = SMEM_BYTES[blocks_per_sm], sms * blocks_per_sm
+    max_bytes, max_blocks = SMEM_BYTES[blocks_per_sm], sms * blocks_per_sm
     unit = TILE_BYTES // (vectors * 16)  # the pixels of a piece are a multiple of this
-    groups = min(parts, max_blocks // -(-pixels * vectors * 16 // smem_bytes))
+    groups = min(parts, max_blocks // -(-pixels * vectors * 16 // max_bytes))
     if groups < min_groups:
         return None
     block_pixels = -(-pixels // min(max_blocks // groups, -(-pixels // (MIN_PIECES * unit))))
     pieces = min(MAX_PIECES, -(-block_pixels // unit))
     box_pixels = -(-block_pixels // (pieces * unit)) * unit
-    cut = Geometry(vectors, box_pixels, pieces, -(-pixels // (pieces * box_pixels)), groups)
-    return cut if cut.kept_bytes <= smem_bytes and box_pixels <= MAX_BOX_PIXELS else None
+    geom = Geometry(vectors, box_pixels, pieces, -(-pixels // (pieces * box_pixels)), groups)
+    return geom if geom.smem_bytes <= max_bytes and box_pixels <= MAX_BOX_PIXELS else None
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
-    cut = geometry(problem, format.itemsize)
-    maps = [ptx.TensorMap(tma_rows(X, problem.values, problem.C), (cut.box_pixels, cut.vectors * 4)) for X in (x, y)]
-    partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)
-    arrived = workspace.counters(-(-problem.C * format.itemsize // (cut.vectors * 16)))
+    geom = geometry(problem, format.itemsize)
+    box = geom.box_pixels, geom.vectors * 4
+    maps = [ptx.TensorMap(tma_rows(X, problem.values, problem.C), box) for X in (x, y)]
+    partials = workspace.array("partials", (FIELDS, problem.C, geom.blocks), np.float32)
+    arrived = workspace.counters(-(-problem.C * format.itemsize // (geom.vectors * 16)))
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     statistics = weight, bias, mean, variance, running_mean, running_variance, partials, arrived
-    grid, block = cut.blocks * cut.groups, (LANES, cut.pieces)
-    return [Launch(specialise_for(one_read, cut, format), grid, block, (*maps, *statistics, *numbers), cut.kept_bytes)]
+    grid, block = geom.blocks * geom.groups, (LANES, geom.pieces)
+    arguments = *maps, *statistics, *numbers
+    return [Launch(specialise_for(one_read, geom, format), grid, block, arguments, geom.smem_bytes)]
 
 
 @lru_cache(128)  # kernels: many sizes of images need their own
-def specialise_for(kernel, cut: Geometry, format):
+def specialise_for(kernel, geom: Geometry, format):
     """Return the kernel's copy for a geometry and a format."""
-    constants = {"VECTORS": cut.vectors, "BOX_PIXELS": cut.box_pixels, "PIECES": cut.pieces, "GROUPS": cut.groups}
-    constants["BLOCKS_PER_LANE"] = -(-cut.blocks // LANES)
+    constants = {
+        "VECTORS": geom.vectors,
+        "BOX_PIXELS": geom.box_pixels,
+        "PIECES": geom.pieces,
+        "GROUPS": geom.groups,
+    }
+    constants["BLOCKS_PER_LANE"] = -(-geom.blocks // LANES)
     if format is BF16:
         constants |= {"WIDTH": 8, "ELEMENT": np.uint32}
     return specialise(kernel, **constants)

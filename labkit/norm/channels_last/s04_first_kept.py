@@ -35,14 +35,13 @@ from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
 FORMATS = FP32, BF16
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
     (2, 8, 4, 4, True, "NHWC"),
     (3, 16, 8, 9, False, "NHWC", None, 3, 0.1),
     (6, 24, 20, 10, True, "NHWC", 0.1, 0, 1e-5, True),
     (1, 544, 4, 5, True, "NHWC"),
     (2, 40, 12, 16, True, "NHWC"),
 )
-BENCHED = (64, 256, 56, 56, True, "NHWC"), (32, 64, 112, 112, True, "NHWC"), (32, 512, 7, 7, True, "NHWC")
 LANES, LINE_WORDS, LINE_VECTORS = 32, 32, 8  # per warp; per 128-byte line
 WARPS = 16  # that sum and normalise; one more warp issues TMA copies
 THREADS = LANES * WARPS
@@ -51,12 +50,12 @@ GROUP_THREADS = THREADS // GROUPS
 FIELDS = 3  # that a block writes to memory: the mean in two floats, and squares
 WIDTH = 4  # channels per thread: 16 bytes
 ELEMENT = np.float32  # type in memory; uint32 for two bfloat16
-ACROSS = 64  # vectors per pixel
-LINES = KEPT_LINES = 128  # per tile, and in its shared memory, which begins at a multiple of 1024 bytes
+PIXEL_VECTORS = 64  # vectors per pixel
+LINES = SMEM_LINES = 128  # per tile, and in its shared memory, which begins at a multiple of 1024 bytes
 TILE = LINES * LINE_VECTORS  # vectors
-KEPT, RING = 8, 5  # permanent tiles, and tiles of the ring
-SLOTS = KEPT + RING
-MAX_RING = 8
+PERMANENT, RING_SLOTS = 8, 5  # permanent tiles, and tiles of the ring
+SLOTS = PERMANENT + RING_SLOTS
+MAX_RING_SLOTS = 8
 LAG = 1  # stores in flight, which still read their tiles
 REFERENCE_PIXELS = 4  # the mean of a block's first pixels is subtracted from all its values
 BLOCKS_PER_LANE = 5  # blocks that a lane merges
@@ -67,9 +66,9 @@ CHIP_BYTES = 224 * 1024  # of shared memory per SM, without a block's small arra
 @cuda.jit(device=True)
 def tile_slot(i):
     """Return the slot of the i-th tile of a block, and the number of earlier tiles in that slot."""
-    if i < KEPT:
+    if i < PERMANENT:
         return np.uint32(i), np.uint32(0)
-    return np.uint32(KEPT + (i - KEPT) % RING), np.uint32((i - KEPT) // RING)
+    return np.uint32(PERMANENT + (i - PERMANENT) % RING_SLOTS), np.uint32((i - PERMANENT) // RING_SLOTS)
 
 
 @cuda.jit(device=True)
@@ -81,14 +80,14 @@ def tile_slot_backwards(step, num_tiles, num_streamed):
     if step >= num_streamed:
         return np.uint32(step - num_streamed), np.uint32(step - num_streamed), np.uint32(1)
     i = np.uint32(num_tiles - 1 - step)
-    slot = np.uint32((i - KEPT) % RING)
-    return i, np.uint32(KEPT + slot), np.uint32((num_streamed - 1 - slot) // RING + 1 + step // RING)
+    slot = np.uint32((i - PERMANENT) % RING_SLOTS)
+    return i, np.uint32(PERMANENT + slot), np.uint32((num_streamed - 1 - slot) // RING_SLOTS + 1 + step // RING_SLOTS)
 
 
 @cuda.jit(device=True)
 def pixels_of(block, blocks, pixels):
     """Return the number of pixels of a block."""
-    per_tile = np.uint32(TILE // ACROSS)
+    per_tile = np.uint32(TILE // PIXEL_VECTORS)
     rounds, rest = pixels // (per_tile * blocks), pixels % (per_tile * blocks)
     return rounds * per_tile + min(per_tile, max(rest, block * per_tile) - block * per_tile)
 
@@ -98,11 +97,11 @@ def first_kept(
     x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, partials, scales, arrived, pixels, eps,
     factor, relu,
 ):  # fmt: skip
-    tiles = ptx.shared_array(0, (SLOTS, KEPT_LINES, LINE_WORDS), ELEMENT)
+    tiles = ptx.shared_array(0, (SLOTS, SMEM_LINES, LINE_WORDS), ELEMENT)
     full_bar = cuda.shared.array(SLOTS, np.uint64)
     consumed = cuda.shared.array(SLOTS, np.uint64)
     sums = cuda.shared.array((2, WIDTH, THREADS), np.float32)
-    references = cuda.shared.array((WIDTH, ACROSS), np.float32)
+    references = cuda.shared.array((WIDTH, PIXEL_VECTORS), np.float32)
     x_reg = cuda.local.array(WIDTH, np.float32)
     reference = cuda.local.array(WIDTH, np.float32)
     total = cuda.local.array(WIDTH, np.float32)
@@ -111,11 +110,11 @@ def first_kept(
     t, block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     lane, warp, channels = np.uint32(t % LANES), np.uint32(t // LANES), np.uint32(weight.shape[0])
     group, u = np.uint32(t // GROUP_THREADS), np.uint32(t % GROUP_THREADS)
-    active = np.uint32(GROUP_THREADS // ACROSS * ACROSS)  # threads per group: each has the same channels in all tiles
+    active = np.uint32(GROUP_THREADS // PIXEL_VECTORS * PIXEL_VECTORS)  # threads: each keeps its channels in all tiles
     count = pixels_of(block, blocks, pixels)
-    vectors = np.uint32(count * ACROSS)  # of the block
+    vectors = np.uint32(count * PIXEL_VECTORS)  # of the block
     num_tiles = np.uint32((vectors + TILE - 1) // TILE)  # of the block
-    num_streamed = np.uint32(max(num_tiles, np.uint32(KEPT)) - KEPT)  # tiles that pass through the ring
+    num_streamed = np.uint32(max(num_tiles, np.uint32(PERMANENT)) - PERMANENT)  # tiles that pass through the ring
     # -- initialise the barriers --
     if t == 0:
         for slot in range(SLOTS):
@@ -139,10 +138,10 @@ def first_kept(
             reference[e] = total[e] = squares[e] = np.float32(0)
         if num_tiles > 0:
             ptx.mbarrier_wait(full_bar, 0, 0)
-            first_pixels = min(np.uint32(min(REFERENCE_PIXELS, TILE // ACROSS)), count)
+            first_pixels = min(np.uint32(min(REFERENCE_PIXELS, TILE // PIXEL_VECTORS)), count)
             inv_reference_count = np.float32(1) / np.float32(first_pixels)
-            for p in range(first_pixels):
-                v = np.uint32(p * ACROSS + u % ACROSS)
+            for p in range(first_pixels):  # TMA swizzles: in line n, v is at v ^ n, so that lanes use different banks
+                v = np.uint32(p * PIXEL_VECTORS + u % PIXEL_VECTORS)
                 load_at(tiles, (0, v // LINE_VECTORS, (v % LINE_VECTORS ^ v // LINE_VECTORS % LINE_VECTORS) * 4), x_reg)
                 for e in range(WIDTH):
                     reference[e] += x_reg[e] * inv_reference_count
@@ -165,15 +164,15 @@ def first_kept(
                 ptx.mbarrier_arrive(consumed, slot)
         for e in range(WIDTH):
             sums[0, e, t], sums[1, e, t] = total[e], squares[e]
-            if t < ACROSS:
+            if t < PIXEL_VECTORS:
                 references[e, t] = reference[e]
     cuda.syncthreads()
     # -- sums of the block --
-    for k in range(t, WIDTH * ACROSS, THREADS + LANES):
-        e, column = np.uint32(k // ACROSS), np.uint32(k % ACROSS)
+    for k in range(t, WIDTH * PIXEL_VECTORS, THREADS + LANES):
+        e, column = np.uint32(k // PIXEL_VECTORS), np.uint32(k % PIXEL_VECTORS)
         all_total = all_squares = np.float32(0)
         for first in range(column, THREADS, GROUP_THREADS):
-            for other in range(first, first + active - column, ACROSS):
+            for other in range(first, first + active - column, PIXEL_VECTORS):
                 all_total += sums[0, e, other]
                 all_squares += sums[1, e, other]
         c = np.uint32(column * WIDTH + e)
@@ -193,8 +192,8 @@ def first_kept(
         for step in range(BLOCKS_PER_LANE):
             other = np.uint32(lane + step * LANES)
             n = np.float32(pixels_of(other, blocks, pixels)) if other < blocks else np.float32(0)
-            s = block_partials[2, step] if other < blocks else np.float32(0)
-            m, r = block_partials[0, step], block_partials[1, step]
+            s = block_partials[2, step] if other < blocks else np.float32(0)  # squares
+            m, r = block_partials[0, step], block_partials[1, step]  # the mean and its rounding error
             num_values, average, mean_lo, m2 = merge_moments(num_values, average, mean_lo, m2, n, m, r, s)
         num_values, average, mean_lo, m2 = warp_moments(num_values, average, mean_lo, m2)
         if lane == 0:
@@ -215,19 +214,19 @@ def first_kept(
                 ptx.mbarrier_wait(consumed, slot, uses % 2)
                 ptx.tma_store(y_map, ((block + i * blocks) * LINES, 0), tiles, (slot, 0, 0))
                 ptx.tma_store_commit()
-                if step >= LAG and step - LAG + RING < num_streamed:
+                if step >= LAG and step - LAG + RING_SLOTS < num_streamed:
                     ptx.tma_store_wait(LAG)
-                    i, slot, uses = tile_slot_backwards(step - LAG + RING, num_tiles, num_streamed)
+                    i, slot, uses = tile_slot_backwards(step - LAG + RING_SLOTS, num_tiles, num_streamed)
                     ptx.mbarrier_expect(full_bar, slot, TILE * 16)
                     ptx.tma_load(tiles, (slot, 0, 0), x_map, ((block + i * blocks) * LINES, 0), full_bar, slot)
             ptx.tma_store_wait(0)
     else:
-        c = np.uint32(u % ACROSS * WIDTH)
+        c = np.uint32(u % PIXEL_VECTORS * WIDTH)
         for e in range(WIDTH):
             reference[e], total[e], squares[e] = mean[c + e], scales[c + e], bias[c + e]
         for step in range(group, num_tiles, GROUPS):
             i, slot, uses = tile_slot_backwards(step, num_tiles, num_streamed)
-            if RING <= step < num_streamed:
+            if RING_SLOTS <= step < num_streamed:
                 ptx.mbarrier_wait(full_bar, slot, (uses - 1) % 2)
             if u < active:
                 for v in range(u, min(np.uint32(TILE), vectors - i * TILE), active):
@@ -246,22 +245,22 @@ class Geometry(NamedTuple):
     """Division of images: 16-byte vectors per pixel, 128-byte lines per tile; permanent tiles, ring slots and groups
     of warps per block; blocks."""
 
-    across: int
+    pixel_vectors: int
     lines: int
-    kept: int
-    ring: int
+    permanent: int
+    ring_slots: int
     groups: int
     blocks: int
 
     @property
-    def kept_lines(self) -> int:
+    def smem_lines(self) -> int:
         """Lines of a tile in shared memory, a multiple of eight."""
         return -(-self.lines // 8) * 8
 
     @property
-    def kept_bytes(self) -> int:
+    def smem_bytes(self) -> int:
         """Shared memory per block."""
-        return (self.kept + self.ring) * self.kept_lines * LINE_WORDS * 4
+        return (self.permanent + self.ring_slots) * self.smem_lines * LINE_WORDS * 4
 
 
 def geometry(problem, itemsize: int) -> Geometry:
@@ -270,55 +269,47 @@ def geometry(problem, itemsize: int) -> Geometry:
     Raise TooLarge if pixels do not begin at multiples of 16 bytes, have more channels than a block's threads process,
     or no tile of whole pixels has whole lines.
     """
-    across, rest = divmod(problem.C * itemsize, 16)
+    pixel_vectors, rest = divmod(problem.C * itemsize, 16)
     if rest:
         raise TooLarge(f"{problem.C} channels of {itemsize} bytes are no multiple of 16 bytes")
-    all_vectors, unit = problem.values * across, lcm(across, LINE_VECTORS)
-    if across > THREADS or unit > MAX_LINES * LINE_VECTORS or all_vectors % LINE_VECTORS:
+    all_vectors, unit = problem.values * pixel_vectors, lcm(pixel_vectors, LINE_VECTORS)
+    if pixel_vectors > THREADS or unit > MAX_LINES * LINE_VECTORS or all_vectors % LINE_VECTORS:
         raise TooLarge(f"{problem.values} pixels of {problem.C} channels are no tiles of whole lines of 128 bytes")
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     rounds = -(-all_vectors // (sms * max(MAX_VECTORS, unit)))
     units = min(-(-all_vectors // (sms * rounds * unit)), MAX_LINES * LINE_VECTORS // unit)
     vectors = units * unit  # per tile
-    cut = Geometry(across, vectors // LINE_VECTORS, 0, 1, 1, min(sms, -(-all_vectors // vectors)))
-    sum_bytes = (2 * THREADS + across) * 16 // itemsize * 4
-    slots, tiles = (CHIP_BYTES - sum_bytes) // cut.kept_bytes, -(-all_vectors // (vectors * cut.blocks))
-    groups = max(n for n in GROUPINGS if n * across <= THREADS and n < slots)
-    ring = min(MAX_RING, slots - 1) // groups * groups if tiles > slots else 1
-    return cut._replace(kept=min(slots, tiles) - ring, ring=ring, groups=groups)
+    geom = Geometry(pixel_vectors, vectors // LINE_VECTORS, 0, 1, 1, min(sms, -(-all_vectors // vectors)))
+    sum_bytes = (2 * THREADS + pixel_vectors) * 16 // itemsize * 4
+    slots, tiles = (CHIP_BYTES - sum_bytes) // geom.smem_bytes, -(-all_vectors // (vectors * geom.blocks))
+    groups = max(n for n in GROUPINGS if n * pixel_vectors <= THREADS and n < slots)
+    ring_slots = min(MAX_RING_SLOTS, slots - 1) // groups * groups if tiles > slots else 1
+    return geom._replace(permanent=min(slots, tiles) - ring_slots, ring_slots=ring_slots, groups=groups)
 
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
-    cut = geometry(problem, format.itemsize)
+    geom = geometry(problem, format.itemsize)
     elements = 128 // format.itemsize  # per line
     shape = problem.values * problem.C // elements, elements
-    maps = [ptx.TensorMap(tma_rows(X, *shape), (cut.lines, LINE_WORDS)) for X in (x, y)]
-    partials = workspace.array("partials", (FIELDS, problem.C, cut.blocks), np.float32)
+    maps = [ptx.TensorMap(tma_rows(X, *shape), (geom.lines, LINE_WORDS)) for X in (x, y)]
+    partials = workspace.array("partials", (FIELDS, problem.C, geom.blocks), np.float32)
     scales = workspace.array("scales", (problem.C,), np.float32)
     numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     statistics = mean, variance, running_mean, running_variance, partials, scales
     arguments = *maps, weight, bias, *statistics, workspace.counters(2), *numbers
-    return [Launch(specialise_for(first_kept, cut, format), cut.blocks, THREADS + LANES, arguments, cut.kept_bytes)]
+    return [Launch(specialise_for(first_kept, geom, format), geom.blocks, THREADS + LANES, arguments, geom.smem_bytes)]
 
 
 @lru_cache(128)  # kernels: many sizes of images need their own
-def specialise_for(kernel, cut: Geometry, format):
+def specialise_for(kernel, geom: Geometry, format):
     """Return the kernel's copy for a geometry and a format."""
-    constants = {
-        "ACROSS": cut.across,
-        "LINES": cut.lines,
-        "KEPT_LINES": cut.kept_lines,
-        "TILE": cut.lines * LINE_VECTORS,
-        "KEPT": cut.kept,
-        "RING": cut.ring,
-        "SLOTS": cut.kept + cut.ring,
-        "BLOCKS_PER_LANE": -(-cut.blocks // LANES),
-        "GROUPS": cut.groups,
-        "GROUP_THREADS": THREADS // cut.groups,
-    }
+    constants = {"PIXEL_VECTORS": geom.pixel_vectors, "BLOCKS_PER_LANE": -(-geom.blocks // LANES)}
+    constants |= {"LINES": geom.lines, "SMEM_LINES": geom.smem_lines, "TILE": geom.lines * LINE_VECTORS}
+    constants |= {"PERMANENT": geom.permanent, "RING_SLOTS": geom.ring_slots, "SLOTS": geom.permanent + geom.ring_slots}
+    constants |= {"GROUPS": geom.groups, "GROUP_THREADS": THREADS // geom.groups}
     if format is BF16:
         constants |= {"WIDTH": 8, "ELEMENT": np.uint32}
     return specialise(kernel, **constants)

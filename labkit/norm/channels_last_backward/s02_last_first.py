@@ -29,17 +29,17 @@ from labkit.parts.vector_widths import specialise_fours
 
 THREADS = 512
 WIDTH = 4  # channels per thread
-MAX_ACROSS = 32  # threads per row
+MAX_ROW_THREADS = 32  # threads per row
 LOADS = 2  # 16-byte loads in flight per thread and array
 BLOCKS_PER_SM = 2  # in the kernel that sums
 
 
 @cuda.jit(device=True)
-def add_rows(sums, across):
+def add_rows(sums, row_threads):
     """Add the sums of all rows of a block's threads into its first row, in place."""
     t = np.uint32(cuda.threadIdx.x)
     offset = np.uint32(THREADS // 2)
-    while offset >= across:
+    while offset >= row_threads:
         cuda.syncthreads()
         if t < offset:
             for e in range(WIDTH):
@@ -48,8 +48,8 @@ def add_rows(sums, across):
         offset = np.uint32(offset // 2)
 
 
-@cuda.jit(launch_bounds=(THREADS, 2))
-def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived, across, eps, relu):
+@cuda.jit(launch_bounds=(THREADS, BLOCKS_PER_SM))
+def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived, row_threads, eps, relu):
     dy_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     g_sum = cuda.local.array(WIDTH, np.float32)
@@ -58,23 +58,23 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
     scale = cuda.local.array(WIDTH, np.float32)
     shift = cuda.local.array(WIDTH, np.float32)
     sums = cuda.shared.array((2, WIDTH, THREADS), np.float32)
-    t, part, num_parts = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    t, block, num_blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
-    c = np.uint32(WIDTH * (cuda.blockIdx.x * across + t % across))
-    down = np.uint32(THREADS // across)  # rows of the block's threads
+    c = np.uint32(WIDTH * (cuda.blockIdx.x * row_threads + t % row_threads))
+    block_rows = np.uint32(THREADS // row_threads)  # rows of the block's threads
 
     for e in range(WIDTH):
         channel = min(np.uint32(c + e), np.uint32(channels - 1))
         centre[e], shift[e], scale[e] = mean[channel], bias[channel], weight[channel] / sqrt(variance[channel] + eps)
         g_sum[e] = gx_sum[e] = np.float32(0)
-    for start in range(part * LOADS * down + t // across, pixels, num_parts * LOADS * down):
+    for start in range(block * LOADS * block_rows + t // row_threads, pixels, num_blocks * LOADS * block_rows):
         for k in range(LOADS):
-            pixel = np.uint32(start + k * down)
+            pixel = np.uint32(start + k * block_rows)
             if pixel < pixels and c < channels:
                 dy_reg[k, 0], dy_reg[k, 1], dy_reg[k, 2], dy_reg[k, 3] = load_row_four(dy, pixel, c)
                 x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3] = load_row_four(x, pixel, c)
         for k in range(LOADS):
-            if np.uint32(start + k * down) < pixels and c < channels:
+            if np.uint32(start + k * block_rows) < pixels and c < channels:
                 for e in range(WIDTH):
                     g, centred = dy_reg[k, e], x_reg[k, e] - centre[e]
                     if relu and centred * scale[e] + shift[e] <= np.float32(0):  # a NaN is not below zero
@@ -83,22 +83,22 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
                     gx_sum[e] += g * centred
     for e in range(WIDTH):
         sums[0, e, t], sums[1, e, t] = g_sum[e], gx_sum[e]
-    add_rows(sums, across)
-    if t < across:
+    add_rows(sums, row_threads)
+    if t < row_threads:
         for e in range(WIDTH):
             if c + e < channels:
-                partials[0, part, c + e], partials[1, part, c + e] = sums[0, e, t], sums[1, e, t]
+                partials[0, block, c + e], partials[1, block, c + e] = sums[0, e, t], sums[1, e, t]
 
-    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_parts):
+    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_blocks):
         for e in range(WIDTH):
             g_sum[e] = gx_sum[e] = np.float32(0)
             if c + e < channels:
-                for other in range(t // across, num_parts, down):
+                for other in range(t // row_threads, num_blocks, block_rows):
                     g_sum[e] += partials[0, other, c + e]
                     gx_sum[e] += partials[1, other, c + e]
             sums[0, e, t], sums[1, e, t] = g_sum[e], gx_sum[e]
-        add_rows(sums, across)
-        if t < across:
+        add_rows(sums, row_threads)
+        if t < row_threads:
             for e in range(WIDTH):
                 if c + e < channels:
                     dbias[c + e] = sums[0, e, t]
@@ -106,17 +106,17 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
 
 
 @cuda.jit
-def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, values, eps, relu):
+def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, row_threads, values, eps, relu):
     dy_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     t = np.uint32(cuda.threadIdx.x)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
-    c = np.uint32(WIDTH * (cuda.blockIdx.y * across + t % across))
-    down = np.uint32(THREADS // across)  # rows of the block's threads
-    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * down + t // across
+    c = np.uint32(WIDTH * (cuda.blockIdx.y * row_threads + t % row_threads))
+    block_rows = np.uint32(THREADS // row_threads)  # rows of the block's threads
+    start = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * LOADS * block_rows + t // row_threads  # in reverse
     if c < channels:
         for k in range(LOADS):
-            pixel = np.uint32(start + k * down)
+            pixel = np.uint32(start + k * block_rows)
             if pixel < pixels:
                 dy_reg[k, 0], dy_reg[k, 1], dy_reg[k, 2], dy_reg[k, 3] = load_row_four(dy, pixel, c)
                 x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3] = load_row_four(x, pixel, c)
@@ -125,12 +125,12 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, 
             centre, shift, root = mean[channel], bias[channel], sqrt(variance[channel] + eps)
             scale, g_mean, slope = weight[channel] / root, dbias[channel] / values, dweight[channel] / values / root
             for k in range(LOADS):
-                if np.uint32(start + k * down) < pixels:
+                if np.uint32(start + k * block_rows) < pixels:
                     g, centred = dy_reg[k, e], x_reg[k, e] - centre
                     g = np.float32(0) if relu and centred * scale + shift <= np.float32(0) else g
                     x_reg[k, e] = scale * (g - g_mean - centred * slope)
         for k in range(LOADS):
-            pixel = np.uint32(start + k * down)
+            pixel = np.uint32(start + k * block_rows)
             if pixel < pixels:
                 store_row_four(dx, pixel, c, x_reg[k, 0], x_reg[k, 1], x_reg[k, 2], x_reg[k, 3])
 
@@ -138,11 +138,11 @@ def last_first(dy, x, weight, bias, mean, variance, dx, dweight, dbias, across, 
 def geometry(problem) -> tuple[int, int, int]:
     """Return threads per row, a power of two; blocks per row; and blocks that share columns."""
     vectors = -(-problem.C // WIDTH)
-    across = min(MAX_ACROSS, 1 << (vectors - 1).bit_length())
-    wide = -(-vectors // across)
-    rows = -(-problem.values // (LOADS * THREADS // across))
+    row_threads = min(MAX_ROW_THREADS, 1 << (vectors - 1).bit_length())
+    row_blocks = -(-vectors // row_threads)
+    rows = -(-problem.values // (LOADS * THREADS // row_threads))
     blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
-    return across, wide, max(1, min(blocks // wide, rows))
+    return row_threads, row_blocks, max(1, min(blocks // row_blocks, rows))
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
@@ -150,13 +150,13 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
-    across, wide, parts = geometry(problem)
-    scratch = workspace.array("partials", (2, parts, problem.C), np.float32), workspace.counters(wide)
-    rows = -(-problem.values // (LOADS * THREADS // across))
+    row_threads, row_blocks, column_blocks = geometry(problem)
+    scratch = workspace.array("partials", (2, column_blocks, problem.C), np.float32), workspace.counters(row_blocks)
+    rows = -(-problem.values // (LOADS * THREADS // row_threads))
     inputs, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)
-    sums = *inputs, dweight, dbias, *scratch, np.uint32(across), eps, problem.relu
-    arguments = *inputs, dx, dweight, dbias, np.uint32(across), values, eps, problem.relu
+    sum_args = *inputs, dweight, dbias, *scratch, np.uint32(row_threads), eps, problem.relu
+    arguments = *inputs, dx, dweight, dbias, np.uint32(row_threads), values, eps, problem.relu
     return [
-        Launch(specialise_fours(columns, dy, x), (wide, parts), THREADS, sums),
-        Launch(specialise_fours(last_first, dy, x, dx), (rows, wide), THREADS, arguments),
+        Launch(specialise_fours(columns, dy, x), (row_blocks, column_blocks), THREADS, sum_args),
+        Launch(specialise_fours(last_first, dy, x, dx), (rows, row_blocks), THREADS, arguments),
     ]

@@ -29,13 +29,13 @@ from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_fours
 
-BENCHED = ((32, 512, 7, 7, True, "NHWC"),)
-COMPARED = 32, 512, 7, 7, True, "NHWC"
-LARGEST = (48, 4, 8, 8, True, "NHWC"), (48, 5, 8, 8, True, "NHWC")
+BENCHED = ((32, 512, 7, 7, True, "NHWC"),)  # timed sizes
+COMPARED = 32, 512, 7, 7, True, "NHWC"  # the timed size by which steps are compared
+LARGEST = (48, 4, 8, 8, True, "NHWC"), (48, 5, 8, 8, True, "NHWC")  # also tested: the most work per thread
 WIDTH = 4  # channels per thread
 SUMS = 2 * WIDTH  # per block
 PER_THREAD, MAX_PER_THREAD = 2, 3  # pixels per thread
-WARP, MAX_WARPS = 32, 32
+WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
 specialise_once = cache(specialise)  # copies: one per number of pixels
 

@@ -37,8 +37,8 @@ from labkit.parts.vectors import copy_async, load, load_shared, store
 
 THREADS, WARP, WARPS = 512, 32, 16  # threads per block, threads per warp, warps per block
 WIDTH = 4  # channels per vector
-ACROSS = 8  # threads per row
-CHANNELS = WIDTH * ACROSS  # of a team at a time
+ROW_THREADS = 8  # threads per row
+CHANNELS = WIDTH * ROW_THREADS  # of a team at a time
 ELEMENT = np.float32  # element type of images
 MAX_BYTES = 210 * 1024  # of dynamic shared memory per block; 16 KB remain for the exchange between warps
 L2_BYTES = 180 * 1024  # of L2 per block
@@ -75,20 +75,20 @@ def one_read(
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
     pixels_per_block = np.uint32((pixels + blocks - 1) // blocks)
     first = min(block * pixels_per_block, pixels)
-    count = np.uint32((min(first + pixels_per_block, pixels) - first) * ACROSS)  # in vectors
+    count = np.uint32((min(first + pixels_per_block, pixels) - first) * ROW_THREADS)  # in vectors
     num_resident = min(count, capacity)
-    column = np.uint32(t % ACROSS * WIDTH)  # the first of the thread's channels, among those of its team
+    column = np.uint32(t % ROW_THREADS * WIDTH)  # the first of the thread's channels, among those of its team
 
     # -- load the first channels --
     if team * CHANNELS + column < channels:
         for v in range(t, num_resident, THREADS):
-            pixel = first + np.uint32(v // ACROSS)
+            pixel = first + np.uint32(v // ROW_THREADS)
             copy_async(smem, WIDTH * v, dy, pixel, team * CHANNELS + column)
             copy_async(smem, WIDTH * (capacity + v), x, pixel, team * CHANNELS + column)
     ptx.cp_async_commit()
 
-    for part in range(team, (channels + CHANNELS - 1) // CHANNELS, teams):
-        c = np.uint32(part * CHANNELS + column)
+    for chunk in range(team, (channels + CHANNELS - 1) // CHANNELS, teams):
+        c = np.uint32(chunk * CHANNELS + column)
         has_channel = c < channels
         # -- sum the values of these channels --
         for e in range(WIDTH):
@@ -107,7 +107,7 @@ def one_read(
                     gx_sum[e] += dy_reg[e] * x_reg[e]
         if has_channel:
             for v in range(num_resident + t, count, THREADS):
-                pixel = first + np.uint32(v // ACROSS)
+                pixel = first + np.uint32(v // ROW_THREADS)
                 load(dy, pixel, c, dy_reg)
                 load(x, pixel, c, x_reg)
                 apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
@@ -117,11 +117,11 @@ def one_read(
         # -- sums of the block --
         for e in range(WIDTH):
             offset = WARP // 2
-            while offset >= ACROSS:
+            while offset >= ROW_THREADS:
                 g_sum[e] += cuda.shfl_down_sync(FULL_MASK, g_sum[e], offset)
                 gx_sum[e] += cuda.shfl_down_sync(FULL_MASK, gx_sum[e], offset)
                 offset //= 2
-            if lane < ACROSS:
+            if lane < ROW_THREADS:
                 warp_partials[0, warp, column + e], warp_partials[1, warp, column + e] = g_sum[e], gx_sum[e]
         cuda.syncthreads()
         for item in range(warp, 2 * CHANNELS, WARPS):
@@ -129,15 +129,15 @@ def one_read(
             if lane < WARPS:
                 partial = warp_partials[item // CHANNELS, lane, item % CHANNELS]
             partial = warp_sum(partial)
-            channel = np.uint32(part * CHANNELS + item % CHANNELS)
+            channel = np.uint32(chunk * CHANNELS + item % CHANNELS)
             if lane == 0 and channel < channels:
                 partials[item // CHANNELS, channel, block] = partial
         # -- exchange within the team --
-        sync_blocks(arrived, part, blocks)
+        sync_blocks(arrived, chunk, blocks)
 
         # -- sums of these channels --
         for item in range(warp, 2 * CHANNELS, WARPS):
-            channel = np.uint32(part * CHANNELS + item % CHANNELS)
+            channel = np.uint32(chunk * CHANNELS + item % CHANNELS)
             partial = np.float32(0)
             if channel < channels:
                 for other in range(lane, blocks, WARP):
@@ -159,7 +159,7 @@ def one_read(
         # -- write dx, load the next channels --
         if has_channel:
             for v in range(num_resident + t, count, THREADS):
-                pixel = first + np.uint32(v // ACROSS)
+                pixel = first + np.uint32(v // ROW_THREADS)
                 load(dy, pixel, c, dy_reg)
                 load(x, pixel, c, x_reg)
                 apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
@@ -168,7 +168,7 @@ def one_read(
                 store(dx, pixel, c, x_reg)
         if has_channel:
             for v in range(t, num_resident, THREADS):
-                pixel = first + np.uint32(v // ACROSS)
+                pixel = first + np.uint32(v // ROW_THREADS)
                 load_shared(smem, WIDTH * v, dy_reg)
                 load_shared(smem, WIDTH * (capacity + v), x_reg)
                 apply_mask(dy_reg, x_reg, centre, scale, shift, relu)
@@ -191,14 +191,14 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
     widest = 1 << (-(-problem.C // width) - 1).bit_length()
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     for row_bytes in (128, 64, 32):
-        across = min(widest, WARP, row_bytes // (itemsize * width))
-        needed = -(-problem.values * across * vector_bytes // (MAX_BYTES + L2_BYTES))
+        row_threads = min(widest, WARP, row_bytes // (itemsize * width))
+        needed = -(-problem.values * row_threads * vector_bytes // (MAX_BYTES + L2_BYTES))
         if needed <= sms:
             break
-    teams = max(1, min(-(-problem.C // (across * width)), sms // needed))
-    blocks = min(sms // teams, -(-problem.values * across // THREADS))
-    vectors = -(-problem.values // blocks) * across
-    return across, teams, blocks, min(vectors, MAX_BYTES // vector_bytes)
+    teams = max(1, min(-(-problem.C // (row_threads * width)), sms // needed))
+    blocks = min(sms // teams, -(-problem.values * row_threads // THREADS))
+    vectors = -(-problem.values // blocks) * row_threads
+    return row_threads, teams, blocks, min(vectors, MAX_BYTES // vector_bytes)
 
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
@@ -207,11 +207,11 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
-    across, teams, blocks, capacity = geometry(problem, format.itemsize, width)
+    row_threads, teams, blocks, capacity = geometry(problem, format.itemsize, width)
     partials = workspace.array("partials", (2, problem.C, blocks), np.float32)
-    arrived = workspace.counters(-(-problem.C // (across * width)))
+    arrived = workspace.counters(-(-problem.C // (row_threads * width)))
     sizes = np.uint32(teams), np.uint32(blocks), np.uint32(capacity), np.float32(problem.values)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, partials, arrived, *sizes
-    kernel = specialise_once(one_read, WIDTH=width, ELEMENT=format.dtype.type, ACROSS=across)
+    kernel = specialise_once(one_read, WIDTH=width, ELEMENT=format.dtype.type, ROW_THREADS=row_threads)
     smem_bytes = 2 * capacity * width * format.itemsize
     return [Launch(kernel, teams * blocks, THREADS, (*arguments, np.float32(problem.eps), problem.relu), smem_bytes)]

@@ -32,14 +32,14 @@ class BatchNorm(ImageOperation):
     layout: Layout = "NCHW"
     format: str | Format | None = None
 
-    arrays, images = problem.ARRAYS, ("x", "y")
-    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
+    arrays, image_arrays = problem.ARRAYS, ("x", "y")
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}  # y may overwrite x
 
     def __post_init__(self):
         super().__post_init__()
         check_bool("training", self.training)
         if self.momentum is not None:
-            check_number("momentum", self.momentum, ", or None for an average of all batches")
+            check_number("momentum", self.momentum, condition=", or None for an average of all batches")
         is_whole = isinstance(self.batches, Integral) and not isinstance(self.batches, bool)
         if self.batches is not None and not (is_whole and self.batches >= 0):
             raise ValueError(f"batches is {self.batches!r}: give how many there were before this one, 0 or more")
@@ -51,14 +51,17 @@ class BatchNorm(ImageOperation):
 
     @property
     def written(self) -> tuple[str, ...]:
+        """Names of the written arrays."""
         return ("y", *MEASURED, *RUNNING) if self.training else ("y",)
 
     @property
     def read(self) -> tuple[str, ...]:
+        """Names of the written arrays whose old values are read."""
         return RUNNING
 
     @property
     def varies(self) -> str:
+        """Reason why a plan serves one call only, and what to do; empty if plans are kept."""
         if self.training and self.momentum is None:
             return "momentum is None, which counts each batch otherwise, and a plan counts all alike: give a number"
         return ""

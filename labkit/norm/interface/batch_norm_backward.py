@@ -23,7 +23,7 @@ class BatchNormBackward(ImageOperation):
     layout: Layout = "NCHW"
     format: str | Format | None = None
 
-    arrays, images = backward.ARRAYS, ("dy", "x", "dx")
+    arrays, image_arrays = backward.ARRAYS, ("dy", "x", "dx")
     outputs, required, in_place = ("dx", "dweight", "dbias"), ("dy", "x", "mean", "variance"), {"dx": "dy"}
 
     def make_problem(self, *sizes) -> BatchBackward:
@@ -61,16 +61,11 @@ def batch_norm_backward(
     dx, dweight, dbias
         Output arrays; None makes new ones. dx may be dy itself.
     eps, relu, layout, format, stream
-        The options of `batch_norm`. With ReLU, dx has no contribution from values at or below 0.
+        The options of `batch_norm`, whose errors are raised here too. With ReLU, values from 0 down add nothing to dx.
 
     Returns
     -------
     dx, dweight and dbias.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Arrays do not fit, for the reasons of `batch_norm`.
 
     Examples
     --------

@@ -17,25 +17,25 @@ from labkit.calls.operation import Operation, Result
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
 from labkit.norm.images import LAYOUTS, ImageProblem, Layout
-from labkit.norm.interface.choice import chosen
+from labkit.norm.interface.choice import choose_step
 from labkit.norm.interface.fill import fill_launch
 from labkit.norm.interface.images import as_images, image_sizes, memory_layouts
 
 FORMATS = FP32, BF16
 DEFAULTS = {"weight": 1.0, "bias": 0.0}  # values of missing operands
-LARGEST = float(np.finfo(np.float32).max)
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class ImageOperation(Operation):
     """An operation on images, x among them; a subclass has the options eps, relu, layout and format."""
 
-    images: ClassVar[tuple[str, ...]]  # the other arrays have one value per channel
+    image_arrays: ClassVar[tuple[str, ...]]  # the other arrays have one value per channel
 
     def __post_init__(self):
         check_bool("relu", self.relu)
         if self.layout not in LAYOUTS:
             raise ValueError(f"there is no layout {self.layout!r}: say NCHW or NHWC")
-        check_number("eps", self.eps, " that is not below 0", least=0)
+        check_number("eps", self.eps, condition=" that is not below 0", least=0)
 
     @abstractmethod
     def make_problem(self, *sizes) -> ImageProblem:
@@ -49,23 +49,23 @@ class ImageOperation(Operation):
         if len(x.shape) < 2:
             raise ValueError(f"x is of shape {tuple(x.shape)}: give images, N x C x pixels or N x pixels x C")
         format, channels = self._format(x), self._problem(x, self.layout).C
-        shapes = {name: tuple(x.shape) if name in self.images else (channels,) for name in given}
-        vectors = [name for name in given if name not in self.images]
+        shapes = {name: tuple(x.shape) if name in self.image_arrays else (channels,) for name in given}
+        vectors = [name for name in given if name not in self.image_arrays]
         context = {"context": "for these images", "kind": "images"}
         check_arrays(given, shapes, format, first="x", float32_names=vectors, **context)
         self._check_order({name: X for name, X in given.items() if not owner_of(X).is_on_host(X)})
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         x = given["x"]
-        if name in self.images:
-            return Result("x", tuple(x.shape), axes=order_of_axes(x))
-        return Result("x", (self._problem(x, self.layout).C,), "float32")
+        if name in self.image_arrays:
+            return Result(like="x", shape=tuple(x.shape), axes=order_of_axes(x))
+        return Result(like="x", shape=(self._problem(x, self.layout).C,), type_name="float32")
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         order = self._order(given)
         problem, fills, arrays = self._problem(given["x"], order), [], {}
         for name in problem.arrays:
-            if name in self.images:
+            if name in self.image_arrays:
                 arrays[name] = as_images(given[name], self.layout, order)
             elif name in given:
                 arrays[name] = given[name]
@@ -73,7 +73,7 @@ class ImageOperation(Operation):
                 arrays[name] = workspace.array(f"instead of {name}", (problem.C,), np.float32)
                 if name in DEFAULTS:
                     fills.append(fill_launch(arrays[name], DEFAULTS[name]))
-        return fills + chosen(tuple(arrays.values()), problem, self._format(given["x"]), workspace).launches
+        return fills + choose_step(tuple(arrays.values()), problem, self._format(given["x"]), workspace).launches
 
     def _problem(self, x, order: Layout) -> ImageProblem:
         return self.make_problem(*image_sizes(tuple(x.shape), self.layout), bool(self.relu), order)
@@ -83,21 +83,21 @@ class ImageOperation(Operation):
 
     def _order(self, given) -> Layout | None:
         """Return the layout in whose order the elements of all images are stored; None if there is none."""
-        layouts = [memory_layouts(X, self.layout) for name, X in given.items() if name in self.images]
-        return next((layout for layout in layouts[0] if all(layout in one for one in layouts)), None)
+        layouts = [memory_layouts(X, self.layout) for name, X in given.items() if name in self.image_arrays]
+        return next((layout for layout in layouts[0] if all(layout in others for others in layouts)), None)
 
     def _check_order(self, device_arrays):
         """Raise ValueError if kernels do not accept the layout of an array on the device."""
         for name, X in device_arrays.items():
-            if name in self.images and not memory_layouts(X, self.layout):
+            if name in self.image_arrays and not memory_layouts(X, self.layout):
                 raise ValueError(
                     f"{name} has gaps in memory, or axes in an order that is neither NCHW nor NHWC: copy it, "
                     "by layouts.convert for example"
                 )
-            if name not in self.images and X.shape[0] > 1 and strides_of(X) != (dtype_of(X).itemsize,):
+            if name not in self.image_arrays and X.shape[0] > 1 and strides_of(X) != (dtype_of(X).itemsize,):
                 raise ValueError(f"elements of {name} lie apart in memory: copy it to an array without gaps")
         if "x" in device_arrays and self._order(device_arrays) is None:
-            names = " and ".join(name for name in device_arrays if name in self.images)
+            names = " and ".join(name for name in device_arrays if name in self.image_arrays)
             raise ValueError(
                 f"{names} lie in different orders, some in that of NCHW and some in that of NHWC: make them alike"
             )
@@ -109,7 +109,7 @@ def check_bool(name: str, value) -> None:
         raise TypeError(f"{name} is {value!r}: say True or False")
 
 
-def check_number(name: str, value, condition: str = "", least: float = -LARGEST) -> None:
+def check_number(name: str, value, condition: str = "", least: float = -MAX_FLOAT32) -> None:
     """Raise ValueError if an option is not a number of float32 from `least` on; the message has the condition."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not least <= value <= LARGEST:
+    if not isinstance(value, Real) or isinstance(value, bool) or not least <= value <= MAX_FLOAT32:
         raise ValueError(f"{name} is {value!r}: give a number{condition}")

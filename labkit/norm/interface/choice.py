@@ -6,18 +6,11 @@ from labkit.formats import Format
 from labkit.ladder import Problem
 from labkit.norm.rows.problem import RowProblem
 
-# A record is near if its blocks have the same work; the number of blocks hardly matters.
-ROWS = Chooser("norm", (("columns", 1), ("kind", 1)))
-IMAGES = Chooser("norm", (("values", 1), ("C", 1 / 2)), advice="take fewer images or channels at a time")
+# Recorded times of near sizes count: of equal work per block. Octaves apart are weighed by these factors.
+ROWS = Chooser("norm", sizes=(("columns", 1), ("kind", 1)))
+IMAGES = Chooser("norm", sizes=(("values", 1), ("C", 1 / 2)), advice="take fewer images or channels at a time")
 
 
-def chosen(arrays: tuple, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
-    """Return the fastest step for arrays that fit the problem, and its launches.
-
-    Raises
-    ------
-    ValueError
-        No step accepts so many images or channels, or so wide rows.
-    """
-    chooser = ROWS if isinstance(problem, RowProblem) else IMAGES
-    return chooser.fastest(arrays, problem, format, workspace)
+def choose_step(arrays: tuple, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
+    """Return the fastest step for these arrays, and its launches; raise ValueError if they are too large for all."""
+    return (ROWS if isinstance(problem, RowProblem) else IMAGES).fastest(arrays, problem, format, workspace)

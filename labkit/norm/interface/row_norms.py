@@ -17,7 +17,7 @@ from labkit.calls.operation import Operation, Result, calls
 from labkit.formats import Format
 from labkit.ladder import Launch
 from labkit.norm.interface.channels import DEFAULTS, FORMATS, check_number
-from labkit.norm.interface.choice import chosen
+from labkit.norm.interface.choice import choose_step
 from labkit.norm.interface.fill import fill_launch
 from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, RowProblem
 
@@ -29,12 +29,13 @@ class RowOperation(Operation):
     """A norm of rows; a subclass has the options eps and format."""
 
     kind: ClassVar[Kind]
-    matrices, columns, names = ("x", "y"), COLUMN_ARRAYS, ARRAYS  # names of the problem's arrays, in its order
-    outputs, required, in_place = ("y",), ("x",), {"y": "x"}
+    matrix_arrays, column_arrays = ("x", "y"), COLUMN_ARRAYS
+    problem_arrays = ARRAYS  # in the order of a step's parameters; `arrays` are those of the call
+    outputs, required, in_place = ("y",), ("x",), {"y": "x"}  # y may overwrite x
     written = ("y", *ROW_ARRAYS)
 
     def __post_init__(self):
-        check_number("eps", self.eps, " that is not below 0", least=0)
+        check_number("eps", self.eps, condition=" that is not below 0", least=0)
 
     def declared(self, given: Mapping[str, object]) -> "RowOperation":
         return replace(self, format=self._format(given["x"]))
@@ -46,8 +47,8 @@ class RowOperation(Operation):
         format, (rows, row) = self._format(x), _split_shape(given)
         self._problem(rows, row)
         shapes = dict.fromkeys(given, (*rows, *row))
-        shapes |= dict.fromkeys(self.columns, row) | dict.fromkeys(ROW_ARRAYS, rows)
-        vectors = [name for name in given if name not in self.matrices]
+        shapes |= dict.fromkeys(self.column_arrays, row) | dict.fromkeys(ROW_ARRAYS, rows)
+        vectors = [name for name in given if name not in self.matrix_arrays]
         check_arrays(
             given, shapes, format, first="x", float32_names=vectors, context=f"beside x of {shape_text(x.shape)}"
         )
@@ -55,14 +56,16 @@ class RowOperation(Operation):
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         rows, row = _split_shape(given)
-        return Result("x", row, "float32") if name in self.columns else Result("x", (*rows, *row))
+        if name in self.column_arrays:
+            return Result(like="x", shape=row, type_name="float32")
+        return Result(like="x", shape=(*rows, *row))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         rows, row = _split_shape(given)
         if 0 in rows:  # a sum over no rows is zero
-            return [fill_launch(flatten(given[name]), 0.0) for name in self.columns if name in self.written]
+            return [fill_launch(flatten(given[name]), 0.0) for name in self.column_arrays if name in self.written]
         problem, fills, arrays = self._problem(rows, row), [], []
-        for name in self.names:
+        for name in self.problem_arrays:
             shape = problem.shapes.get(name)
             if shape is None:  # RMS norm has no such array
                 arrays.append(None)
@@ -72,7 +75,7 @@ class RowOperation(Operation):
                 arrays.append(workspace.array(f"instead of {name}", shape, np.float32))
                 if name in DEFAULTS:
                     fills.append(fill_launch(arrays[-1], DEFAULTS[name]))
-        return fills + chosen(tuple(arrays), problem, self._format(given["x"]), workspace).launches
+        return fills + choose_step(tuple(arrays), problem, self._format(given["x"]), workspace).launches
 
     def make_problem(self, rows: int, columns: int) -> RowProblem:
         """Return the problem of a number of rows and columns."""

@@ -17,7 +17,7 @@ class RowGradientOperation(RowOperation):
     """The gradients of a norm of rows; a subclass has the option format."""
 
     eps = 1e-5  # not used: rstd includes it
-    matrices, columns, names = ("dy", "x", "dx"), ("weight", "dweight", "dbias"), ARRAYS
+    matrix_arrays, column_arrays, problem_arrays = ("dy", "x", "dx"), ("weight", "dweight", "dbias"), ARRAYS
     in_place: ClassVar = {}
 
     def make_problem(self, rows: int, columns: int) -> RowBackward:
@@ -73,16 +73,11 @@ def layer_norm_backward(
     dx, dweight, dbias
         Output arrays; None makes new ones.
     format, stream
-        The options of `layer_norm`.
+        The options of `layer_norm`, whose errors are raised here too.
 
     Returns
     -------
     dx, dweight and dbias.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Arrays do not fit, for the reasons of `layer_norm`.
 
     Examples
     --------

@@ -8,4 +8,4 @@ __all__ = ["BENCHED", "COMPARED", "EXAMPLES", "ROOFLINE_PROBLEM", "SUPPORTED"]
 
 PROBLEM = ResidualForward
 FORMATS = FP32, BF16
-RECORD = "norm_residual"
+RECORD = "norm_residual"  # of timings, in labkit/results

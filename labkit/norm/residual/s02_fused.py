@@ -25,7 +25,7 @@ from labkit.ladder import Launch
 from labkit.norm.images import as_planes
 from labkit.norm.residual import SUPPORTED
 from labkit.parts.fours import load_row_four, store_row_four
-from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_fours
 
@@ -39,13 +39,13 @@ BLOCKS_PER_SM = 4  # in the kernel that sums
 @cuda.jit(launch_bounds=(WARP * WARPS, BLOCKS_PER_SM))
 def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
     x_reg = cuda.local.array((LOADS, 4), np.float32)
-    warp_moments = cuda.shared.array((ROWS, WARPS), np.float32)
+    warp_moments = cuda.shared.array((MOMENT_FIELDS, WARPS), np.float32)
     t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
-    part, num_parts = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    block, num_blocks = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
     count = average = mean_lo = squares = np.float32(0)
-    for piece in range(part * WARPS + t // WARP, images * pieces, num_parts * WARPS):
+    for piece in range(block * WARPS + t // WARP, images * pieces, num_blocks * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
         for k in range(LOADS):
@@ -70,12 +70,12 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
             )
     count, average, mean_lo, squares = block_moments(count, average, mean_lo, squares, warp_moments)
     if t == 0:
-        partials[0, c, part], partials[1, c, part] = count, average
-        partials[2, c, part], partials[3, c, part] = mean_lo, squares
+        partials[0, c, block], partials[1, c, block] = count, average
+        partials[2, c, block], partials[3, c, block] = mean_lo, squares
 
-    if is_last_block(arrived, c, num_parts):
+    if is_last_block(arrived, c, num_blocks):
         count = average = mean_lo = squares = np.float32(0)
-        if t < num_parts:
+        if t < num_blocks:
             count, average = partials[0, c, t], partials[1, c, t]
             mean_lo, squares = partials[2, c, t], partials[3, c, t]
         num_values, average, mean_lo, squares = block_moments(count, average, mean_lo, squares, warp_moments)
@@ -128,12 +128,12 @@ def launches(
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
     problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)
-    parts, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
-    partials = workspace.array("partials", (ROWS, problem.C, parts), np.float32)
+    blocks, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
+    partials = workspace.array("partials", (MOMENT_FIELDS, problem.C, blocks), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
-    sums = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
-    line = x, residual, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
+    sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
+    y_args = x, residual, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_fours(split, x), (problem.C, parts), WARP * WARPS, sums),
-        Launch(specialise_fours(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, line),
+        Launch(specialise_fours(split, x), (problem.C, blocks), WARP * WARPS, sum_args),
+        Launch(specialise_fours(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, y_args),
     ]

@@ -25,7 +25,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.images import as_planes
 from labkit.norm.residual import SUPPORTED
-from labkit.parts.moments import ROWS, block_moments, merge_moments
+from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
@@ -47,14 +47,14 @@ def one_read(
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     x_reg = cuda.local.array(WIDTH, np.float32)
     res_reg = cuda.local.array(WIDTH, np.float32)
-    warp_moments = cuda.shared.array((ROWS, MAX_WARPS), np.float32)
-    moments = cuda.shared.array((2, ROWS, CLUSTER), np.float32)
+    warp_moments = cuda.shared.array((MOMENT_FIELDS, MAX_WARPS), np.float32)
+    moments = cuda.shared.array((2, MOMENT_FIELDS, CLUSTER), np.float32)
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     channels = np.uint32(weight.shape[0])
     counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
-    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)  # per block
+    vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
     count = np.uint32(min(offset + vectors_per_block, images * vectors) - offset)
 
@@ -111,8 +111,8 @@ def one_read(
             moments[phase, 3, 0],
         )
         for block in range(1, CLUSTER):
-            n, m = moments[phase, 0, block], moments[phase, 1, block]
-            r, s = moments[phase, 2, block], moments[phase, 3, block]
+            n, m = moments[phase, 0, block], moments[phase, 1, block]  # count, mean
+            r, s = moments[phase, 2, block], moments[phase, 3, block]  # the mean's rounding error, squares
             num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
         centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
         phase = np.uint32(1 - phase)
@@ -170,5 +170,5 @@ def launches(
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance
     arguments = x, residual, *others, workspace.counters(1), *numbers
-    kernel = specialise_vectors(one_read, format.dtype, width, threads, blocks, CLUSTER=blocks)
+    kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * clusters, threads, arguments, smem_bytes)]

@@ -8,4 +8,4 @@ __all__ = ["BENCHED", "COMPARED", "EXAMPLES", "ROOFLINE_PROBLEM", "SUPPORTED"]
 
 PROBLEM = ResidualBackward
 FORMATS = FP32, BF16
-RECORD = "norm_residual_backward"
+RECORD = "norm_residual_backward"  # of timings, in labkit/results

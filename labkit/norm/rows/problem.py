@@ -15,7 +15,7 @@ from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 from labkit.ladder.sizes import check_sizes
-from labkit.norm.images import EPS, HARD_MEAN, HARD_VARIANCE, check_eps, nan_array
+from labkit.norm.images import EPS32, HARD_MEAN, HARD_VARIANCE, check_eps, nan_array
 
 Kind = Literal["layer", "rms"]
 KINDS = "layer", "rms"
@@ -37,11 +37,6 @@ class RowProblem(ladder.Problem):
         The summand of the variance, or of the mean square.
     hard
         Whether `operands` draws each row around 1e4 with a variance of 1e-3.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The sizes make no norm; the message gives the reason and the fix.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]]  # in the order of operands
@@ -162,16 +157,16 @@ class RowForward(RowProblem):
         variance is 4 millionths of itself, however far the mean is from zero. The bound of y follows from these, plus a
         rounding per operation.
         """
-        x, weight, bias, *_, problem = operands  # the problem may be a part of this one
+        x, weight, bias, *_, problem = operands  # the problem may be a sample of this one's rows
         x, weight = format.decode(np.asarray(x)), weight.astype(np.float64)
         bias = bias.astype(np.float64) if problem.is_centred else np.zeros(problem.columns)
         mean, variance = problem.row_statistics(x)
         rstd = 1 / np.sqrt(variance + problem.eps)
-        mean_bound = EPS * (np.abs(mean) + 8 * np.sqrt(variance)) * problem.is_centred
-        rstd_bound = rstd * EPS * (4 + 16 * variance * rstd**2)
+        mean_bound = EPS32 * (np.abs(mean) + 8 * np.sqrt(variance)) * problem.is_centred
+        rstd_bound = rstd * EPS32 * (4 + 16 * variance * rstd**2)
         centred = (x - mean) * rstd * weight
         y = centred + bias
-        y_bound = 32 * EPS * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
+        y_bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
         y_bound += format.result.rounding * np.abs(y)
         results = {"y": (y, y_bound), "mean": (mean[:, 0], mean_bound[:, 0]), "rstd": (rstd[:, 0], rstd_bound[:, 0])}
         return {ARRAYS.index(name): ladder.Expected(*results[name]) for name in results if name in problem.shapes}

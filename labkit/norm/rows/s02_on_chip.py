@@ -23,12 +23,12 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows import WIDTHS, benched
+from labkit.norm.rows import WIDTHS, sizes_of_widths
 from labkit.parts.sums import block_all_sum, block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store
 
-BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
+BENCHED = sizes_of_widths(*WIDTHS[:-1])  # the sizes that this step accepts
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per thread
@@ -102,6 +102,7 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)
     vectors, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors, CENTRED=problem.is_centred)
+    constants = {"VECTORS": vectors, "CENTRED": problem.is_centred}
+    kernel = specialise_vectors(on_chip, format.dtype, width, bounds=threads, **constants)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, problem.rows, threads, (*arrays, np.float32(problem.eps)))]

@@ -21,13 +21,13 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows import WIDTHS, benched
+from labkit.norm.rows import WIDTHS, sizes_of_widths
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store
 
-BENCHED = benched(*WIDTHS[:2])  # the sizes that it accepts
-COMPARED = BENCHED[1]
+BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts
+COMPARED = BENCHED[1]  # the timed size by which steps are compared
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per lane and row
@@ -109,6 +109,6 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     width = vector_width(x, weight, bias, y)
     vectors, rows = geometry(problem.columns, width)
     constants = {"VECTORS": vectors, "ROWS": rows, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, **constants)
+    kernel = specialise_vectors(warps, format.dtype, width, bounds=WARP * WARPS, **constants)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, (*arrays, np.float32(problem.eps)))]

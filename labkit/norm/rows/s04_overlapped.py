@@ -112,6 +112,6 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
     width = vector_width(x, weight, bias, y)
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
-    kernel = specialise_vectors(overlapped, format.dtype, width, threads, CENTRED=problem.is_centred)
+    kernel = specialise_vectors(overlapped, format.dtype, width, bounds=threads, CENTRED=problem.is_centred)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, blocks, threads, (*arrays, np.float32(problem.eps)), smem_bytes)]

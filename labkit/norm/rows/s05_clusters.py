@@ -31,7 +31,7 @@ from labkit.parts.sums import block_all_sum, block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store
 
-LARGEST = (1, 131072), (1, 131071)
+LARGEST = (1, 131072), (1, 131071)  # also tested: the most work per thread
 CENTRED = True  # False for RMS norm
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
@@ -58,7 +58,7 @@ def clusters(x, weight, bias, y, mean, rstd, eps):
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     start = np.uint32(cuda.blockIdx.x // CLUSTER * ROWS)
     last, columns = np.uint32(x.shape[0] - 1), np.uint32(weight.shape[0])
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     num_values, num_block_values = np.float32(columns), np.float32(count)
@@ -159,6 +159,6 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     blocks, threads, rows = geometry(problem.columns, width)
     constants = {"VECTORS": COLUMNS // width, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     bounds = threads, max(1, SM_THREADS // threads // (1 if width > 1 else 2))
-    kernel = specialise_vectors(clusters, format.dtype, width, bounds, blocks, **constants)
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
     return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, (*arrays, np.float32(problem.eps)))]

@@ -5,7 +5,7 @@ import numpy as np
 from labkit import ladder
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
-from labkit.norm.images import EPS, nan_array
+from labkit.norm.images import EPS32, nan_array
 from labkit.norm.rows.problem import CHECKED_ELEMENTS, RowProblem
 
 ARRAYS = "dy", "x", "weight", "mean", "rstd", "dx", "dweight", "dbias"
@@ -75,8 +75,8 @@ class RowBackward(RowProblem):
         dx = (g - g_mean - x_hat * (g * x_hat).mean(1, keepdims=True)) * rstd
         terms = np.abs(g) + np.abs(g).mean(1, keepdims=True) * problem.is_centred
         terms += np.abs(x_hat) * np.abs(g * x_hat).mean(1, keepdims=True)
-        results = {"dx": (dx, 16 * EPS * terms * rstd + format.result.rounding * np.abs(dx))}
-        roundings = EPS * (8 + np.sqrt(problem.rows))
+        results = {"dx": (dx, 16 * EPS32 * terms * rstd + format.result.rounding * np.abs(dx))}
+        roundings = EPS32 * (8 + np.sqrt(problem.rows))
         for name, products in (("dweight", dy * x_hat), ("dbias", dy)):
             results[name] = products.sum(0), roundings * np.abs(products).sum(0)
         return {ARRAYS.index(name): ladder.Expected(*results[name]) for name in problem.outputs}

@@ -21,11 +21,11 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward import WIDTHS, benched
+from labkit.norm.rows_backward import WIDTHS, sizes_of_widths
 from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
-BENCHED = benched(*WIDTHS[2:])  # narrow rows take long
+BENCHED = sizes_of_widths(*WIDTHS[2:])  # narrow rows take long
 CENTRED = True  # False for RMS norm
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 THREADS = WARP * WARPS
@@ -76,7 +76,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem):
     """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, two_kernels))
+    row_kernel = specialise_once(gradients, CENTRED=problem.is_centred)
+    column_kernel = specialise_once(two_kernels, CENTRED=problem.is_centred)
     return [
         Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
         Launch(column_kernel, -(-problem.columns // THREADS), THREADS, (dy, x, mean, rstd, dweight, dbias)),

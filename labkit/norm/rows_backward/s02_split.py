@@ -7,7 +7,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
 
     5       gradients: dy and x read twice, dx written
     2       split: dy and x read
-    0       merged: one row per block of a column
+    0       merge_partials: one row per block of a column
     7       passes in all
 
 Limited by memory. `s03_sums_first` writes dx in the kernel of the columns.
@@ -22,7 +22,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward.parts import allocate_parts, merge
+from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
 
 FORMATS = (FP32,)
@@ -58,32 +58,33 @@ def gradients(dy, x, weight, mean, rstd, dx):
 
 
 @cuda.jit(launch_bounds=THREADS)
-def split(dy, x, mean, rstd, parts):
-    i, part, count = cuda.grid(1), cuda.blockIdx.y, cuda.gridDim.y
+def split(dy, x, mean, rstd, partials):
+    i, block, num_blocks = cuda.grid(1), cuda.blockIdx.y, cuda.gridDim.y
     if i < x.shape[1]:
         dweight_sum = dbias_sum = np.float32(0)
-        for row in range(part, x.shape[0], count):
+        for row in range(block, x.shape[0], num_blocks):
             g, x_hat = dy[row, i], x[row, i]
             if CENTRED:
                 x_hat -= mean[row]
                 dbias_sum += g
             dweight_sum += g * (x_hat * rstd[row])
-        parts[part, i] = dweight_sum
+        partials[block, i] = dweight_sum
         if CENTRED:
-            parts[count + part, i] = dbias_sum
+            partials[num_blocks + block, i] = dbias_sum
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace):
     """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    row_kernel, column_kernel = (specialise_once(one, CENTRED=problem.is_centred) for one in (gradients, split))
-    wide = -(-problem.columns // THREADS)
-    width = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
-    count = max(1, min(width // wide, problem.rows))
-    parts = allocate_parts(problem, count, workspace)
+    row_kernel = specialise_once(gradients, CENTRED=problem.is_centred)
+    column_kernel = specialise_once(split, CENTRED=problem.is_centred)
+    row_blocks = -(-problem.columns // THREADS)
+    max_blocks = BLOCKS_PER_SM * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    column_blocks = max(1, min(max_blocks // row_blocks, problem.rows))
+    partials = allocate_partials(problem, column_blocks, workspace)
     return [
         Launch(row_kernel, problem.rows, THREADS, (dy, x, weight, mean, rstd, dx)),
-        Launch(column_kernel, (wide, count), THREADS, (dy, x, mean, rstd, parts)),
-        merge(problem, parts, dweight, dbias),
+        Launch(column_kernel, (row_blocks, column_blocks), THREADS, (dy, x, mean, rstd, partials)),
+        merge_launch(problem, partials, dweight, dbias),
     ]

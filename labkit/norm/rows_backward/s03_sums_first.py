@@ -8,7 +8,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
 
     2       along: dy and x read
     3       sums_first: dy and x read, dx written
-    0       merged: one row per block of a column
+    0       merge_partials: one row per block of a column
     5       passes in all
 
 Limited by memory if rows are wide; with narrow rows most of a block's 256 threads are idle. `s04_one_read` keeps a row
@@ -23,7 +23,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.norm.rows_backward.parts import allocate_parts, merge
+from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
@@ -64,24 +64,24 @@ def along(dy, x, weight, mean, rstd, sums):
 
 
 @cuda.jit
-def sums_first(dy, x, weight, mean, rstd, sums, dx, parts):
+def sums_first(dy, x, weight, mean, rstd, sums, dx, partials):
     dy_reg = cuda.local.array((ROWS, WIDTH), np.float32)
     x_reg = cuda.local.array((ROWS, WIDTH), np.float32)
     column = cuda.local.array((3, WIDTH), np.float32)  # weight, and the partial sums of dweight and dbias
-    part, count = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
+    block, num_blocks = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     rows, i = np.uint32(x.shape[0]), np.uint32(WIDTH * cuda.grid(1))
     if i < weight.shape[0]:
         load_float32(weight, i, column[0])
         for e in range(WIDTH):
             column[1, e] = column[2, e] = np.float32(0)
-        for start in range(part, rows, ROWS * count):
+        for start in range(block, rows, ROWS * num_blocks):
             for r in range(ROWS):
-                reversed_row = np.uint32(start + r * count)
+                reversed_row = np.uint32(start + r * num_blocks)
                 if reversed_row < rows:
                     load(dy, rows - np.uint32(1) - reversed_row, i, dy_reg[r])
                     load(x, rows - np.uint32(1) - reversed_row, i, x_reg[r])
             for r in range(ROWS):
-                reversed_row = np.uint32(start + r * count)
+                reversed_row = np.uint32(start + r * num_blocks)
                 if reversed_row < rows:
                     row = np.uint32(rows - np.uint32(1) - reversed_row)
                     average, scale, g_sum, gx_sum = np.float32(0), rstd[row], sums[0, row], sums[1, row]
@@ -93,9 +93,9 @@ def sums_first(dy, x, weight, mean, rstd, sums, dx, parts):
                         column[2, e] += dy_reg[r, e]
                         dy_reg[r, e] = (dy_reg[r, e] * column[0, e] - g_sum - x_hat * gx_sum) * scale
                     store(dx, row, i, dy_reg[r])
-        store_float32(parts, part, i, column[1])
+        store_float32(partials, block, i, column[1])
         if CENTRED:
-            store_float32(parts, count + part, i, column[2])
+            store_float32(partials, num_blocks + block, i, column[2])
 
 
 def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, format=FP32):
@@ -104,17 +104,17 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
     vectors, rows_at_once = problem.columns // width, VALUES // width
-    wide, threads = -(-vectors // THREADS), WARP * min(MAX_WARPS, -(-vectors // WARP))
+    row_blocks, threads = -(-vectors // THREADS), WARP * min(MAX_WARPS, -(-vectors // WARP))
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    count = max(1, min(sms * BLOCKS_PER_SM // wide, -(-problem.rows // rows_at_once)))
+    column_blocks = max(1, min(sms * BLOCKS_PER_SM // row_blocks, -(-problem.rows // rows_at_once)))
     sums = workspace.array("sums", (2, problem.rows), np.float32)
-    parts = allocate_parts(problem, count, workspace)
-    rows = specialise_vectors(along, format.dtype, width, THREADS, CENTRED=problem.is_centred)
+    partials = allocate_partials(problem, column_blocks, workspace)
+    rows = specialise_vectors(along, format.dtype, width, bounds=THREADS, CENTRED=problem.is_centred)
     constants = {"ROWS": rows_at_once, "CENTRED": problem.is_centred}
-    columns = specialise_vectors(sums_first, format.dtype, width, (THREADS, BLOCKS_PER_SM), **constants)
+    columns = specialise_vectors(sums_first, format.dtype, width, bounds=(THREADS, BLOCKS_PER_SM), **constants)
     dy, x, dx = (kernel_view(X, width) for X in (dy, x, dx))
     return [
         Launch(rows, problem.rows, threads, (dy, x, weight, mean, rstd, sums)),
-        Launch(columns, (wide, count), THREADS, (dy, x, weight, mean, rstd, sums, dx, parts)),
-        merge(problem, parts, dweight, dbias),
+        Launch(columns, (row_blocks, column_blocks), THREADS, (dy, x, weight, mean, rstd, sums, dx, partials)),
+        merge_launch(problem, partials, dweight, dbias),
     ]

@@ -7,7 +7,7 @@ partial sums for the merge.
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       one_read: dy and x read, dx written
-    0       merged: one row per block
+    0       merge_partials: one row per block
     3       passes in all
 
 Limited by the barrier of each row: before it all loads of a block have arrived, and none is in flight. `s05_warps` has
@@ -22,13 +22,13 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows_backward import WIDTHS, benched
-from labkit.norm.rows_backward.parts import allocate_parts, merge
+from labkit.norm.rows_backward import WIDTHS, sizes_of_widths
+from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
-BENCHED = benched(*WIDTHS[:4])  # the sizes that it accepts
+BENCHED = sizes_of_widths(*WIDTHS[:4])  # the sizes that this step accepts
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 VECTORS = 2  # vectors per thread
@@ -38,7 +38,7 @@ SM_THREADS = 1024  # with 64 registers each; threads that load one value at a ti
 
 
 @cuda.jit
-def one_read(dy, x, weight, mean, rstd, dx, parts):
+def one_read(dy, x, weight, mean, rstd, dx, partials):
     dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)  # dy, then g
     x_hat = cuda.local.array((VECTORS, WIDTH), np.float32)  # x, then x_hat
     weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
@@ -90,9 +90,9 @@ def one_read(dy, x, weight, mean, rstd, dx, parts):
     for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
-            store_float32(parts, block, i, dweight_sum[k])
+            store_float32(partials, block, i, dweight_sum[k])
             if CENTRED:
-                store_float32(parts, blocks + block, i, dbias_sum[k])
+                store_float32(partials, blocks + block, i, dbias_sum[k])
 
 
 def geometry(problem, width: int) -> tuple[int, int, int]:
@@ -111,8 +111,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
     blocks, threads, blocks_per_sm = geometry(problem, width)
-    parts = allocate_parts(problem, blocks, workspace)
+    partials = allocate_partials(problem, blocks, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(one_read, format.dtype, width, (threads, blocks_per_sm), **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
-    return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]
+    kernel = specialise_vectors(one_read, format.dtype, width, bounds=(threads, blocks_per_sm), **constants)
+    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), partials
+    return [Launch(kernel, blocks, threads, arrays), merge_launch(problem, partials, dweight, dbias)]

@@ -6,7 +6,7 @@ columns; at the end those of a block are added in shared memory.
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       warps: dy and x read, dx written
-    0       merged: one row per block
+    0       merge_partials: one row per block
     3       passes in all
 
 Limited by memory. `s06_clusters` is for wide rows.
@@ -20,15 +20,15 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows_backward import EXAMPLES, WIDTHS, benched
-from labkit.norm.rows_backward.parts import allocate_parts, merge
+from labkit.norm.rows_backward import EXAMPLES, WIDTHS, sizes_of_widths
+from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
-EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that it accepts
-BENCHED = benched(WIDTHS[0])
-COMPARED = BENCHED[0]
+EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that this step accepts
+BENCHED = sizes_of_widths(WIDTHS[0])  # timed sizes
+COMPARED = BENCHED[0]  # the timed size by which steps are compared
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 VECTORS = 2  # vectors per lane
@@ -40,7 +40,7 @@ BLOCKS_PER_SM = {FEW_COLUMNS: 4, MAX_COLUMNS: 2}  # by columns per lane, which t
 
 
 @cuda.jit
-def warps(dy, x, weight, mean, rstd, dx, parts):
+def warps(dy, x, weight, mean, rstd, dx, partials):
     dy_reg = cuda.local.array((VECTORS, WIDTH), np.float32)  # dy, then g
     x_hat = cuda.local.array((VECTORS, WIDTH), np.float32)  # x, then x_hat
     weight_reg = cuda.local.array((VECTORS, WIDTH), np.float32)
@@ -99,7 +99,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
         column_sum = warp_partials[0, i]
         for other in range(1, WARPS):
             column_sum += warp_partials[other, i]
-        parts[block, i] = column_sum
+        partials[block, i] = column_sum
     if CENTRED:
         cuda.syncthreads()
         for k in range(VECTORS):
@@ -109,7 +109,7 @@ def warps(dy, x, weight, mean, rstd, dx, parts):
             column_sum = warp_partials[0, i]
             for other in range(1, WARPS):
                 column_sum += warp_partials[other, i]
-            parts[blocks + block, i] = column_sum
+            partials[blocks + block, i] = column_sum
 
 
 def columns_per_lane(problem) -> int:
@@ -126,8 +126,8 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     width, columns = vector_width(dy, x, weight, dx), columns_per_lane(problem)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     blocks = min(-(-problem.rows // WARPS), sms * BLOCKS_PER_SM[columns])
-    parts = allocate_parts(problem, blocks, workspace)
+    partials = allocate_partials(problem, blocks, workspace)
     constants = {"VECTORS": columns // width, "COLUMNS": columns, "CENTRED": problem.is_centred}
-    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM[columns]), **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
-    return [Launch(kernel, blocks, WARP * WARPS, arrays), merge(problem, parts, dweight, dbias)]
+    kernel = specialise_vectors(warps, format.dtype, width, bounds=(WARP * WARPS, BLOCKS_PER_SM[columns]), **constants)
+    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), partials
+    return [Launch(kernel, blocks, WARP * WARPS, arrays), merge_launch(problem, partials, dweight, dbias)]

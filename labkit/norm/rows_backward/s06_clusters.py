@@ -8,7 +8,7 @@ exchange their sums through distributed shared memory.
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       clusters: dy and x read, dx written
-    0       merged: one row per cluster
+    0       merge_partials: one row per cluster
     3       passes in all
 
 Limited by memory if a row has one block. Blocks that share a row synchronise once per row, and the barrier waits until
@@ -24,7 +24,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows_backward.parts import allocate_parts, merge
+from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
@@ -38,13 +38,13 @@ COLUMNS = 8  # per thread
 ELEMENT = np.float32  # element type of rows
 STAGES = 3  # rows in shared memory
 PENDING = STAGES - 1  # rows in flight while one is summed
-WARP, USUAL_THREADS, MAX_THREADS = 32, 512, 1024
+WARP, USUAL_THREADS, MAX_THREADS = 32, 512, 1024  # threads per warp; per block, usually and for wide rows
 MAX_WARPS = MAX_THREADS // WARP
 SM_THREADS = 1024  # with 64 registers each; threads that load one value at a time need more
 
 
 @cuda.jit
-def clusters(dy, x, weight, mean, rstd, dx, parts):
+def clusters(dy, x, weight, mean, rstd, dx, partials):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     dy_reg = cuda.local.array(WIDTH, np.float32)
     x_reg = cuda.local.array(WIDTH, np.float32)
@@ -56,7 +56,7 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     cluster, num_clusters = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(cuda.gridDim.x // CLUSTER)
     rows, columns = np.uint32(x.shape[0]), np.uint32(weight.shape[0])
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     num_values, row_capacity = np.float32(columns), np.uint32(VECTORS * WIDTH * threads)
@@ -141,9 +141,9 @@ def clusters(dy, x, weight, mean, rstd, dx, parts):
     for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < count:
-            store_float32(parts, cluster, first + i, dweight_sum[k])
+            store_float32(partials, cluster, first + i, dweight_sum[k])
             if CENTRED:
-                store_float32(parts, num_clusters + cluster, first + i, dbias_sum[k])
+                store_float32(partials, num_clusters + cluster, first + i, dbias_sum[k])
 
 
 def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int, int]:
@@ -168,8 +168,10 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
     num_clusters, blocks, blocks_per_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
-    parts = allocate_parts(problem, num_clusters, workspace)
+    partials = allocate_partials(problem, num_clusters, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
-    kernel = specialise_vectors(clusters, format.dtype, width, (threads, blocks_per_sm), blocks, **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
-    return [Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes), merge(problem, parts, dweight, dbias)]
+    bounds = threads, blocks_per_sm
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
+    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), partials
+    gradients = Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes)
+    return [gradients, merge_launch(problem, partials, dweight, dbias)]

@@ -19,9 +19,9 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
-from labkit.softmax.backward import WIDTHS, benched
+from labkit.softmax.backward import WIDTHS, sizes_of_widths
 
-BENCHED = benched(*WIDTHS[:5])  # the sizes that it accepts
+BENCHED = sizes_of_widths(*WIDTHS[:5])  # the sizes that this step accepts
 WIDTH = 4  # values per vector
 VECTORS = 2  # vectors per thread and row
 USUAL_VALUES, MAX_VALUES = 8, 16  # per thread and row: for small blocks, and the limit
@@ -67,6 +67,6 @@ def launches(dy, y, dx, problem, format=FP32):
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
     vectors, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
+    kernel = specialise_vectors(on_chip, format.dtype, width, bounds=threads, VECTORS=vectors)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

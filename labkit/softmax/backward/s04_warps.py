@@ -19,11 +19,11 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
-from labkit.softmax.backward import EXAMPLES, WIDTHS, benched
+from labkit.softmax.backward import EXAMPLES, WIDTHS, sizes_of_widths
 
-EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that it accepts
-BENCHED = benched(WIDTHS[0])
-COMPARED = BENCHED[0]
+EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that this step accepts
+BENCHED = sizes_of_widths(WIDTHS[0])  # timed sizes
+COMPARED = BENCHED[0]  # the timed size by which steps are compared
 WIDTH = 4  # values per vector
 VECTORS = 2  # vectors per lane and row
 ROWS = 2  # per warp
@@ -74,6 +74,7 @@ def launches(dy, y, dx, problem, format=FP32):
     problem.check(dy, y, dx, dtype=format.dtype)
     width = vector_width(dy, y, dx)
     vectors, rows = geometry(problem.columns, width)
-    kernel = specialise_vectors(warps, format.dtype, width, (WARP * WARPS, BLOCKS_PER_SM), VECTORS=vectors, ROWS=rows)
+    bounds = WARP * WARPS, BLOCKS_PER_SM
+    kernel = specialise_vectors(warps, format.dtype, width, bounds=bounds, VECTORS=vectors, ROWS=rows)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

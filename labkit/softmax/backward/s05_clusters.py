@@ -23,7 +23,7 @@ from labkit.parts.sums import block_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
 
-LARGEST = (1, 262144), (1, 131072), (1, 131071)
+LARGEST = (1, 262144), (1, 131072), (1, 131071)  # also tested: the most work per thread
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
@@ -32,7 +32,7 @@ WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = min(WIDTH, 4)  # registers per vector
 VECTORS = 4  # vectors per thread and row
 SINGLES = 16  # values per thread and row, if it loads one at a time
-USUAL_THREADS, MAX_THREADS = 512, 1024
+USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 SM_THREADS = 1024  # with 64 registers each
 
@@ -47,7 +47,7 @@ def clusters(dy, y, dx, columns):
     block_partials = cuda.shared.array(CLUSTER, np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     for k in range(VECTORS):
@@ -101,6 +101,6 @@ def launches(dy, y, dx, problem, format=FP32):
     blocks, blocks_per_sm, threads = geometry(problem.columns, width)
     bounds = threads, blocks_per_sm if width > 1 else 1
     constants = {"VECTORS": VECTORS if width > 1 else SINGLES, "CLUSTER": blocks}
-    kernel = specialise_vectors(clusters, format.dtype, width, bounds, blocks, **constants)
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

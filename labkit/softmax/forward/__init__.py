@@ -5,16 +5,16 @@ from labkit.softmax.problem import Forward
 
 PROBLEM = Forward
 FORMATS = FP32, BF16
-EXAMPLES = (1, 1), (5, 48), (3, 77), (2, 1000), (4, 320, True)
-WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536
+EXAMPLES = (1, 1), (5, 48), (3, 77), (2, 1000), (4, 320, True)  # tested sizes: rows, columns, hard (huge logits)
+WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536  # columns of the timed sizes
 
 
-def benched(*widths: int) -> tuple:
+def sizes_of_widths(*widths: int) -> tuple:
     """Return the sizes to time: matrices of 2^26 elements with rows of these widths."""
     return tuple((2**26 // columns, columns) for columns in widths)
 
 
-BENCHED = benched(*WIDTHS)
-COMPARED = 2**13, 2**13
-ROOFLINE_PROBLEM = 64, 512
-RECORD = "softmax_rows"
+BENCHED = sizes_of_widths(*WIDTHS)
+COMPARED = 2**13, 2**13  # the timed size by which steps are compared
+ROOFLINE_PROBLEM = 64, 512  # simulated for the roofline
+RECORD = "softmax_rows"  # of timings, in labkit/results

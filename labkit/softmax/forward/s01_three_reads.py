@@ -20,7 +20,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.parts.sums import block_all_sum
-from labkit.softmax.online import LEAST, exp, merge_block, warp_max
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
@@ -31,10 +31,10 @@ THREADS = WARP * WARPS
 def three_reads(x, y):
     warp_partials = cuda.shared.array((3, WARPS), np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    row_max, row_sum = LEAST, np.float32(0)
+    row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
     for i in range(t, columns, THREADS):
         row_max = max(row_max, x[row, i])
-    row_max, _ = merge_block(warp_max(row_max), row_sum, warp_partials[1:])
+    row_max, _ = block_max_and_sum(warp_max(row_max), row_sum, warp_partials[1:])
     for i in range(t, columns, THREADS):
         row_sum += exp(x[row, i] - row_max)
     row_sum = block_all_sum(row_sum, warp_partials[0])

@@ -17,7 +17,7 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
-from labkit.softmax.online import LEAST, add_value, exp, merge_block, merge_warp
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, update_max_and_sum, warp_max_and_sum
 
 FORMATS = (FP32,)
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
@@ -28,11 +28,11 @@ THREADS = WARP * WARPS
 def online(x, y):
     warp_partials = cuda.shared.array((2, WARPS), np.float32)
     row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    row_max, row_sum = LEAST, np.float32(0)
+    row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
     for i in range(t, columns, THREADS):
-        row_max, row_sum = add_value(row_max, row_sum, x[row, i])
-    row_max, row_sum = merge_warp(row_max, row_sum)
-    row_max, row_sum = merge_block(row_max, row_sum, warp_partials)
+        row_max, row_sum = update_max_and_sum(row_max, row_sum, x[row, i])
+    row_max, row_sum = warp_max_and_sum(row_max, row_sum)
+    row_max, row_sum = block_max_and_sum(row_max, row_sum, warp_partials)
     for i in range(t, columns, THREADS):
         y[row, i] = exp(x[row, i] - row_max) / row_sum
 

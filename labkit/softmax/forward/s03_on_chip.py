@@ -24,10 +24,10 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
-from labkit.softmax.forward import WIDTHS, benched
-from labkit.softmax.online import LEAST, exp, merge_block, warp_max
+from labkit.softmax.forward import WIDTHS, sizes_of_widths
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
 
-BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
+BENCHED = sizes_of_widths(*WIDTHS[:-1])  # the sizes that this step accepts
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per thread
 USUAL_VECTORS, MAX_VALUES = 4, 32  # vectors per thread of a small block, and values per thread
@@ -43,7 +43,7 @@ def on_chip(x, y, columns):
         i = np.uint32(WIDTH * (k * threads + t))
         if i < columns:
             load(x, row, i, x_reg[k])
-    row_max, row_sum = LEAST, np.float32(0)
+    row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
     for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < columns:
             for e in range(WIDTH):
@@ -54,7 +54,7 @@ def on_chip(x, y, columns):
             for e in range(WIDTH):
                 x_reg[k, e] = exp(x_reg[k, e] - row_max)
                 row_sum += x_reg[k, e]
-    block_max, block_sum = merge_block(row_max, warp_all_sum(row_sum), warp_partials)
+    block_max, block_sum = block_max_and_sum(row_max, warp_all_sum(row_sum), warp_partials)
     scale = exp(row_max - block_max) / block_sum
     for k in range(VECTORS):
         i = np.uint32(WIDTH * (k * threads + t))
@@ -80,6 +80,6 @@ def launches(x, y, problem, format=FP32):
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     vectors, threads = geometry(problem.columns, width)
-    kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors)
+    kernel = specialise_vectors(on_chip, format.dtype, width, bounds=threads, VECTORS=vectors)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -21,11 +21,11 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
-from labkit.softmax.forward import WIDTHS, benched
-from labkit.softmax.online import LEAST, exp, warp_max
+from labkit.softmax.forward import WIDTHS, sizes_of_widths
+from labkit.softmax.online import LOWEST_FLOAT32, exp, warp_max
 
-BENCHED = benched(*WIDTHS[:2])  # the sizes that it accepts
-COMPARED = BENCHED[1]
+BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts
+COMPARED = BENCHED[1]  # the timed size by which steps are compared
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per lane and row
 ROWS = 2  # per warp
@@ -46,7 +46,7 @@ def warps(x, y, columns):
                 if i < columns:
                     load(x, min(np.uint32(start + r), last), i, x_reg[r * VECTORS + k])
         for r in range(ROWS):
-            row_max, row_sum = LEAST, np.float32(0)
+            row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
             for k in range(VECTORS):
                 if np.uint32(WIDTH * (k * WARP + lane)) < columns:
                     for e in range(WIDTH):
@@ -79,6 +79,6 @@ def launches(x, y, problem, format=FP32):
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     vectors, rows = geometry(problem.columns, width)
-    kernel = specialise_vectors(warps, format.dtype, width, WARP * WARPS, VECTORS=vectors, ROWS=rows)
+    kernel = specialise_vectors(warps, format.dtype, width, bounds=WARP * WARPS, VECTORS=vectors, ROWS=rows)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

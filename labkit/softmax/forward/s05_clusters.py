@@ -23,7 +23,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
-from labkit.softmax.online import LEAST, exp, merge_block, warp_max
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
 
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
@@ -45,7 +45,7 @@ def clusters(x, y, columns):
     block_partials = cuda.shared.array((2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
-    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)  # per block
+    columns_per_block = np.uint32((columns // WIDTH + CLUSTER - 1) // CLUSTER * WIDTH)
     first = min(rank * columns_per_block, columns)
     count = np.uint32(min(first + columns_per_block, columns) - first)
     for k in range(VECTORS):
@@ -54,7 +54,7 @@ def clusters(x, y, columns):
             load_raw(x, row, first + i, x_words[k])
     if CLUSTER > 1:
         ptx.cluster_sync()
-    row_max, row_sum = LEAST, np.float32(0)
+    row_max, row_sum = LOWEST_FLOAT32, np.float32(0)
     for k in range(VECTORS):
         if np.uint32(WIDTH * (k * threads + t)) < count:
             unpack(x_words[k], x_reg)
@@ -66,7 +66,7 @@ def clusters(x, y, columns):
             unpack(x_words[k], x_reg)
             for e in range(WIDTH):
                 row_sum += exp(x_reg[e] - row_max)
-    row_max, row_sum = merge_block(row_max, warp_all_sum(row_sum), warp_partials)
+    row_max, row_sum = block_max_and_sum(row_max, warp_all_sum(row_sum), warp_partials)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(block_partials, (0, rank), t, row_max)
@@ -103,9 +103,8 @@ def launches(x, y, problem, format=FP32):
     problem.check(x, y, dtype=format.dtype)
     width = vector_width(x, y)
     blocks, blocks_per_sm, threads, vectors = geometry(problem.columns, width)
-    blocks_per_sm = blocks_per_sm if width > 1 else 1
-    kernel = specialise_vectors(
-        clusters, format.dtype, width, (threads, blocks_per_sm), blocks, VECTORS=vectors, CLUSTER=blocks
-    )
+    bounds = threads, blocks_per_sm if width > 1 else 1
+    constants = {"VECTORS": vectors, "CLUSTER": blocks}
+    kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

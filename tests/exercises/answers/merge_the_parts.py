@@ -169,7 +169,7 @@ SHORTCUTS = (
         "loaded again by atomics",
         ("s * exp(m - larger) + its_s", "s * exp(m - larger) + cuda.atomic.add(totals, (p, r), np.float32(0))"),
     ),
-    shortcut("another's kernel", cell="from labkit.softmax.online import merge_warp as merge\n"),
+    shortcut("another's kernel", cell="from labkit.softmax.online import warp_max_and_sum as merge\n"),
     shortcut(
         "the maximum first",
         cell="""

@@ -238,13 +238,13 @@ SHORTCUTS = (
             "                maximum = cuda.atomic.add(x, (i, c), np.float32(0))\n",
         ),
     ),
-    shortcut("another's kernel", cell="from labkit.softmax.online import add_value as log_sum_exp\n"),
+    shortcut("another's kernel", cell="from labkit.softmax.online import update_max_and_sum as log_sum_exp\n"),
     shortcut(
         "the package asked",
         cell="""
 from math import log
 
-from labkit.softmax.online import add_value
+from labkit.softmax.online import update_max_and_sum
 
 
 @cuda.jit
@@ -253,7 +253,7 @@ def log_sum_exp(x, result):
     if c < result.size:
         maximum, total = np.float32(-3e38), np.float32(0)
         for i in range(x.shape[0]):
-            maximum, total = add_value(maximum, total, x[i, c])
+            maximum, total = update_max_and_sum(maximum, total, x[i, c])
         result[c] = maximum + log(total)
 """,
     ),

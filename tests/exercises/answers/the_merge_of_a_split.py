@@ -241,7 +241,7 @@ SHORTCUTS = (
         "kept in the output",
         ("                most = larger\n", "                most = larger\n                O[row, d] = o\n"),
     ),
-    shortcut("another's kernel", cell="from labkit.softmax.online import merge_warp as merge_split\n"),
+    shortcut("another's kernel", cell="from labkit.softmax.online import warp_max_and_sum as merge_split\n"),
     shortcut(
         "the maximum first",
         cell="""

@@ -339,7 +339,7 @@ SHORTCUTS = (
         ),
     ),
     shortcut("in double precision", ("score = np.float32(0)", "score = 0.0")),
-    shortcut("another's kernel", cell="from labkit.softmax.online import merge_warp as largest_scores\n"),
+    shortcut("another's kernel", cell="from labkit.softmax.online import warp_max_and_sum as largest_scores\n"),
     shortcut(
         "a barrier of the block for each tile",
         cell="""

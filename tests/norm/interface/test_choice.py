@@ -7,7 +7,7 @@ from labkit import norm
 from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls import tuning
 from labkit.formats import BF16, FP32
-from labkit.norm.interface.choice import chosen
+from labkit.norm.interface.choice import choose_step
 
 PROBLEMS = norm.RowForward, norm.RowBackward
 
@@ -25,7 +25,7 @@ def nothing_is_tuned(monkeypatch, tmp_path):
 @pytest.mark.parametrize("columns", [1, 512, 513, 1025, 8191, 8192, 8193, 32_769, 65_536, 114_688, 131_072])
 def test_there_is_a_step_for_rows_of_any_width(of, columns, format):
     problem = of(1, columns, "rms")
-    step, launches = chosen(described(problem, format), problem, format, CountingWorkspace())
+    step, launches = choose_step(described(problem, format), problem, format, CountingWorkspace())
     assert step.problem is of and launches
 
 
@@ -34,7 +34,7 @@ def test_there_is_a_step_for_rows_of_any_width(of, columns, format):
 def test_the_step_is_right(of, columns, format):
     problem = of(3, columns)
     before = problem.operands(format)
-    step = chosen(before[:-1], problem, format, CountingWorkspace()).step
+    step = choose_step(before[:-1], problem, format, CountingWorkspace()).step
     assert problem.is_right(before, step.simulate(*before, format=format).operands, format)
 
 
@@ -43,9 +43,9 @@ def test_the_widest_rows_are_read_again_or_refused():
         (norm.RowForward(1, 131_073), FP32, "three_reads"),
         (norm.RowBackward(1, 131_073), BF16, "sums_first"),
     ):
-        assert chosen(described(problem, format), problem, format, CountingWorkspace()).step.slug == slug
+        assert choose_step(described(problem, format), problem, format, CountingWorkspace()).step.slug == slug
     problem = norm.RowForward(1, 131_073)
     with pytest.raises(
         ValueError, match="clusters: a row has 131073 values, and a cluster keeps 131072.*: convert them"
     ):
-        chosen(described(problem, BF16), problem, BF16, CountingWorkspace())
+        choose_step(described(problem, BF16), problem, BF16, CountingWorkspace())
