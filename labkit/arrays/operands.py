@@ -144,7 +144,7 @@ def as_device_array(name: str, X, is_written: bool = False):
         raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: take {cure}")
     if owner.resolve(X) is not X:
         raise ValueError(f"{name} is a negated or conjugated view, and a plan keeps no copy of it: pass {name}.clone()")
-    return owner.adopt(X)
+    return owner.as_array(X)
 
 
 def as_view(X, owner=None):
@@ -154,13 +154,13 @@ def as_view(X, owner=None):
     """
     if isinstance(X, DeviceArray) or (isinstance(X, View) and owner is None):
         return X
-    X = owner_of(X).adopt(X)
+    X = owner_of(X).as_array(X)
     return View(X if owner is None else owner, tuple(X.shape), strides_of(X), dtype_of(X), address_of(X))
 
 
 def layout(X) -> tuple:
     """Return the layout of an array of any package: shape, strides, type, and address modulo 16 bytes."""
-    X = owner_of(X).adopt(X)
+    X = owner_of(X).as_array(X)
     return tuple(X.shape), strides_of(X), dtype_of(X), address_of(X) % VECTOR_BYTES
 
 

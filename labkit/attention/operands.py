@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.views import as_strided, as_words
-from labkit.attention.problem import Attention, Layout, as_heads
+from labkit.attention.problem import Attention, Layout, as_bhsd
 from labkit.ladder import TooLarge
 
 MAX_ROWS = 2**31
@@ -24,8 +24,8 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
     TooLarge
         Kernels would count the rows in more than 32 bits.
     """
-    *sides, width = as_heads(X, layout).shape
-    *strides, step = as_heads(X, layout).strides
+    *sides, width = as_bhsd(X, layout).shape
+    *strides, step = as_bhsd(X, layout).strides
     size = X.dtype.itemsize
     if width > 1 and step != size:
         raise ValueError(f"elements of a row of {name} lie apart in memory: copy it to an array without gaps")

@@ -245,11 +245,11 @@ class AttentionForward(Attention):
         One key too many or too few makes a far larger error.
         """
         *arrays, problem = operands  # maybe a part of this one
-        Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in arrays[:3])
+        Q, K, V = (as_bhsd(np.asarray(X), problem.layout) for X in arrays[:3])
         weight_error = format.rounding if format.is_bits or format.itemsize == 2 else 8 * EPS
         lost = 2.0**-25 if format.dtype == np.float16 else 0.0
         O, lse = expected_attention(problem, Q, K, V, format.decode, format.result, weight_error, lost=lost)
-        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
+        O = ladder.Expected(*(from_bhsd(X, problem.layout) for X in (O.value, O.bound)))
         return {ARRAYS.index("O"): O, ARRAYS.index("lse"): lse}
 
     def compared_outputs(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
@@ -340,7 +340,7 @@ def expected_attention(
     return ladder.Expected(value, bound), ladder.Expected(lse, lse_bound)
 
 
-def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
+def as_bhsd(X: Shaped[np.ndarray, "..."], layout: Layout):
     """View Q, K, V or O with the axes batch, heads, positions and head_dim, without a copy."""
     if layout == "BHSD":
         return X
@@ -349,6 +349,6 @@ def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
     return as_strided(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
 
 
-def in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):
-    """Turn the axes batch, heads, positions and head_dim into a layout: the inverse of `as_heads`."""
+def from_bhsd(X: Float64[np.ndarray, "B H S D"], layout: Layout):
+    """Turn the axes batch, heads, positions and head_dim into a layout: the inverse of `as_bhsd`."""
     return X if layout == "BHSD" else X.swapaxes(1, 2)

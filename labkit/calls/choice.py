@@ -67,21 +67,21 @@ class StepCandidate:
         return [self.step.module.launches]
 
 
-class Chosen(NamedTuple):
+class ChosenStep(NamedTuple):
     """A step and its launches."""
 
     step: Step
     launches: list[Launch]
 
 
-def always(step: Step, problem: Problem) -> bool:
+def any_step(step: Step, problem: Problem) -> bool:
     """Return True: any step suits any problem."""
     return True
 
 
 @dataclass(frozen=True)
-class Chooser:
-    """Chooser of the step that computes a problem, among all steps of an operation's ladders.
+class StepChooser:
+    """Choice of the step that computes a problem, among all steps of an operation's ladders.
 
     Attributes
     ----------
@@ -100,11 +100,11 @@ class Chooser:
 
     operation: str
     sizes: tuple[tuple[str, float], ...]
-    suits: Callable[[Step, Problem], bool] = always
+    suits: Callable[[Step, Problem], bool] = any_step
     words: str = ""
     advice: str = "convert them to float32"
 
-    def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
+    def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> ChosenStep:
         """Return the fastest step that accepts arrays in their layout.
 
         Parameters
@@ -127,7 +127,7 @@ class Chooser:
             except TooLarge as error:
                 refused[candidate] = error.why
             if not refused[candidate]:
-                return Chosen(candidate.step, launches)
+                return ChosenStep(candidate.step, launches)
         capability = ".".join(map(str, CurrentGpu.now().capability[:2]))
         reasons = f" ({'; '.join(f'{candidate}: {why}' for candidate, why in refused.items())})" if refused else ""
         raise ValueError(
@@ -191,7 +191,7 @@ def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
     candidates
         Candidates in the order of other estimates (`sort_by_estimates`).
     """
-    tuned = tuning.choice(operation, question, candidates) if candidates else None
+    tuned = tuning.stored_choice(operation, question, candidates) if candidates else None
     ordered = sorted(candidates, key=lambda one: one != tuned)
     override = _override.get()
     return ordered if override is None else override(operation, question, ordered)
@@ -228,7 +228,7 @@ def sort_by_estimates(candidates: Sequence, *estimates: Callable[[Any], float | 
 
 
 @lru_cache(1024)  # problems
-def _ranked(chooser: Chooser, problem, format, gpu: CurrentGpu) -> tuple[Step, ...]:
+def _ranked(chooser: StepChooser, problem, format, gpu: CurrentGpu) -> tuple[Step, ...]:
     steps = [
         step
         for ladder in ladders(chooser.operation)

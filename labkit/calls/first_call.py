@@ -44,13 +44,13 @@ def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, ke
             resolved[name] = owner.resolve(X)
     if any(resolved[name] is not given[name] for name in given):
         return call_with(resolved)
-    adopted = {name: owners[name].adopt(X) for name, X in given.items()}
-    operation.check(adopted)
+    views = {name: owners[name].as_array(X) for name, X in given.items()}
+    operation.check(views)
     if any(owners[name].is_on_host(X) for name, X in given.items()):
-        operation = operation.declared(adopted)
+        operation = operation.declared(views)
         with use_device(device_of(given)):
-            return _run_with_copies(call_with, operation, given, adopted, stream)
-    route, whole = _make_route(operation, given, adopted), list(arrays)
+            return _run_with_copies(call_with, operation, given, views, stream)
+    route, whole = _make_route(operation, given, views), list(arrays)
     addresses = [None if X is None else owner_of(X).signature(X)[1] for X in whole]
     outputs = route.run(whole, addresses, handle, current_device())
     if key is not None and not operation.varies:
@@ -58,17 +58,17 @@ def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, ke
     return outputs
 
 
-def _make_route(operation, given, adopted) -> Route:
+def _make_route(operation, given, views) -> Route:
     """Return the route for valid device arrays."""
     names, device = operation.arrays, device_of(given)
     owners = {name: owner_of(X) for name, X in given.items()}
     new = [
         NewOutput(names.index(name), names.index(result.like), owners[result.like], result)
-        for name, result in operation.new_results(adopted).items()
+        for name, result in operation.new_results(views).items()
     ]
     with use_device(device):
-        whole = adopted | {names[one.number]: new_array(one.owner, given[one.result.like], one.result) for one in new}
-        ready = prepare(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
+        whole = views | {names[one.number]: new_array(one.owner, given[one.result.like], one.result) for one in new}
+        ready = prepare(operation.declared(views), {name: whole[name] for name in names if name in whole})
     allocators = [names.index(name) for name, owner in owners.items() if owner.allocates_workspace]
     others = [
         names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.allocates_workspace
@@ -87,7 +87,7 @@ def _make_route(operation, given, adopted) -> Route:
 # --- host arrays ---------------------------------------------------------------------------------
 
 
-def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], adopted: dict[str, Any], stream):
+def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], views: dict[str, Any], stream):
     """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
 
     New outputs have the kind of the first device array; without one, the kind that the operation declares.
@@ -104,8 +104,8 @@ def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any],
     if cuda.on_gpu():
         synchronize(handle)  # copies of pinned memory are not done when they return
     new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
-    for name, result in operation.new_results(adopted).items():
-        like = adopted[result.like]
+    for name, result in operation.new_results(views).items():
+        like = views[result.like]
         result = result._replace(type_name=result.type_name or type_name(like))
         if on_device:
             if result.like in on_host:  # its copy is in C order

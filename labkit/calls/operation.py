@@ -83,7 +83,7 @@ class Operation(ABC):
         """Return the launches for valid device arrays, which include all outputs."""
 
 
-def calls(operation: type[Operation]) -> Callable:
+def call_of(operation: type[Operation]) -> Callable:
     """Mark a function as the call of an operation; its parameters are the operation's arrays and options."""
 
     def mark(function):

@@ -6,7 +6,7 @@ from threading import Lock
 from labkit import cuda
 from labkit.arrays.addresses import extent, share_memory
 from labkit.arrays.operands import as_device_array, as_view, layout
-from labkit.arrays.owners import NotPlain, owner_of
+from labkit.arrays.owners import NeedsPreparation, owner_of
 from labkit.arrays.views import OperandSlot
 from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.calls.dynamo import without_tracing
@@ -62,7 +62,7 @@ class Prepared:
         for number, X in enumerate(operands):
             try:
                 signature, address = owner_of(X).signature(X)
-            except (TypeError, NotPlain):
+            except (TypeError, NeedsPreparation):
                 as_device_array(self.names[number], X, number in self.outputs)  # says why not
                 raise
             if signature not in self._signatures[number]:

@@ -35,7 +35,7 @@ def new_array(owner: Owner, like, result: Result, stream: int | None = None):
     if result.axes is None:
         return owner.empty(like, result.shape, result.type_name)
     whole = owner.empty(like, tuple(result.shape[axis] for axis in result.axes), result.type_name)
-    return owner.permuted(whole, tuple(result.axes.index(axis) for axis in range(len(result.axes))))
+    return owner.permute_axes(whole, tuple(result.axes.index(axis) for axis in range(len(result.axes))))
 
 
 @dataclass(frozen=True)

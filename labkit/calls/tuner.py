@@ -140,7 +140,7 @@ def _name(operation: Operation) -> str:
 
 def _with_outputs(operation, given) -> dict[str, object]:
     """Return the arrays, and new ones for missing outputs."""
-    results = operation.new_results({name: owner_of(X).adopt(X) for name, X in given.items()})
+    results = operation.new_results({name: owner_of(X).as_array(X) for name, X in given.items()})
     likes = {name: given[result.like] for name, result in results.items()}
     return {**given, **{name: new_array(owner_of(X), X, results[name]) for name, X in likes.items()}}
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from labkit.arrays.operands import shape_text
 
 
-def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
+def as_matrix_and_weight(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the input as a matrix with one row per slice of its last axes, and a weight per column, 1 if None.
 
     Raises

@@ -33,7 +33,7 @@ def vector_width(*arrays) -> int:
     return width if aligned else 1
 
 
-def kernel_view(X, width: int):
+def word_view(X, width: int):
     """Return the view of a matrix that kernels take for a `vector_width`: eight bfloat16 are four words."""
     return as_words(X) if X.dtype == BF16.dtype and width > 1 else X
 
@@ -66,7 +66,7 @@ def vector_element(dtype, width: int) -> type:
     return np.uint32 if dtype == BF16.dtype and width == 8 else dtype.type
 
 
-def specialise_fours(kernel, *matrices):
+def specialise_type_and_alignment(kernel, *matrices):
     """Return a kernel that takes vectors of four, specialised for the matrices' type and alignment."""
     return _specialise_fours(kernel, matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
 

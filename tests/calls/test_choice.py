@@ -14,7 +14,7 @@ from labkit import attention, cuda, norm, results, softmax
 from labkit.arrays.workspace import CountingWorkspace
 from labkit.attention.interface import choice as attention_choice
 from labkit.calls import choice, tuning
-from labkit.calls.choice import Chooser, CurrentGpu, override_choice, sort_by_estimates
+from labkit.calls.choice import CurrentGpu, StepChooser, override_choice, sort_by_estimates
 from labkit.formats import BF16, FORMATS, FP16, FP32
 from labkit.ladder import Ladder, ladder
 from labkit.norm.interface import choice as norm_choice
@@ -30,9 +30,9 @@ CHOSEN = {  # what chooses among the steps of a ladder
     "norm/batch_inference": norm_choice.chosen,
     "softmax/forward": row_steps.chosen,
     "softmax/backward": row_steps.chosen,
-    "attention/forward": attention_choice.choose,
-    "attention/backward": attention_choice.choose,
-    "attention/backward in any order": lambda *of: attention_choice.choose(*of, deterministic=False),
+    "attention/forward": attention_choice.choose_step,
+    "attention/backward": attention_choice.choose_step,
+    "attention/backward in any order": lambda *of: attention_choice.choose_step(*of, deterministic=False),
     "attention/decode": lambda arrays, problem, *of: attention_choice.choose_for_cache(
         arrays, problem, *of, same_lengths=not problem.ragged
     ),
@@ -146,7 +146,7 @@ def test_problems_that_were_not_recorded_go_by_those_that_are_near(path, problem
     assert chosen_slug(path, problem, format) == slug
 
 
-ROWS = Chooser("softmax", (("columns", 1),))
+ROWS = StepChooser("softmax", (("columns", 1),))
 
 
 @pytest.fixture

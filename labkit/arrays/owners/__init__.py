@@ -5,7 +5,7 @@ No file imports its package: the class of an array identifies it. `owner_of(X)` 
 
 from collections.abc import Callable
 
-from labkit.arrays.owners.base import NotPlain, Owner
+from labkit.arrays.owners.base import NeedsPreparation, Owner
 from labkit.arrays.owners.cupy_arrays import CuPyArrays
 from labkit.arrays.owners.labkit_arrays import SimulatedArrays, Views
 from labkit.arrays.owners.numba_arrays import NumbaArrays
@@ -52,4 +52,4 @@ def _find_owner(X):
     return owner
 
 
-__all__ = ["SIGNATURES", "NotPlain", "Owner", "owner_of", "signature_of"]
+__all__ = ["SIGNATURES", "NeedsPreparation", "Owner", "owner_of", "signature_of"]

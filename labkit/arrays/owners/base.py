@@ -11,7 +11,7 @@ from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.element_types import numpy_type
 
 
-class NotPlain(Exception):
+class NeedsPreparation(Exception):
     """An array cannot go to kernels as it is: it is on the host, or its memory does not hold its values."""
 
 
@@ -37,7 +37,7 @@ class Owner(ABC):
         """Return X, or a copy if its memory does not hold its values (negated or conjugated views)."""
         return X
 
-    def adopt(self, X):
+    def as_array(self, X):
         """Return X, or the same memory as an array with shape, strides and type."""
         return X
 
@@ -50,7 +50,7 @@ class Owner(ABC):
 
         Raises
         ------
-        NotPlain
+        NeedsPreparation
             X needs a check, a resolved copy, or a copy on the device first.
         """
         address = self.address(X)
@@ -72,7 +72,7 @@ class Owner(ABC):
         """Return a new array on the device of `like`, in C order, of its type or the named one, such as "bfloat16"."""
         return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
 
-    def permuted(self, X, axes: tuple[int, ...]):
+    def permute_axes(self, X, axes: tuple[int, ...]):
         """View the array with its axes in another order."""
         return X.transpose(axes)
 

@@ -27,7 +27,7 @@ from math import inf
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.attention.blocks import block_from_end, block_index, divmod_u32, fit_grid
+from labkit.attention.blocks import block_from_end, block_index, divmod_u32, kernel_and_grid
 from labkit.attention.operands import as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
@@ -259,13 +259,13 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, workspace):
     by_keys = -(-problem.keys // tile), problem.kv_heads, problem.batch
     return [
         Launch(
-            *fit_grid(_specialised(of_queries, **sizes), by_queries),
+            *kernel_and_grid(_specialised(of_queries, **sizes), by_queries),
             THREADS,
             (Q, K, V, O, dO, *stats, dQ, *shared, factor),
             p_byte,
         ),
         Launch(
-            *fit_grid(_specialised(recomputed, **sizes), by_keys),
+            *kernel_and_grid(_specialised(recomputed, **sizes), by_keys),
             THREADS,
             (Q, K, V, dO, *stats, dK, dV, *shared),
             shared_bytes,

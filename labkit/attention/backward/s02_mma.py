@@ -19,7 +19,7 @@ Limited by latency: a block loads two tiles, waits for them, then multiplies, wh
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_from_end, block_index, divmod_u32, fit_grid
+from labkit.attention.blocks import block_from_end, block_index, divmod_u32, kernel_and_grid
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import as_matrices, size_arguments
 from labkit.attention.words import load_tile, specialise_format
@@ -281,7 +281,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     shared_bytes = 4 * (bm + bn) * head, 4 * (bm_of_queries + bn_of_queries) * head
     given = Q, K, V, dO, lse, delta
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, (O, dO, delta, strides)),
-        Launch(*fit_grid(of_keys, by_keys), THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
-        Launch(*fit_grid(of_rows, by_queries), THREADS, (*given, dQ, *of_all), shared_bytes[1]),
+        Launch(*kernel_and_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, (O, dO, delta, strides)),
+        Launch(*kernel_and_grid(of_keys, by_keys), THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
+        Launch(*kernel_and_grid(of_rows, by_queries), THREADS, (*given, dQ, *of_all), shared_bytes[1]),
     ]

@@ -27,7 +27,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshape
-from labkit.attention.blocks import block_index, fit_grid
+from labkit.attention.blocks import block_index, kernel_and_grid
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
 from labkit.attention.forward.boxes import box_index, box_map
 from labkit.attention.forward.scores import MASKED, apply_mask, pack, store_rows, tile_range
@@ -366,9 +366,13 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     clear = O_rows, dO_rows, lse, stats, dQ_sums, strides
     to_round = dQ_sums, dQ_rows, strides, *sizes[:2], scales[1]
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, clear),
+        Launch(*kernel_and_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, clear),
         Launch(dkv_kernel, blocks, (32, WARPS), (*maps, *sizes, *scales), shared_bytes),
-        Launch(*fit_grid(_specialised(round_dq, **constants), by_tiles), (16, bn // parts // 8, WARPGROUPS), to_round),
+        Launch(
+            *kernel_and_grid(_specialised(round_dq, **constants), by_tiles),
+            (16, bn // parts // 8, WARPGROUPS),
+            to_round,
+        ),
     ]
 
 

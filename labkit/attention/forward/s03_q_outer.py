@@ -21,7 +21,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_from_end, fit_grid
+from labkit.attention.blocks import block_from_end, kernel_and_grid
 from labkit.attention.operands import are_aligned, as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch
@@ -169,4 +169,4 @@ def launches(Q, K, V, O, lse, problem):
     kernel = specialise_alignment(q_outer, are_aligned(Q, K, V, O), HEAD=head, BM=bm, BN=bn, P_ROW=P_ROW)
     arguments = Q, K, V, O, lse, strides, *size_arguments(problem), np.float32(problem.factor) * LOG2_E
     grid = -(-problem.queries // bm), problem.heads, problem.batch
-    return [Launch(*fit_grid(kernel, grid), THREADS, arguments, shared_bytes)]
+    return [Launch(*kernel_and_grid(kernel, grid), THREADS, arguments, shared_bytes)]

@@ -23,7 +23,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_from_end, fit_grid
+from labkit.attention.blocks import block_from_end, kernel_and_grid
 from labkit.attention.operands import SIGNS, as_matrices, exp2_scale, size_arguments
 from labkit.attention.words import load_tile, specialise_format
 from labkit.ladder import Launch
@@ -176,4 +176,4 @@ def launches(Q, K, V, O, lse, problem, format):
     kernel = specialise_format(mma, format, SIGN_BITS=SIGNS if is_negative else 0, MI=mi, BN=bn, HEAD=head)
     grid = -(-problem.queries // bm), problem.heads, problem.batch
     arguments = *operands, lse, strides, *size_arguments(problem), scale
-    return [Launch(*fit_grid(kernel, grid), THREADS, arguments, (bm + 2 * bn) * head * 2)]
+    return [Launch(*kernel_and_grid(kernel, grid), THREADS, arguments, (bm + 2 * bn) * head * 2)]

@@ -2,15 +2,15 @@
 
 from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace
-from labkit.attention.problem import Layout, as_heads
+from labkit.attention.problem import Layout, as_bhsd
 from labkit.ladder import Launch
 from labkit.layouts.interface.moves import make_moves
 
 
 def has_rows(X, layout: Layout) -> bool:
     """Whether all strides are multiples of a row, and a 16-bit array begins at a multiple of 16 bytes."""
-    *sides, width = as_heads(X, layout).shape
-    *strides, step = as_heads(X, layout).strides
+    *sides, width = as_bhsd(X, layout).shape
+    *strides, step = as_bhsd(X, layout).strides
     size = X.dtype.itemsize
     if (width > 1 and step != size) or (size == 2 and address_of(X) % VECTOR_BYTES):
         return False

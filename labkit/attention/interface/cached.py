@@ -15,8 +15,8 @@ from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.interface.choice import choose_for_cache
 from labkit.attention.interface.heads import check_fit
 from labkit.attention.problem import Layout, check_options
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import BF16, FP16, Format
 from labkit.ladder import Launch
@@ -79,7 +79,7 @@ class CachedAttention(Operation):
         return operand_format("Q", given["Q"], self.format, FORMATS)
 
 
-@calls(CachedAttention)
+@call_of(CachedAttention)
 def attend_cached(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
@@ -147,7 +147,7 @@ def attend_cached(
     --------
     >>> O = attention.attend_cached(Q, K, V, lengths)
     """
-    return call(CachedAttention, (Q, K, V, lengths, table, O, lse), (causal, scale, layout, format), stream)
+    return run_operation(CachedAttention, (Q, K, V, lengths, table, O, lse), (causal, scale, layout, format), stream)
 
 
 def plan_cached(Q, K, V, lengths=None, table=None, *, O, lse=None, stream=None, **options) -> Plan:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from labkit.arrays.workspace import Workspace
 from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.problem import Attention
-from labkit.calls.choice import Chooser, Chosen, always
+from labkit.calls.choice import ChosenStep, StepChooser, any_step
 from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Step
 
@@ -26,14 +26,14 @@ def fills_gpu(step: Step, problem: AttentionDecode) -> bool:
 
 SIZES = ("head_dim", 2), ("queries", 1), ("keys", 1), ("causal", 1)
 SIZES_OF_CACHE = ("keys", 1), ("cached_heads", 1), ("head_dim", 1), ("page", 1 / 4)
-HEADS = Chooser("attention", SIZES, suits=is_deterministic, advice="convert Q, K and V to float32")
-HEADS_IN_ANY_ORDER = replace(HEADS, suits=always, words=", in any order")
-CACHE = Chooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
+HEADS = StepChooser("attention", SIZES, suits=is_deterministic, advice="convert Q, K and V to float32")
+HEADS_IN_ANY_ORDER = replace(HEADS, suits=any_step, words=", in any order")
+CACHE = StepChooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
 
 
-def choose(
+def choose_step(
     arrays: tuple, problem: Attention, format: Format, workspace: Workspace, deterministic: bool = True
-) -> Chosen:
+) -> ChosenStep:
     """Choose the fastest step for arrays that fit the problem, and return it with its launches.
 
     Parameters
@@ -51,7 +51,7 @@ def choose(
 
 def choose_for_cache(
     arrays: tuple, problem: AttentionDecode, format: Format, workspace: Workspace, same_lengths: bool
-) -> Chosen:
+) -> ChosenStep:
     """Choose the fastest step for queries of a cache; `same_lengths`: whether all sequences have equally many keys.
 
     Raises

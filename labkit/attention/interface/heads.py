@@ -11,7 +11,7 @@ from labkit.arrays.operands import can_hold, operand_format, order_of_axes, shap
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.arrange import arrange_rows
-from labkit.attention.interface.choice import FORMATS, choose
+from labkit.attention.interface.choice import FORMATS, choose_step
 from labkit.attention.problem import Attention, Layout, check_options
 from labkit.calls.operation import Operation, Result
 from labkit.formats import Format
@@ -73,7 +73,7 @@ class HeadsOperation(Operation):
         rows = {name: given[name] for name in self.arrays if name != "lse"}
         rows, before, after = arrange_rows(rows, self.outputs, self.layout, workspace)
         arrays = tuple((rows | {"lse": lse})[name] for name in self.arrays)
-        return [*before, *choose(arrays, problem, format, workspace, self.deterministic).launches, *after]
+        return [*before, *choose_step(arrays, problem, format, workspace, self.deterministic).launches, *after]
 
     @property
     def _options(self):

@@ -13,8 +13,8 @@ from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
 from labkit.attention.operands import check_alignment, check_rows
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
 from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
@@ -91,7 +91,7 @@ class Quantise(Operation):
         return format
 
 
-@calls(Quantise)
+@call_of(Quantise)
 def quantise(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
@@ -138,4 +138,4 @@ def quantise(
     >>> problem = attention.AttentionFP8(batch, heads, queries, head_dim)
     >>> attention.ladder("fp8").step("block_scaled").launch(*codes, q_scale, k_scale, v_scale, O, lse, problem)
     """
-    return call(Quantise, (Q, K, V, q_codes, k_codes, v_codes, q_scale, k_scale, v_scale), (format,), stream)
+    return run_operation(Quantise, (Q, K, V, q_codes, k_codes, v_codes, q_scale, k_scale, v_scale), (format,), stream)

@@ -21,7 +21,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_pixels
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
 
 EXAMPLES = (
@@ -86,5 +86,5 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     width = vector_width(x, y)
     across, loads, grid = geometry(problem, width)
     numbers = np.uint32(across), np.float32(problem.eps), problem.relu
-    arguments = kernel_view(x, width), running_mean, running_variance, weight, bias, kernel_view(y, width), *numbers
+    arguments = word_view(x, width), running_mean, running_variance, weight, bias, word_view(y, width), *numbers
     return [Launch(specialise_vectors(pixels, format.dtype, width, THREADS, LOADS=loads), grid, THREADS, arguments)]

@@ -28,7 +28,7 @@ from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import ROWS, merge_moments
 from labkit.parts.sums import is_last_block
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 THREADS = 512
 WIDTH = 4  # channels per thread
@@ -179,6 +179,6 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     sums = x, *statistics, np.uint32(across), np.float32(problem.factor)
     line = x, mean, variance, weight, bias, y, np.uint32(across), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_fours(columns, x), (wide, parts), THREADS, sums),
-        Launch(specialise_fours(fused, x, y), (rows, wide), THREADS, line),
+        Launch(specialise_type_and_alignment(columns, x), (wide, parts), THREADS, sums),
+        Launch(specialise_type_and_alignment(fused, x, y), (rows, wide), THREADS, line),
     ]

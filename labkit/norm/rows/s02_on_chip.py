@@ -25,7 +25,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, benched
 from labkit.parts.sums import block_all_sum, block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, load_float32, store
 
 BENCHED = benched(*WIDTHS[:-1])  # the sizes that it accepts
@@ -103,5 +103,5 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     width = vector_width(x, weight, bias, y)
     vectors, threads = geometry(problem.columns, width)
     kernel = specialise_vectors(on_chip, format.dtype, width, threads, VECTORS=vectors, CENTRED=problem.is_centred)
-    arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
+    arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd
     return [Launch(kernel, problem.rows, threads, (*arrays, np.float32(problem.eps)))]

@@ -25,7 +25,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, benched
 from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
 BENCHED = benched(*WIDTHS[:4])  # the sizes that it accepts
@@ -114,5 +114,5 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     parts = allocate_parts(problem, blocks, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(one_read, format.dtype, width, (threads, blocks_per_sm), **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
+    arrays = word_view(dy, width), word_view(x, width), weight, mean, rstd, word_view(dx, width), parts
     return [Launch(kernel, blocks, threads, arrays), merge(problem, parts, dweight, dbias)]

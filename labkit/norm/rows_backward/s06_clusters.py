@@ -26,7 +26,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward.parts import allocate_parts, merge
 from labkit.parts.sums import block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
 
 CENTRED = True  # False for RMS norm
@@ -171,5 +171,5 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     parts = allocate_parts(problem, num_clusters, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     kernel = specialise_vectors(clusters, format.dtype, width, (threads, blocks_per_sm), blocks, **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), parts
+    arrays = word_view(dy, width), word_view(x, width), weight, mean, rstd, word_view(dx, width), parts
     return [Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes), merge(problem, parts, dweight, dbias)]

@@ -21,7 +21,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load_raw, store, unpack
 from labkit.softmax.online import LEAST, exp, merge_block, warp_max
 
@@ -107,5 +107,5 @@ def launches(x, y, problem, format=FP32):
     kernel = specialise_vectors(
         clusters, format.dtype, width, (threads, blocks_per_sm), blocks, VECTORS=vectors, CLUSTER=blocks
     )
-    arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
+    arrays = word_view(x, width), word_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]
