@@ -54,12 +54,8 @@ def common_format(
 ) -> Format:
     """Return the format of two operands: the named one, else the one of `formats` that their type declares.
 
-    Raises
-    ------
-    TypeError
-        The operands hold another format, or different ones, or bits without a declared format.
-    ValueError
-        There is no format of that name.
+    Raise TypeError if the operands hold another format, or different ones, or bits without a declared format. Raise
+    ValueError if there is no format of that name.
     """
     held = f"{names[0]} holds {type_name(A)} and {names[1]} {type_name(B)}"
     if format is not None:
@@ -83,12 +79,8 @@ def common_format(
 def operand_format(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
     """Return the format of one operand, one of `formats`: the named one, else the one that its type declares.
 
-    Raises
-    ------
-    TypeError
-        The operand holds another format, or bits without a declared format.
-    ValueError
-        There is no format of that name, or it is none of `formats`.
+    Raise TypeError if the operand holds another format, or bits without a declared format. Raise ValueError if there is
+    no format of that name, or it is none of `formats`.
     """
     supported = " or ".join(map(str, formats))
     if format is not None:
@@ -132,10 +124,8 @@ def check_same_type(arrays: Mapping[str, Any], first: str) -> None:
 def as_device_array(name: str, X, is_written: bool = False):
     """Return a device array; if it has only `__cuda_array_interface__`, as a numba array.
 
-    Raises
-    ------
-    TypeError, ValueError
-        Kernels must not use the array, it is on the host, or it is a negated or conjugated view.
+    Raise TypeError or ValueError if kernels must not use the array, it is on the host, or it is a negated or conjugated
+    view.
     """
     check_array(name, X, is_written)
     owner = owner_of(X)

@@ -72,10 +72,7 @@ def as_strided(X, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
 def reshape(X, *shape: int):
     """View an array in C order under another shape.
 
-    Raises
-    ------
-    ValueError
-        The array is not in C order.
+    Raise ValueError if the array is not in C order.
     """
     if not has_c_order(X):
         raise ValueError(
@@ -90,10 +87,7 @@ def reshape(X, *shape: int):
 def as_matrix(name: str, X):
     """View all rows of an array, which have one distance in memory, as one matrix.
 
-    Raises
-    ------
-    ValueError
-        The distances of rows differ, or elements of a row are not contiguous.
+    Raise ValueError if the distances of rows differ, or elements of a row are not contiguous.
     """
     *outer, columns = X.shape
     *outer_strides, step = X.strides

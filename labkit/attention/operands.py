@@ -17,12 +17,8 @@ RowStrides = tuple[np.int32, np.int32, np.int32]
 def as_rows(name: str, X, layout: Layout) -> tuple:
     """View an array as a matrix of rows of head_dim; return it, and the strides of batch, head and position in rows.
 
-    Raises
-    ------
-    ValueError
-        Rows have gaps, or a stride is no multiple of a row.
-    TooLarge
-        Kernels would count the rows in more than 32 bits.
+    Raise ValueError if rows have gaps, or a stride is no multiple of a row. Raise TooLarge if kernels would count the
+    rows in more than 32 bits.
     """
     *sides, width = as_bhsd(X, layout).shape
     *strides, step = as_bhsd(X, layout).strides
@@ -45,10 +41,7 @@ def as_rows(name: str, X, layout: Layout) -> tuple:
 def as_matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple, tuple[RowStrides, ...]]:
     """View all arrays in the problem's format as matrices of rows, or of 32-bit words; return them and their strides.
 
-    Raises
-    ------
-    ValueError, TooLarge
-        `as_rows` raises, or rows of words do not begin at multiples of 16 bytes.
+    Raise what `as_rows` does, and ValueError if rows of words do not begin at multiples of 16 bytes.
     """
     names = [name for name in problem.ARRAYS if name not in (*problem.float32_arrays, *problem.int32_arrays)]
     matrices, strides = zip(*(as_rows(name, X, problem.layout) for name, X in zip(names, arrays, strict=True)))

@@ -96,10 +96,7 @@ def call_of(operation: type[Operation]) -> Callable:
 def bind_call(call: Callable, arrays: Sequence, options: Mapping, aim: str) -> tuple[Operation, dict[str, Any], Any]:
     """Return the operation of a call, its arrays by their names, and its stream.
 
-    Raises
-    ------
-    TypeError
-        `call` is not the call of an operation; `aim` is a participle for the message, such as "planned".
+    Raise TypeError if `call` is not the call of an operation; `aim` is a participle for the message, such as "planned".
     """
     if not hasattr(call, "operation"):
         raise TypeError(f"{call!r} is not {aim}: give a call of an operation, such as norm.layer_norm")

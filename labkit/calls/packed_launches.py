@@ -141,10 +141,7 @@ class Graph:
     def run(self, handle: int) -> None:
         """Replay the graph on a stream.
 
-        Raises
-        ------
-        RuntimeError
-            The driver refuses the replay.
+        Raise RuntimeError if the driver refuses the replay.
         """
         (status,) = binding.cuGraphLaunch(self._executable, binding.CUstream(handle))
         if status != SUCCESS:

@@ -51,10 +51,7 @@ class Prepared:
     def addresses(self, operands: Sequence) -> tuple[int, ...]:
         """Return the addresses of operands.
 
-        Raises
-        ------
-        TypeError, ValueError
-            The layout of an operand is not the prepared one.
+        Raise TypeError or ValueError if the layout of an operand is not the prepared one.
         """
         if len(operands) != len(self.names):
             raise TypeError(f"this plan takes {', '.join(self.names)}, or nothing, and got {len(operands)} operands")

@@ -11,10 +11,7 @@ from labkit.arrays.owners import owner_of
 def device_of(arrays: Mapping[str, object]) -> int | None:
     """Return the number of the GPU that holds arrays, given by their names; None if no array tells it.
 
-    Raises
-    ------
-    ValueError
-        They are on several GPUs.
+    Raise ValueError if they are on several GPUs.
     """
     devices = {name: device for name, X in arrays.items() if (device := owner_of(X).device_of(X)) is not None}
     (first, device), *others = list(devices.items()) or [("", None)]

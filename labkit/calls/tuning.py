@@ -59,10 +59,7 @@ def tune(operation: str, question: str, launches: dict) -> dict:
 def store_choice(operation: str, question: str, fastest) -> None:
     """Store the choice of a candidate, in memory and in the file of the operation and this GPU.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written; the choice holds until the process ends.
+    Raise OSError if the file cannot be written; the choice holds until the process ends.
     """
     gpu, entry = gpu_name(), _entry(fastest)
     with _lock:  # other threads write the same file

@@ -16,12 +16,8 @@ TYPES = torch.float32, torch.float16, torch.bfloat16
 def call_on_tensors(call: Callable, tensors: dict[str, Any], **options) -> None:
     """Run a call of labkit on named tensors, which include its outputs.
 
-    Raises
-    ------
-    TypeError
-        Tensors are neither on the GPU nor on the host, or have a type that no kernel accepts.
-    ValueError
-        They are not all on one device.
+    Raise TypeError if tensors are neither on the GPU nor on the host, or have a type that no kernel accepts. Raise
+    ValueError if they are not all on one device.
     """
     (first_name, first), *others = tensors.items()
     for name, X in others:
@@ -50,10 +46,7 @@ def float16_to_float32(X: Tensor) -> Tensor:
 def to_one_dtype(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors, converted to the type of `torch.autocast` if that is on.
 
-    Raises
-    ------
-    TypeError
-        It is off, and the tensors have several types.
+    Raise TypeError if autocast is off, and the tensors have several types.
     """
     kind = tensors[0].device.type
     if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):

@@ -30,10 +30,7 @@ SIGNATURES: dict[type, Callable] = {}  # the method `signature` of the same owne
 def owner_of(X) -> Owner:
     """Return the owner of an array's class.
 
-    Raises
-    ------
-    TypeError
-        X is no array.
+    Raise TypeError if X is no array.
     """
     return _owners.get(X.__class__) or _find_owner(X)
 

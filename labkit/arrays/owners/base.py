@@ -48,10 +48,7 @@ class Owner(ABC):
     def signature(self, X) -> tuple[Hashable, int]:
         """Return the properties of X on which launches depend, and its address. This must be fast.
 
-        Raises
-        ------
-        NeedsPreparation
-            X needs a check, a resolved copy, or a copy on the device first.
+        Raise NeedsPreparation if X needs a check, a resolved copy, or a copy on the device first.
         """
         address = self.address(X)
         return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES), address

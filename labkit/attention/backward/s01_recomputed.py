@@ -228,10 +228,7 @@ def recomputed(Q, K, V, dO, delta, row_maxima, recips, dK, dV, strides, num_keys
 def choose_tile(head_dim: int, max_bytes: int) -> tuple[int, int, int]:
     """The first of `SIZES` whose tiles fit in so much shared memory, the byte where P begins there, and all bytes.
 
-    Raises
-    ------
-    TooLarge
-        Not even the smallest tiles fit.
+    Raise TooLarge if not even the smallest tiles fit.
     """
     for tile in SIZES:
         p_byte = tile * (4 * (-(-head_dim // SIDE) * SIDE + 1) + P_ROW) * 4

@@ -58,10 +58,7 @@ def wave_utilisation(blocks: int) -> float:
 def make_arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format: Format) -> tuple:
     """Check the operands, and return what kernels take: arrays as words, strides in rows, sizes and scale.
 
-    Raises
-    ------
-    TypeError, ValueError
-        An array is not as the problem has it, or the steps do not take the problem.
+    Raise TypeError or ValueError if an array is not as the problem has it, or the steps do not take the problem.
     """
     if problem.head_dim > max(STAGES):
         raise ValueError(f"head_dim is {problem.head_dim}, but steps take up to {max(STAGES)}: use more heads")

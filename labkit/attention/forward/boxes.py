@@ -42,12 +42,8 @@ def load_boxes(tiles, stage, tensor_map, batch, head, position, full):
 def check_operands(problem: AttentionForward, Q, K, V, O, lse, format: Format, max_head_dim: int) -> int:
     """Check operands, and return head_dim padded to whole boxes.
 
-    Raises
-    ------
-    TypeError, ValueError
-        An array is not as the problem has it, or TMA cannot load it.
-    TooLarge
-        head_dim is above the maximum of the step.
+    Raise TypeError or ValueError if an array is not as the problem has it, or TMA cannot load it. Raise TooLarge if
+    head_dim is above the maximum of the step.
     """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
     check_rows(problem.head_dim, format.itemsize)

@@ -27,10 +27,8 @@ def load_boxes(tiles, stage, tensor_map, coordinates, full):
 def check_operands(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, format: Format) -> int:
     """Check operands, and return the rows of tiles of V: head_dim, padded with zeros.
 
-    Raises
-    ------
-    TypeError, ValueError
-        An array is not as the problem has it, TMA cannot load it, or its rows are too wide.
+    Raise TypeError or ValueError if an array is not as the problem has it, TMA cannot load it, or its rows are too
+    wide.
     """
     takes = {"layout": ("BHSD",)}
     problem.check(Q, K, V, q_scale, k_scale, v_scale, O, lse, takes=takes, dtype=format.dtype)

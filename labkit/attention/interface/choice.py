@@ -54,9 +54,6 @@ def choose_for_cache(
 ) -> ChosenStep:
     """Choose the fastest step for queries of a cache; `same_lengths`: whether all sequences have equally many keys.
 
-    Raises
-    ------
-    ValueError
-        No step takes the arrays on this GPU.
+    Raise ValueError if no step takes the arrays on this GPU.
     """
     return CACHE.fastest(arrays, replace(problem, ragged=not same_lengths), format, workspace)
