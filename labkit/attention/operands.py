@@ -7,11 +7,11 @@ from labkit.arrays.views import as_strided, as_words
 from labkit.attention.problem import Attention, Layout, as_bhsd
 from labkit.ladder import TooLarge
 
-MAX_ROWS = 2**31
-TINY = 1e-30
+MAX_ROWS = 2**31  # of an array, for 32-bit row indices
+TINY = 1e-30  # least size of the scale that kernels get
 LOG2_E = 1.4426950408889634
 SIGNS = 0x80008000  # sign bits of two 16-bit elements in a word
-RowStrides = tuple[np.int32, np.int32, np.int32]
+RowStrides = tuple[np.int32, np.int32, np.int32]  # of batch, head and position, in rows
 
 
 def as_rows(name: str, X, layout: Layout) -> tuple:
@@ -52,13 +52,13 @@ def as_matrices(problem: Attention, *arrays, words: bool = False) -> tuple[tuple
     return tuple(map(as_words, matrices)) if words else matrices, strides
 
 
-def exp2_scale(problem: Attention) -> tuple[bool, np.float32]:
-    """Whether Q changes its sign, and the positive factor that makes exponents of 2 of the scores.
+def exp2_scale(problem: Attention) -> np.float32:
+    """The positive factor that makes exponents of 2 of the scores.
 
-    A larger score must be a larger exponent, so Q changes its sign if the scale is negative. A scale of zero would make
-    NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
+    A larger score must be a larger exponent, so kernels change the sign of Q if the scale is negative. A scale of zero
+    would make NaN of masked scores, which are minus infinity; with a tiny one all weights are 1 as well.
     """
-    return problem.factor < 0, np.float32(max(abs(problem.factor), TINY) * LOG2_E)
+    return np.float32(max(abs(problem.factor), TINY) * LOG2_E)
 
 
 def size_arguments(problem: Attention) -> tuple:
@@ -73,18 +73,18 @@ def pad_head_dim(problem: Attention, limit: int) -> int:
     return -(-problem.head_dim // 64) * 64
 
 
-def are_aligned(*rows) -> bool:
+def are_aligned(*matrices) -> bool:
     """Whether rows of these matrices are whole 16-byte vectors, and aligned."""
-    return not any(address_of(X) % VECTOR_BYTES or X.strides[0] % VECTOR_BYTES for X in rows)
+    return not any(address_of(X) % VECTOR_BYTES or X.strides[0] % VECTOR_BYTES for X in matrices)
 
 
 def check_rows(head_dim: int, itemsize: int) -> None:
     """Raise ValueError if rows are not whole vectors of 16 bytes."""
-    each = VECTOR_BYTES // itemsize
-    if head_dim % each:
+    per_vector = VECTOR_BYTES // itemsize
+    if head_dim % per_vector:
         raise ValueError(
             f"head_dim is {head_dim}, but copies take {VECTOR_BYTES} bytes at a time: "
-            f"make it a multiple of {each}, with zeros at the end, and give the scale that you want"
+            f"make it a multiple of {per_vector}, with zeros at the end, and give the scale that you want"
         )
 
 

@@ -30,7 +30,7 @@ _lock = Lock()
 def stored_choice(operation: str, question: str, candidates: Sequence):
     """Return the candidate that was fastest on this GPU, else the first one, which should be the most promising."""
     entry = _stored_choices(operation, gpu_name()).get(question)
-    return next((one for one in candidates if entry == _entry(one)), candidates[0]) if entry else candidates[0]
+    return next((c for c in candidates if entry == _entry(c)), candidates[0]) if entry else candidates[0]
 
 
 def tune(operation: str, question: str, launches: dict) -> dict:
@@ -110,7 +110,7 @@ def source_files(kernel) -> set[Path]:
         files |= {file for name, (home, _) in imports(module).items() if name in names for file in _files(home)}
         families = [value for value in names.values() if value is ptx]
         members = [getattr(family, name, None) for family in families for name in function.__code__.co_names]
-        waiting += [one for one in (*names.values(), *members) if _is_ours(getattr(one, "py_func", one))]
+        waiting += [value for value in (*names.values(), *members) if _is_ours(getattr(value, "py_func", value))]
     return files
 
 

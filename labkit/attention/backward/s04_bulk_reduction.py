@@ -28,7 +28,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshape
 from labkit.attention.blocks import block_index, kernel_and_grid
-from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
+from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
 from labkit.attention.forward.boxes import box_index, box_map
 from labkit.attention.forward.scores import MASKED, apply_mask, pack, store_rows, tile_range
 from labkit.attention.operands import LOG2_E as LOG2_OF_E

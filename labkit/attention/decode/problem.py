@@ -163,8 +163,8 @@ class AttentionDecode(Attention):
             return operands
         *arrays, _ = operands
         Q, K, V, lengths, table, O, lse = map(np.asarray, arrays)
-        some = slice(None, None, max(1, self.batch - 1))
-        Q, O = (from_bhsd(as_bhsd(X, self.layout)[some, -self.heads_per_kv :], self.layout) for X in (Q, O))
+        ends = slice(None, None, max(1, self.batch - 1))  # the first and last sequence
+        Q, O = (from_bhsd(as_bhsd(X, self.layout)[ends, -self.heads_per_kv :], self.layout) for X in (Q, O))
         K, V = (from_bhsd(as_bhsd(X, self.layout)[:, -1:], self.layout) for X in (K, V))
-        few = asdict(self) | {"batch": len(Q), "heads": self.heads_per_kv, "kv_heads": 1}
-        return Q, K, V, lengths[some], table[some], O, lse[some, -self.heads_per_kv :], AttentionDecode(**few)
+        sizes = asdict(self) | {"batch": len(Q), "heads": self.heads_per_kv, "kv_heads": 1}
+        return Q, K, V, lengths[ends], table[ends], O, lse[ends, -self.heads_per_kv :], AttentionDecode(**sizes)

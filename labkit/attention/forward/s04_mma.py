@@ -172,8 +172,8 @@ def launches(Q, K, V, O, lse, problem, format):
     operands, strides = as_matrices(problem, Q, K, V, O, words=True)
     head = -(-problem.head_dim // 64) * 64
     mi, bn = TILES[head]
-    bm, (is_negative, scale) = 16 * mi * WARPS, exp2_scale(problem)
-    kernel = specialise_format(mma, format, SIGN_BITS=SIGNS if is_negative else 0, MI=mi, BN=bn, HEAD=head)
+    bm, scale = 16 * mi * WARPS, exp2_scale(problem)
+    kernel = specialise_format(mma, format, SIGN_BITS=SIGNS if problem.factor < 0 else 0, MI=mi, BN=bn, HEAD=head)
     grid = -(-problem.queries // bm), problem.heads, problem.batch
     arguments = *operands, lse, strides, *size_arguments(problem), scale
     return [Launch(*kernel_and_grid(kernel, grid), THREADS, arguments, (bm + 2 * bn) * head * 2)]

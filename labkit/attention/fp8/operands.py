@@ -40,7 +40,7 @@ def check_operands(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O,
 
 def adapt_kernel(kernel, problem: AttentionFP8, **sizes: int):
     """The kernel for the sign of the scale, and sizes of its tiles."""
-    return _specialised(kernel, SIGN=-1 if exp2_scale(problem)[0] else 1, **sizes)
+    return _specialised(kernel, SIGN=-1 if problem.factor < 0 else 1, **sizes)
 
 
 _specialised = cache(specialise)
@@ -58,4 +58,4 @@ def make_arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O,
         for X, rows in zip((Q, K, V, O), (BLOCK, BLOCK, width, STORED_ROWS), strict=True)
     )
     *scales, lse = map(_merge_heads, (q_scale, k_scale, v_scale, lse))
-    return *maps, *scales, o_map, lse, *size_arguments(problem), exp2_scale(problem)[1]
+    return *maps, *scales, o_map, lse, *size_arguments(problem), exp2_scale(problem)

@@ -10,7 +10,7 @@ from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Step
 
 FORMATS = FP32, BF16, FP16
-FULL = 0.95  # share of the GPU's places for blocks, at least
+MIN_UTILISATION = 0.95  # share of the blocks that the GPU holds at a time, for a grid that fills it
 
 
 def is_deterministic(step: Step, problem: Attention) -> bool:
@@ -21,14 +21,15 @@ def is_deterministic(step: Step, problem: Attention) -> bool:
 def fills_gpu(step: Step, problem: AttentionDecode) -> bool:
     """Whether equal blocks fill the GPU, or the step shares all work evenly."""
     utilisation = getattr(step.module, "utilisation", None)
-    return utilisation is None or (not problem.ragged and utilisation(problem) >= FULL)
+    return utilisation is None or (not problem.ragged and utilisation(problem) >= MIN_UTILISATION)
 
 
+# Attributes by which problems are compared with recorded ones, each with its weight.
 SIZES = ("head_dim", 2), ("queries", 1), ("keys", 1), ("causal", 1)
 SIZES_OF_CACHE = ("keys", 1), ("cached_heads", 1), ("head_dim", 1), ("page", 1 / 4)
-HEADS = StepChooser("attention", SIZES, suits=is_deterministic, advice="convert Q, K and V to float32")
-HEADS_IN_ANY_ORDER = replace(HEADS, suits=any_step, words=", in any order")
-CACHE = StepChooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
+DETERMINISTIC_STEPS = StepChooser("attention", SIZES, suits=is_deterministic, advice="convert Q, K and V to float32")
+ALL_STEPS = replace(DETERMINISTIC_STEPS, suits=any_step, features=", in any order")
+DECODING_STEPS = StepChooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advice="take a newer GPU")
 
 
 def choose_step(
@@ -46,7 +47,7 @@ def choose_step(
     ValueError
         No step takes the arrays on this GPU.
     """
-    return (HEADS if deterministic else HEADS_IN_ANY_ORDER).fastest(arrays, problem, format, workspace)
+    return (DETERMINISTIC_STEPS if deterministic else ALL_STEPS).fastest(arrays, problem, format, workspace)
 
 
 def choose_for_cache(
@@ -56,4 +57,4 @@ def choose_for_cache(
 
     Raise ValueError if no step takes the arrays on this GPU.
     """
-    return CACHE.fastest(arrays, replace(problem, ragged=not same_lengths), format, workspace)
+    return DECODING_STEPS.fastest(arrays, replace(problem, ragged=not same_lengths), format, workspace)

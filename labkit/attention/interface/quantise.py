@@ -20,6 +20,7 @@ from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
 
 FORMATS = BF16, FP16, FP32
+# Outputs by their input.
 CODES = {"Q": "q_codes", "K": "k_codes", "V": "v_codes"}
 SCALES = {"Q": "q_scale", "K": "k_scale", "V": "v_scale"}
 
@@ -58,9 +59,9 @@ class Quantise(Operation):
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
         if name in SCALES.values():
-            return Result("Q", shape, "float32")
+            return Result(like="Q", shape=shape, type_name="float32")
         is_bits = type_name(given["Q"]) not in TYPE_NAMES.values()  # whose type names no format
-        return Result("Q", shape, str(E4M3.dtype) if is_bits else TYPE_NAMES[E4M3])
+        return Result(like="Q", shape=shape, type_name=str(E4M3.dtype) if is_bits else TYPE_NAMES[E4M3])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         return [
@@ -83,7 +84,8 @@ class Quantise(Operation):
 
     def _problem(self, given) -> AttentionFP8:
         batch, heads, queries, head_dim = map(int, given["Q"].shape)
-        return AttentionFP8(batch, heads, queries, head_dim, int(given["K"].shape[2]), int(given["K"].shape[1]))
+        _, kv_heads, keys, _ = map(int, given["K"].shape)
+        return AttentionFP8(batch, heads, queries, head_dim, keys, kv_heads)
 
     def _format(self, given) -> Format:
         for name in "KV":
