@@ -63,9 +63,9 @@ def common_format(
         if not (can_hold(A, wanted) and can_hold(B, wanted)):
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
-    types = {name: one for name, one in TYPES.items() if one in formats}
+    types = {name: known for name, known in TYPES.items() if known in formats}
     first, second = (types.get(type_name(X)) for X in (A, B))
-    bits = [one for one in types.values() if one.is_bits and can_hold(A, one) and can_hold(B, one)]
+    bits = [known for known in types.values() if known.is_bits and can_hold(A, known) and can_hold(B, known)]
     if first is None and bits:
         raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
     if first is None or first != second:
@@ -94,7 +94,7 @@ def operand_format(name: str, X, format: str | Format | None, formats: Sequence[
         return wanted
     declared = TYPES.get(type_name(X))
     if declared is None or declared not in formats:
-        bits = [one for one in formats if one.is_bits and can_hold(X, one)]
+        bits = [known for known in formats if known.is_bits and can_hold(X, known)]
         hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
         hint = hint or _to_float32(name if type_name(X) == "float64" else None, X)
         raise TypeError(f"{name} holds {type_name(X)}: give {supported}{hint}")

@@ -18,7 +18,7 @@ from labkit.calls.first_call import first_call
 from labkit.calls.operation import Operation
 from labkit.calls.route import routes
 
-NAN = float("nan")  # in keys: a NaN equals only itself as an object
+NAN = float("nan")  # in keys of routes: one object for all, since a NaN equals only itself
 
 
 def run_operation(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None) -> Any:

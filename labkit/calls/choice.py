@@ -105,17 +105,9 @@ class StepChooser:
     advice: str = "convert them to float32"
 
     def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> ChosenStep:
-        """Return the fastest step that accepts arrays in their layout.
+        """Return the fastest step that accepts arrays, in the order of the problem's operands, in their layout.
 
-        Parameters
-        ----------
-        arrays
-            Arrays in the order of the problem's operands.
-
-        Raises
-        ------
-        ValueError
-            No step accepts them; the message has each step's reason.
+        Raise ValueError if no step accepts them; the message has each step's reason.
         """
         candidates = list(map(StepCandidate, self._in_order(problem, format)))
         question = f"{type(problem).__name__} {problem}, {format}{self.features}"
@@ -182,14 +174,9 @@ def _count(extent: int | tuple[int, ...]) -> int:  # blocks of a grid, or thread
 
 
 def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
-    """Return the candidates; the one that tuning found fastest on this GPU comes first, if there is one.
+    """Return the candidates, with the one that tuning found fastest on this GPU for the question, if any, first.
 
-    Parameters
-    ----------
-    operation, question
-        Those of `labkit.calls.tuning`.
-    candidates
-        Candidates in the order of other estimates (`sort_by_estimates`).
+    The others keep their order, which should be that of estimates (`sort_by_estimates`).
     """
     tuned = tuning.stored_choice(operation, question, candidates) if candidates else None
     ordered = sorted(candidates, key=lambda candidate: candidate != tuned)
@@ -308,11 +295,9 @@ def _times(steps, format, suits, gpu: CurrentGpu) -> dict[tuple[Problem, int], d
 
 
 def recorded_ms(step: Step, problem: Problem, format: Format) -> float | None:
-    """Return the time recorded for a step and this very problem, on this GPU, else on the most similar one.
+    """Return the time in ms recorded for a step and this very problem, on this GPU, else on the most similar one.
 
-    Returns
-    -------
-    The time in ms; without a record in this format, that of another format of the same size; without any, None.
+    Without a record in this format, it is that of another format of the same size; without any, None.
     """
     machine = machine_for(step.ladder.record, CurrentGpu.now())
     times = _by_problem(step.ladder, machine).get((step, tuple(problem.fields.values())), {})

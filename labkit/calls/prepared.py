@@ -13,7 +13,7 @@ from labkit.calls.dynamo import without_tracing
 from labkit.calls.operation import Operation
 from labkit.ladder import Launch
 
-MAX_CACHED = 64  # cached addresses, and distances, at which operands share no memory
+MAX_CACHED = 64  # entries of each cached set
 
 
 class Prepared:
@@ -104,12 +104,12 @@ class Prepared:
         extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
         pairs = []
         for output in self.outputs:
-            (begin, end), same = extents[output], in_place.get(self.names[output])
+            (begin, end), overwritten = extents[output], in_place.get(self.names[output])
             for number, (low, high) in enumerate(extents):
                 if number == output or (number in self.outputs and number < output):  # each pair of outputs once
                     continue
-                alike = self.names[number] == same and self._layouts[number] == self._layouts[output]
-                pairs.append((output, number, begin - high, end - low, 0 if alike else None))
+                may_coincide = self.names[number] == overwritten and self._layouts[number] == self._layouts[output]
+                pairs.append((output, number, begin - high, end - low, 0 if may_coincide else None))
         return pairs
 
 

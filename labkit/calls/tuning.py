@@ -36,14 +36,8 @@ def stored_choice(operation: str, question: str, candidates: Sequence):
 def tune(operation: str, question: str, launches: dict) -> dict:
     """Time candidates, and store the fastest for `stored_choice`, in this process and in later ones.
 
-    Parameters
-    ----------
-    launches
-        Launches of each candidate: functions of a stream, see `timing.gpu_times_ms`.
-
-    Returns
-    -------
-    The median time in ms of each candidate, the fastest first.
+    `launches` has the launches of each candidate: functions of a stream that launch the same work on other operands.
+    Return the median time in ms of each candidate, the fastest first.
     """
     times_ms = timing.gpu_times_ms(launches)
     ranked = dict(sorted(times_ms.items(), key=lambda entry: entry[1]))

@@ -8,9 +8,7 @@ from labkit import norm
 from labkit.nn.operators import call_on_tensors, check_tensor, float16_to_float32, refuse_second_derivative
 from labkit.nn.rows import as_matrix_and_weight
 
-EPS = torch.finfo(
-    torch.float32
-).eps  # default of layers without eps; as in torch it is that of the accumulator's type, not of the rows'
+EPS = torch.finfo(torch.float32).eps  # default: as in torch, of the accumulator's type, not of the rows'
 
 
 class RMSNorm(torch.nn.RMSNorm):

@@ -42,7 +42,7 @@ def signature_of(X) -> Callable:
 
 def _find_owner(X):
     kind = X.__class__
-    owner = next((one for one in OWNERS if one.owns(X)), None)
+    owner = next((owner for owner in OWNERS if owner.owns(X)), None)
     if owner is None:
         raise TypeError(f"a {kind.__name__}, not an array: make it one with np.array or cuda.to_device")
     _owners[kind], SIGNATURES[kind] = owner, owner.signature

@@ -81,5 +81,5 @@ class Owner(ABC):
         """Tell the package that the values of X changed."""
 
     def block(self, like, size_bytes: int):
-        """Allocate workspace on the current stream, with an `address` and `release()`."""
+        """Return workspace on the current stream: an object with an `address` and `release()`."""
         raise NotImplementedError

@@ -140,8 +140,6 @@ ELSEWHERE = (
     "without memory of its own, as torch.func and tracing use: call this outside of them; labkit.nn has layers that "
     "torch can trace"
 )
-
-
 NESTED = "is a nested tensor, whose parts have shapes of their own: pass them one by one"
 
 

@@ -151,8 +151,8 @@ def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys,
         for j in range(GRAD_COLS):
             col = x + j * SIDE
             if row < num_queries and col < dQ.shape[1]:
-                at = batch * strides[5][0] + head * strides[5][1] + row * strides[5][2]
-                dQ[at, col] = acc[i, j] * recip * factor
+                index = batch * strides[5][0] + head * strides[5][1] + row * strides[5][2]
+                dQ[index, col] = acc[i, j] * recip * factor
         if x == 0 and row < num_queries:
             delta[batch, head, row], recips[batch, head, row] = row_delta[i], recip
             row_maxima[batch, head, row] = row_max[i] if recip > 0 else np.float32(0)

@@ -327,8 +327,8 @@ def round_dq(dQ_sums, dQ, strides, heads, num_queries, factor):
     )
     values = cuda.local.array((4, 8), np.float32)
     for g in range(8):
-        at = np.int32(wg_idx * DQ_PART + eight * 512 + w * 128 + g * 16 + t * 4)
-        values[0, g], values[1, g], values[2, g], values[3, g] = ptx.load4(dQ_sums, (plane, tile, at))
+        index = np.int32(wg_idx * DQ_PART + eight * 512 + w * 128 + g * 16 + t * 4)
+        values[0, g], values[1, g], values[2, g], values[3, g] = ptx.load4(dQ_sums, (plane, tile, index))
     for n in range(4):
         position, first = np.int32(query + n % 2), np.int32(word + n // 2 * 4)
         if position < num_queries and first < dQ.shape[1]:

@@ -85,8 +85,8 @@ def attend_tile(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, s
             scores[j, n] = 0
     for step in range(STEPS):
         a = q[step, 0], q[step, 1], q[step, 2], q[step, 3]
-        at = slot, b_row, np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
-        b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
+        k_index = slot, b_row, np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
+        b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, k_index)
         ptx.mma(scores, (0, 0), a, (b0, b1), FORMAT)
         ptx.mma(scores, (1, 0), a, (b2, b3), FORMAT)
     for j in range(2):
@@ -117,8 +117,8 @@ def attend_tile(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, s
     a0, a1 = ptx.pack2(scores[0, 0], scores[0, 1], FORMAT), ptx.pack2(scores[0, 2], scores[0, 3], FORMAT)
     a2, a3 = ptx.pack2(scores[1, 0], scores[1, 1], FORMAT), ptx.pack2(scores[1, 2], scores[1, 3], FORMAT)
     for j in range(0, NO, 2):
-        at = slot, a_row, np.uint32((j + a_vec ^ a_row % 8) * 4)
-        b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, at)
+        v_index = slot, a_row, np.uint32((j + a_vec ^ a_row % 8) * 4)
+        b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, v_index)
         ptx.mma(acc, (j, 0), (a0, a1, a2, a3), (b0, b1), FORMAT)
         ptx.mma(acc, (j + 1, 0), (a0, a1, a2, a3), (b2, b3), FORMAT)
 

@@ -149,10 +149,10 @@ def q_outer(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
             row_sum[i] += cuda.shfl_xor_sync(0xFFFFFFFF, row_sum[i], 1 << n)
         recip = np.float32(0) if row_sum[i] == np.float32(0) else np.float32(1) / row_sum[i]
         if row < num_queries:
-            at = o_row + row * strides[3][2]
+            memory_row = o_row + row * strides[3][2]
             for j in range(0, O_COLS, 4):
                 a, b, c, d = (acc[i, j] * recip, acc[i, j + 1] * recip, acc[i, j + 2] * recip, acc[i, j + 3] * recip)
-                store_four_within(O, at, j * SIDE + x * 4, a, b, c, d)
+                store_four_within(O, memory_row, j * SIDE + x * 4, a, b, c, d)
             if x == 0:
                 lse[batch, head, row] = row_max[i] * LN_2 + log(row_sum[i])
 

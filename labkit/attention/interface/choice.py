@@ -35,17 +35,9 @@ DECODING_STEPS = StepChooser("attention", SIZES_OF_CACHE, suits=fills_gpu, advic
 def choose_step(
     arrays: tuple, problem: Attention, format: Format, workspace: Workspace, deterministic: bool = True
 ) -> ChosenStep:
-    """Choose the fastest step for arrays that fit the problem, and return it with its launches.
+    """Choose the fastest step for arrays that fit the problem; `deterministic`: it returns the same bits each time.
 
-    Parameters
-    ----------
-    deterministic
-        Whether it must return the same bits each time.
-
-    Raises
-    ------
-    ValueError
-        No step takes the arrays on this GPU.
+    Return it with its launches. Raise ValueError if no step takes the arrays on this GPU.
     """
     return (DETERMINISTIC_STEPS if deterministic else ALL_STEPS).fastest(arrays, problem, format, workspace)
 
