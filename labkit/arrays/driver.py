@@ -37,10 +37,7 @@ def current_device() -> int:
 def stream_handle(stream) -> int:
     """Return the driver's handle of a stream: of numba, torch, CuPy, or any object with `__cuda_stream__`.
 
-    Raises
-    ------
-    TypeError
-        `stream` is no stream.
+    Raise TypeError if `stream` is no stream.
     """
     if isinstance(stream, int) and stream == 0 and not isinstance(stream, bool):
         return 0

@@ -54,12 +54,8 @@ def common_format(
 ) -> Format:
     """Return the format of two operands: the named one, else the one of `formats` that their type declares.
 
-    Raises
-    ------
-    TypeError
-        The operands hold another format, or different ones, or bits without a declared format.
-    ValueError
-        There is no format of that name.
+    Raise TypeError if the operands hold another format, or different ones, or bits without a declared format. Raise
+    ValueError if there is no format of that name.
     """
     held = f"{names[0]} holds {type_name(A)} and {names[1]} {type_name(B)}"
     if format is not None:
@@ -67,9 +63,9 @@ def common_format(
         if not (can_hold(A, wanted) and can_hold(B, wanted)):
             raise TypeError(f"{held}, but {wanted} is held by arrays of {wanted.dtype}: name another format, or none")
         return wanted
-    types = {name: one for name, one in TYPES.items() if one in formats}
+    types = {name: known for name, known in TYPES.items() if known in formats}
     first, second = (types.get(type_name(X)) for X in (A, B))
-    bits = [one for one in types.values() if one.is_bits and can_hold(A, one) and can_hold(B, one)]
+    bits = [known for known in types.values() if known.is_bits and can_hold(A, known) and can_hold(B, known)]
     if first is None and bits:
         raise TypeError(f'{held}, which may be bits of anything: say format="{bits[0]}" if they are of that')
     if first is None or first != second:
@@ -83,12 +79,8 @@ def common_format(
 def operand_format(name: str, X, format: str | Format | None, formats: Sequence[Format]) -> Format:
     """Return the format of one operand, one of `formats`: the named one, else the one that its type declares.
 
-    Raises
-    ------
-    TypeError
-        The operand holds another format, or bits without a declared format.
-    ValueError
-        There is no format of that name, or it is none of `formats`.
+    Raise TypeError if the operand holds another format, or bits without a declared format. Raise ValueError if there is
+    no format of that name, or it is none of `formats`.
     """
     supported = " or ".join(map(str, formats))
     if format is not None:
@@ -102,7 +94,7 @@ def operand_format(name: str, X, format: str | Format | None, formats: Sequence[
         return wanted
     declared = TYPES.get(type_name(X))
     if declared is None or declared not in formats:
-        bits = [one for one in formats if one.is_bits and can_hold(X, one)]
+        bits = [known for known in formats if known.is_bits and can_hold(X, known)]
         hint = f', or say format="{bits[0]}" if these are bits of that' if bits else ""
         hint = hint or _to_float32(name if type_name(X) == "float64" else None, X)
         raise TypeError(f"{name} holds {type_name(X)}: give {supported}{hint}")
@@ -132,10 +124,8 @@ def check_same_type(arrays: Mapping[str, Any], first: str) -> None:
 def as_device_array(name: str, X, is_written: bool = False):
     """Return a device array; if it has only `__cuda_array_interface__`, as a numba array.
 
-    Raises
-    ------
-    TypeError, ValueError
-        Kernels must not use the array, it is on the host, or it is a negated or conjugated view.
+    Raise TypeError or ValueError if kernels must not use the array, it is on the host, or it is a negated or conjugated
+    view.
     """
     check_array(name, X, is_written)
     owner = owner_of(X)
@@ -144,7 +134,7 @@ def as_device_array(name: str, X, is_written: bool = False):
         raise TypeError(f"{name} is an array of the host, and a plan is for arrays of the device: take {cure}")
     if owner.resolve(X) is not X:
         raise ValueError(f"{name} is a negated or conjugated view, and a plan keeps no copy of it: pass {name}.clone()")
-    return owner.adopt(X)
+    return owner.as_array(X)
 
 
 def as_view(X, owner=None):
@@ -154,13 +144,13 @@ def as_view(X, owner=None):
     """
     if isinstance(X, DeviceArray) or (isinstance(X, View) and owner is None):
         return X
-    X = owner_of(X).adopt(X)
+    X = owner_of(X).as_array(X)
     return View(X if owner is None else owner, tuple(X.shape), strides_of(X), dtype_of(X), address_of(X))
 
 
 def layout(X) -> tuple:
     """Return the layout of an array of any package: shape, strides, type, and address modulo 16 bytes."""
-    X = owner_of(X).adopt(X)
+    X = owner_of(X).as_array(X)
     return tuple(X.shape), strides_of(X), dtype_of(X), address_of(X) % VECTOR_BYTES
 
 

@@ -28,10 +28,7 @@ _limit_bytes = 2**30
 def allocate(size_bytes: int, stream: int) -> int:
     """Allocate memory for work on a stream, by the driver's handle of it, and return the address.
 
-    Raises
-    ------
-    MemoryError
-        The GPU has too little memory left.
+    Raise MemoryError if the GPU has too little memory left.
     """
     binding, _ = bindings()
     success, full = binding.CUresult.CUDA_SUCCESS, binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY

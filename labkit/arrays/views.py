@@ -72,10 +72,7 @@ def as_strided(X, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
 def reshape(X, *shape: int):
     """View an array in C order under another shape.
 
-    Raises
-    ------
-    ValueError
-        The array is not in C order.
+    Raise ValueError if the array is not in C order.
     """
     if not has_c_order(X):
         raise ValueError(
@@ -90,23 +87,20 @@ def reshape(X, *shape: int):
 def as_matrix(name: str, X):
     """View all rows of an array, which have one distance in memory, as one matrix.
 
-    Raises
-    ------
-    ValueError
-        The distances of rows differ, or elements of a row are not contiguous.
+    Raise ValueError if the distances of rows differ, or elements of a row are not contiguous.
     """
     *outer, columns = X.shape
     *outer_strides, step = X.strides
-    size, rows, distance, is_even = X.dtype.itemsize, 1, None, True
+    size, rows, row_stride, is_even = X.dtype.itemsize, 1, None, True
     for length, stride in zip(reversed(outer), reversed(outer_strides)):
         if length != 1:
-            distance = stride if distance is None else distance
-            is_even &= stride == distance * rows
+            row_stride = stride if row_stride is None else row_stride
+            is_even &= stride == row_stride * rows
             rows *= length
-    distance = columns * size if distance is None else distance
-    if rows * columns and not (is_even and distance >= columns * size and (columns == 1 or step == size)):
+    row_stride = columns * size if row_stride is None else row_stride
+    if rows * columns and not (is_even and row_stride >= columns * size and (columns == 1 or step == size)):
         raise ValueError(f"rows of {name} have unequal distances in memory, or elements of a row have gaps: copy it")
-    return as_strided(X, (rows, columns), (distance, size))
+    return as_strided(X, (rows, columns), (row_stride, size))
 
 
 def flatten(X):
@@ -121,11 +115,11 @@ def select_matrix(X, z: int):
     return as_strided(X, X.shape[1:], X.strides[1:], begin_byte=z * X.strides[0])
 
 
-def slice_rows(X, first: int, most: int):
-    """View up to `most` rows of a matrix, or matrices of a batch, from the first on."""
-    if X.shape[0] <= most:
+def slice_rows(X, first: int, max_rows: int):
+    """View up to `max_rows` rows of a matrix, or matrices of a batch, from the first on."""
+    if X.shape[0] <= max_rows:
         return X
-    rows = min(most, X.shape[0] - first)
+    rows = min(max_rows, X.shape[0] - first)
     if isinstance(X, np.ndarray):
         return X[first : first + rows]
     return as_strided(X, (rows, *X.shape[1:]), X.strides, begin_byte=first * X.strides[0])
@@ -139,8 +133,8 @@ def row(X, number: int):
 def split_columns(X, parts: int):
     """View a matrix, its rows divided into equal parts, as a batch of one matrix per part."""
     rows, cols = X.shape
-    down, across = X.strides
-    return as_strided(X, (parts, rows, cols // parts), (cols // parts * across, down, across))
+    row_stride, col_stride = X.strides
+    return as_strided(X, (parts, rows, cols // parts), (cols // parts * col_stride, row_stride, col_stride))
 
 
 def split_rows(X, parts: int):
@@ -169,10 +163,10 @@ def with_plain_strides(X):
         col_stride = rows * size if row_stride == size else size
     if rows == 1:
         row_stride = cols * size if col_stride == size else size
-    one = len(X.shape) == 3 and (X.shape[0] == 1 or X.strides[0] == 0)
-    if (row_stride, col_stride) == tuple(X.strides[-2:]) and not one:
+    is_one_matrix = len(X.shape) == 3 and (X.shape[0] == 1 or X.strides[0] == 0)
+    if (row_stride, col_stride) == tuple(X.strides[-2:]) and not is_one_matrix:
         return X
-    batch = slice(1, 1) if one else slice(0, -2)
+    batch = slice(1, 1) if is_one_matrix else slice(0, -2)
     return as_strided(X, (*X.shape[batch], rows, cols), (*X.strides[batch], row_stride, col_stride))
 
 
@@ -181,7 +175,7 @@ def merge_batches(left, C):
     arrays = left, C
     if any(len(X.shape) != 3 for X in arrays):
         return arrays
-    steps = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # distance of rows in the one matrix
+    steps = [X.strides[0] if X.shape[1] == 1 else X.strides[1] for X in arrays]  # of rows in the one matrix
     if any(X.strides[0] != X.shape[1] * step for X, step in zip(arrays, steps)):
         return arrays
     return tuple(
@@ -208,5 +202,5 @@ def as_words(X):
     """View an array as 32-bit words, each with the bytes of neighbours in a row; rows may have gaps between them."""
     if isinstance(X, np.ndarray):
         return X.view(np.uint32)
-    *sides, length = X.shape
-    return as_strided(X, (*sides, length * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)
+    *outer, length = X.shape
+    return as_strided(X, (*outer, length * X.dtype.itemsize // WORD_BYTES), (*X.strides[:-1], WORD_BYTES), np.uint32)

@@ -23,7 +23,7 @@ from labkit.attention.problem import AttentionForward
 ladder = partial(_ladder.ladder, "attention")
 
 # Loaded at the first use, since these need the ladders.
-_PLACES = {
+_LAZY = {
     "attend": "labkit.attention.interface.attend:attend",
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
     "attend_cached": "labkit.attention.interface.cached:attend_cached",
@@ -31,12 +31,12 @@ _PLACES = {
     "plan_cached": "labkit.attention.interface.cached:plan_cached",
     "quantise": "labkit.attention.interface.quantise:quantise",
 }
-__all__ = ["AttentionBackward", "AttentionDecode", "AttentionFP8", "AttentionForward", "ladder", "traffic", *_PLACES]
+__all__ = ["AttentionBackward", "AttentionDecode", "AttentionFP8", "AttentionForward", "ladder", "traffic", *_LAZY]
 
 
 def __getattr__(name):
-    if name in _PLACES:
-        globals()[name] = value = resolve_name(_PLACES[name])
+    if name in _LAZY:
+        globals()[name] = value = resolve_name(_LAZY[name])
         return value
     raise AttributeError(f"module 'labkit.attention' has no attribute {name!r}")
 

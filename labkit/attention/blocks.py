@@ -40,7 +40,7 @@ def block_from_end(width, height):
     return np.int32(cuda.gridDim.x - 1 - x), y, z
 
 
-def fit_grid(kernel, grid: tuple[int, ...]) -> tuple:
+def kernel_and_grid(kernel, grid: tuple[int, ...]) -> tuple:
     """Return a kernel and its grid; if that has too many blocks along y or z, a copy for a flat grid."""
     if all(count <= limit for count, limit in zip(grid[1:], MAX_BLOCKS[1:])):
         return kernel, grid

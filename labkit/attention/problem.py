@@ -19,8 +19,8 @@ from labkit.ladder.inputs import normal
 
 Layout = Literal["BHSD", "BSHD"]
 LAYOUTS = "BHSD", "BSHD"
-HARD = "", "huge", "rising"
-MAX_SIZE = FAR = 2**30  # so far from a position is as good as endless
+HARD = "", "huge", "rising"  # kinds of operands, see `Attention.hard`
+MAX_SIZE = FAR = 2**30  # no limit: a key is never so far from a query
 MAX_HEAD_DIM = 256
 MAX_SCALE = 1e38  # times log2(e), which kernels multiply it by, it is a float32
 EPS = float(np.finfo(np.float32).eps)
@@ -102,9 +102,9 @@ class Attention(ladder.Problem):
     needs_c_order = False  # strides may be any multiples of a row
 
     def __post_init__(self):
-        for name, instead in (("keys", self.queries), ("kv_heads", self.heads)):
+        for name, default in (("keys", self.queries), ("kv_heads", self.heads)):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, instead)
+                object.__setattr__(self, name, default)
         for name in ("batch", "heads", "queries", "head_dim", "keys", "kv_heads"):
             size = getattr(self, name)
             if not isinstance(size, Integral) or isinstance(size, bool):
@@ -140,7 +140,7 @@ class Attention(ladder.Problem):
 
     @property
     def factor(self) -> float:
-        """Factor of the scores."""
+        """Factor of the scores: `scale`, or its default."""
         return 1 / sqrt(self.head_dim) if self.scale is None else float(self.scale)
 
     @property
@@ -245,11 +245,11 @@ class AttentionForward(Attention):
         One key too many or too few makes a far larger error.
         """
         *arrays, problem = operands  # maybe a part of this one
-        Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in arrays[:3])
+        Q, K, V = (as_bhsd(np.asarray(X), problem.layout) for X in arrays[:3])
         weight_error = format.rounding if format.is_bits or format.itemsize == 2 else 8 * EPS
         lost = 2.0**-25 if format.dtype == np.float16 else 0.0
         O, lse = expected_attention(problem, Q, K, V, format.decode, format.result, weight_error, lost=lost)
-        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
+        O = ladder.Expected(*(from_bhsd(X, problem.layout) for X in (O.value, O.bound)))
         return {ARRAYS.index("O"): O, ARRAYS.index("lse"): lse}
 
     def compared_outputs(self, expected: dict[int, ladder.Expected]) -> dict[int, ladder.Expected]:
@@ -306,15 +306,15 @@ def expected_attention(
     value, bound = (np.zeros(Q.shape) for _ in range(2))
     lse, lse_bound = np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3])
     allowed = problem.allowed()
-    some = allowed.any(1)
-    count = allowed.sum(1)[some, None]
+    seeing = allowed.any(1)  # queries that see a key
+    count = allowed.sum(1)[seeing, None]
     for b, h in np.ndindex(Q.shape[:2]):
-        q = decode(Q[b, h])[some]
+        q = decode(Q[b, h])[seeing]
         k, v = (decode(X[b, h // problem.heads_per_kv]) for X in (K, V))
         scores = problem.factor * (q @ k.T)
         error = (EPS + product_error) * problem.head_dim * abs(problem.factor) * (np.abs(q) @ np.abs(k).T)
         error += 4 * EPS * np.abs(scores)
-        scores[~allowed[some]] = -np.inf
+        scores[~allowed[seeing]] = -np.inf
         row_max = scores.max(1, keepdims=True)
         P = np.exp(scores - row_max)
         row_sum = P.sum(1, keepdims=True)
@@ -322,25 +322,25 @@ def expected_attention(
         o, size = P @ v, P @ np.abs(v)
         error *= P  # errors of scores, as errors of the probabilities
         roundings = np.minimum(size, SPREAD * np.sqrt(P**2 @ v**2) + np.abs(o))
-        value[b, h, some] = o
-        bound[b, h, some] = (
+        value[b, h, seeing] = o
+        bound[b, h, seeing] = (
             2 * (error @ np.abs(v) + error.sum(1, keepdims=True) * np.abs(o))
             + (weight_error + sum_error) * roundings
             + (count + 16) * EPS * size
-            + lost / row_sum * (allowed[some] @ np.abs(v))
+            + lost / row_sum * (allowed[seeing] @ np.abs(v))
             + result.rounding * np.abs(o)
         )
-        lse[b, h, some] = (row_max + np.log(row_sum))[:, 0]
-        lse_bound[b, h, some] = 2 * error.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, some])
+        lse[b, h, seeing] = (row_max + np.log(row_sum))[:, 0]
+        lse_bound[b, h, seeing] = 2 * error.sum(1) + (count[:, 0] + 16) * EPS + 4 * EPS * np.abs(lse[b, h, seeing])
         if divides_by_rounded:
             row_sum_error = sum_error + count * lost / row_sum
-            bound[b, h, some] += row_sum_error * np.abs(o)
-            lse_bound[b, h, some] += row_sum_error[:, 0] - np.log1p(-weight_error)
-    bound[..., some, :] += result.rounding * 2.0**-14 if result.dtype == np.float16 else 0.0
+            bound[b, h, seeing] += row_sum_error * np.abs(o)
+            lse_bound[b, h, seeing] += row_sum_error[:, 0] - np.log1p(-weight_error)
+    bound[..., seeing, :] += result.rounding * 2.0**-14 if result.dtype == np.float16 else 0.0
     return ladder.Expected(value, bound), ladder.Expected(lse, lse_bound)
 
 
-def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
+def as_bhsd(X: Shaped[np.ndarray, "..."], layout: Layout):
     """View Q, K, V or O with the axes batch, heads, positions and head_dim, without a copy."""
     if layout == "BHSD":
         return X
@@ -349,6 +349,6 @@ def as_heads(X: Shaped[np.ndarray, "..."], layout: Layout):
     return as_strided(X, (batch, heads, positions, width), (strides[0], strides[2], strides[1], strides[3]))
 
 
-def in_layout(X: Float64[np.ndarray, "B H S D"], layout: Layout):
-    """Turn the axes batch, heads, positions and head_dim into a layout: the inverse of `as_heads`."""
+def from_bhsd(X: Float64[np.ndarray, "B H S D"], layout: Layout):
+    """Turn the axes batch, heads, positions and head_dim into a layout: the inverse of `as_bhsd`."""
     return X if layout == "BHSD" else X.swapaxes(1, 2)

@@ -26,8 +26,8 @@ def query_tiles(problem: AttentionForward, rows: int, columns: int) -> Ranges:
     first, end = key_tiles(problem, rows, columns)
     tile = np.arange(-(-problem.keys // columns))[:, None]
     sees = (first <= tile) & (tile < end)
-    some = sees.any(1)
-    return np.where(some, sees.argmax(1), 0), np.where(some, len(first) - sees[:, ::-1].argmax(1), 0)
+    is_seen = sees.any(1)
+    return np.where(is_seen, sees.argmax(1), 0), np.where(is_seen, len(first) - sees[:, ::-1].argmax(1), 0)
 
 
 def tiles(problem: AttentionForward, rows: int, columns: int) -> int:

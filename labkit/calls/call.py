@@ -12,16 +12,16 @@ import numpy as np
 from labkit import cuda
 from labkit.arrays import pool
 from labkit.arrays.driver import current_device, stream_handle
-from labkit.arrays.owners import SIGNATURES, NotPlain, signature_of
+from labkit.arrays.owners import SIGNATURES, NeedsPreparation, signature_of
 from labkit.calls.dynamo import exclude_from_compile, without_tracing
 from labkit.calls.first_call import first_call
 from labkit.calls.operation import Operation
 from labkit.calls.route import routes
 
-NAN = float("nan")  # in keys: a NaN equals only itself as an object
+NAN = float("nan")  # in keys of routes: one object for all, since a NaN equals only itself
 
 
-def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None) -> Any:
+def run_operation(operation: type[Operation], arrays: Sequence, options: tuple = (), stream=None) -> Any:
     """Run an operation on arrays, and return its outputs.
 
     Parameters
@@ -58,13 +58,13 @@ def call(operation: type[Operation], arrays: Sequence, options: tuple = (), stre
                 key.append(signature)
                 addresses.append(address)
         route = routes.get(key := tuple(key))
-    except (NotPlain, TypeError):  # arrays that need closer checks, or invalid options
+    except (NeedsPreparation, TypeError):  # arrays that need closer checks, or invalid options
         key = route = None
     if route is None:
         if any(map(_is_another_nan, options)):
             options = tuple(NAN if _is_another_nan(option) else option for option in options)
-            return call(operation, arrays, options, stream)
-        return without_tracing(first_call)(call, operation, options, arrays, key, stream)
+            return run_operation(operation, arrays, options, stream)
+        return without_tracing(first_call)(run_operation, operation, options, arrays, key, stream)
     return route.run(list(arrays), addresses, None if stream is None else stream_handle(stream), device)
 
 

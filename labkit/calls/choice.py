@@ -32,7 +32,7 @@ from labkit.ptx.tensor_copies import TensorMap
 MIN_DISTANCE = 1e-3  # octaves to another problem with the same compared sizes
 OTHER_SIZE = 2  # octaves that a record in a format of another size adds to the distance
 DOUBT = 0.02  # penalty, as a share of the time, per octave that a step's nearest record is farther off than others'
-SM_THREADS = 2048
+SM_THREADS = 2048  # that a multiprocessor holds at a time
 
 
 class CurrentGpu(NamedTuple):
@@ -45,7 +45,7 @@ class CurrentGpu(NamedTuple):
     @classmethod
     def now(cls) -> "CurrentGpu":
         gpu = cuda.get_current_device()
-        return cls(tuning.gpu_name(), tuple(gpu.compute_capability), gpu.MULTIPROCESSOR_COUNT)
+        return cls(tuning.gpu_name(), capability=tuple(gpu.compute_capability), sms=gpu.MULTIPROCESSOR_COUNT)
 
 
 @dataclass(frozen=True)
@@ -67,21 +67,21 @@ class StepCandidate:
         return [self.step.module.launches]
 
 
-class Chosen(NamedTuple):
+class ChosenStep(NamedTuple):
     """A step and its launches."""
 
     step: Step
     launches: list[Launch]
 
 
-def always(step: Step, problem: Problem) -> bool:
+def any_step(step: Step, problem: Problem) -> bool:
     """Return True: any step suits any problem."""
     return True
 
 
 @dataclass(frozen=True)
-class Chooser:
-    """Chooser of the step that computes a problem, among all steps of an operation's ladders.
+class StepChooser:
+    """Choice of the step that computes a problem, among all steps of an operation's ladders.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Chooser:
         another value that is not a number.
     suits
         Predicate of a step and a problem: whether the step has the features that the call needs.
-    words
+    features
         The features that the call needs; part of the question under which `labkit.calls.tuning` stores a choice.
     advice
         What to do if no step accepts the arrays.
@@ -100,25 +100,17 @@ class Chooser:
 
     operation: str
     sizes: tuple[tuple[str, float], ...]
-    suits: Callable[[Step, Problem], bool] = always
-    words: str = ""
+    suits: Callable[[Step, Problem], bool] = any_step
+    features: str = ""
     advice: str = "convert them to float32"
 
-    def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> Chosen:
-        """Return the fastest step that accepts arrays in their layout.
+    def fastest(self, arrays: Sequence, problem: Problem, format: Format, workspace: Workspace) -> ChosenStep:
+        """Return the fastest step that accepts arrays, in the order of the problem's operands, in their layout.
 
-        Parameters
-        ----------
-        arrays
-            Arrays in the order of the problem's operands.
-
-        Raises
-        ------
-        ValueError
-            No step accepts them; the message has each step's reason.
+        Raise ValueError if no step accepts them; the message has each step's reason.
         """
         candidates = list(map(StepCandidate, self._in_order(problem, format)))
-        question = f"{type(problem).__name__} {problem}, {format}{self.words}"
+        question = f"{type(problem).__name__} {problem}, {format}{self.features}"
         refused = {}
         for candidate in fastest_first(self.operation, question, candidates):
             try:
@@ -127,7 +119,7 @@ class Chooser:
             except TooLarge as error:
                 refused[candidate] = error.why
             if not refused[candidate]:
-                return Chosen(candidate.step, launches)
+                return ChosenStep(candidate.step, launches)
         capability = ".".join(map(str, CurrentGpu.now().capability[:2]))
         reasons = f" ({'; '.join(f'{candidate}: {why}' for candidate, why in refused.items())})" if refused else ""
         raise ValueError(
@@ -145,13 +137,13 @@ class Chooser:
 
     def _in_order(self, problem, format) -> list[Step]:
         """Return the steps of `ranked`; in the simulator the steps that it runs fastest come first, suited or not."""
-        quick = [
+        simulated_first = [
             step
             for ladder in ladders(self.operation)
             for step in ladder
             if is_quick(step) and _computes(step, problem, format)
         ]
-        return list(dict.fromkeys([*quick, *self.ranked(problem, format)]))
+        return list(dict.fromkeys([*simulated_first, *self.ranked(problem, format)]))
 
 
 def is_quick(step: Step) -> bool:
@@ -163,7 +155,7 @@ def _misfit(step: Step, launches: Sequence[Launch]) -> str:
     """Return why launches do not run on this GPU, or run badly; "" if they run well."""
     gpu = cuda.get_current_device()
     max_bytes = gpu.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    copied = [one.array for launch in launches for one in launch.arguments if isinstance(one, TensorMap)]
+    copied = [value.array for launch in launches for value in launch.arguments if isinstance(value, TensorMap)]
     if any(address_of(X) % VECTOR_BYTES for X in copied):
         return f"an array does not begin at a multiple of {VECTOR_BYTES} bytes"
     if any(launch.shared_bytes > max_bytes for launch in launches):
@@ -174,7 +166,7 @@ def _misfit(step: Step, launches: Sequence[Launch]) -> str:
     return ""
 
 
-def _count(extent: int | tuple[int, ...]) -> int:
+def _count(extent: int | tuple[int, ...]) -> int:  # blocks of a grid, or threads of a block
     return prod(extent) if isinstance(extent, tuple) else extent
 
 
@@ -182,17 +174,12 @@ def _count(extent: int | tuple[int, ...]) -> int:
 
 
 def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
-    """Return the candidates; the one that tuning found fastest on this GPU comes first, if there is one.
+    """Return the candidates, with the one that tuning found fastest on this GPU for the question, if any, first.
 
-    Parameters
-    ----------
-    operation, question
-        Those of `labkit.calls.tuning`.
-    candidates
-        Candidates in the order of other estimates (`sort_by_estimates`).
+    The others keep their order, which should be that of estimates (`sort_by_estimates`).
     """
-    tuned = tuning.choice(operation, question, candidates) if candidates else None
-    ordered = sorted(candidates, key=lambda one: one != tuned)
+    tuned = tuning.stored_choice(operation, question, candidates) if candidates else None
+    ordered = sorted(candidates, key=lambda candidate: candidate != tuned)
     override = _override.get()
     return ordered if override is None else override(operation, question, ordered)
 
@@ -228,7 +215,7 @@ def sort_by_estimates(candidates: Sequence, *estimates: Callable[[Any], float | 
 
 
 @lru_cache(1024)  # problems
-def _ranked(chooser: Chooser, problem, format, gpu: CurrentGpu) -> tuple[Step, ...]:
+def _ranked(chooser: StepChooser, problem, format, gpu: CurrentGpu) -> tuple[Step, ...]:
     steps = [
         step
         for ladder in ladders(chooser.operation)
@@ -242,17 +229,19 @@ def _ranked(chooser: Chooser, problem, format, gpu: CurrentGpu) -> tuple[Step, .
 
 
 def _computes(step, problem, format) -> bool:
-    takes = getattr(step.module, "SUPPORTED", getattr(step.ladder.module, "SUPPORTED", {}))
+    supported = getattr(step.module, "SUPPORTED", getattr(step.ladder.module, "SUPPORTED", {}))
     is_of_kind = step.problem is type(problem) and format in step.formats
-    return is_of_kind and not problem.misfit(takes) and _is_exact(step)
+    return is_of_kind and not problem.misfit(supported) and _is_exact(step)
 
 
 @lru_cache(1024)  # steps
 def _is_exact(step) -> bool:
     """Return whether a step is as exact as its ladder requires, including for hard operands if it has any."""
     examples = [step.problem(*sizes) for sizes in getattr(step.ladder.module, "EXAMPLES", ())]
-    hard, right = ({getattr(one, "hard", None) for one in problems} for problems in (examples, step.examples))
-    return not hasattr(step.module, "LOOSER_PROBLEM") and hard <= right
+    required, computed = (
+        {getattr(problem, "hard", None) for problem in problems} for problems in (examples, step.examples)
+    )
+    return not hasattr(step.module, "LOOSER_PROBLEM") and required <= computed
 
 
 def _costs(problem, format, sizes, times) -> dict[Step, float]:
@@ -280,14 +269,14 @@ def _mean(pairs: list[tuple[float, float]]) -> float:
     return sum(weight * cost for weight, cost in weighted) / sum(weight for weight, _ in weighted)
 
 
-def _octaves(one: Problem, other: Problem, sizes) -> float:
+def _octaves(problem: Problem, other: Problem, sizes) -> float:
     """Return the distance of two problems in octaves, by the compared sizes."""
     distance = 0.0
     for name, weight in sizes:
-        x, y = getattr(one, name), getattr(other, name)
+        x, y = getattr(problem, name), getattr(other, name)
         are_numbers = all(isinstance(size, int) and not isinstance(size, bool) for size in (x, y))
         distance += weight * (abs(log2(x / y)) if are_numbers else x != y)
-    return 0 if one == other else max(distance, MIN_DISTANCE)
+    return 0 if problem == other else max(distance, MIN_DISTANCE)
 
 
 def _times(steps, format, suits, gpu: CurrentGpu) -> dict[tuple[Problem, int], dict[Step, float]]:
@@ -306,11 +295,9 @@ def _times(steps, format, suits, gpu: CurrentGpu) -> dict[tuple[Problem, int], d
 
 
 def recorded_ms(step: Step, problem: Problem, format: Format) -> float | None:
-    """Return the time recorded for a step and this very problem, on this GPU, else on the most similar one.
+    """Return the time in ms recorded for a step and this very problem, on this GPU, else on the most similar one.
 
-    Returns
-    -------
-    The time in ms; without a record in this format, that of another format of the same size; without any, None.
+    Without a record in this format, it is that of another format of the same size; without any, None.
     """
     machine = machine_for(step.ladder.record, CurrentGpu.now())
     times = _by_problem(step.ladder, machine).get((step, tuple(problem.fields.values())), {})

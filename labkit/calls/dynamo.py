@@ -10,14 +10,14 @@ from pkgutil import iter_modules
 
 import labkit
 
-TRACED = "nn"
+TRACED = "nn"  # the subpackage that torch traces
 
 
 def exclude_from_compile() -> None:
     """Let torch.compile, if it is loaded, trace no function of labkit except layers."""
     rules = sys.modules.get("torch._dynamo.trace_rules")
     if rules is not None and not _excluded:
-        _excluded.update(found.name for found in iter_modules(labkit.__path__) if found.name != TRACED)
+        _excluded.update(module.name for module in iter_modules(labkit.__path__) if module.name != TRACED)
         for name in _excluded:
             rules.add(f"labkit.{name}")
 

@@ -24,8 +24,8 @@ from labkit.calls.route import NewOutput, Route, new_array, routes
 from labkit.calls.streams import device_of, stream_of, use_device
 
 
-def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, key, stream):
-    """Run an operation and cache its route; `call` runs it again on plain device arrays."""
+def first_call(run_again: Callable, kind: type[Operation], options: tuple, arrays, key, stream):
+    """Run an operation and cache its route under `key`; `run_again` is `run_operation`, for arrays on the device."""
     operation = kind(*options)
     handle = None if stream is None else stream_handle(stream)
     given = operation.select(dict(zip(operation.arrays, arrays, strict=True)))
@@ -35,7 +35,7 @@ def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, ke
 
     def call_with(given, stream=stream):
         options = tuple(getattr(operation, field.name) for field in fields(operation))
-        return call(type(operation), [given.get(name) for name in operation.arrays], options, stream)
+        return run_again(type(operation), [given.get(name) for name in operation.arrays], options, stream)
 
     resolved = {}
     for name, X in given.items():
@@ -44,50 +44,49 @@ def first_call(call: Callable, kind: type[Operation], options: tuple, arrays, ke
             resolved[name] = owner.resolve(X)
     if any(resolved[name] is not given[name] for name in given):
         return call_with(resolved)
-    adopted = {name: owners[name].adopt(X) for name, X in given.items()}
-    operation.check(adopted)
+    views = {name: owners[name].as_array(X) for name, X in given.items()}
+    operation.check(views)
     if any(owners[name].is_on_host(X) for name, X in given.items()):
-        operation = operation.declared(adopted)
+        operation = operation.declared(views)
         with use_device(device_of(given)):
-            return _run_with_copies(call_with, operation, given, adopted, stream)
-    route, whole = _make_route(operation, given, adopted), list(arrays)
-    addresses = [None if X is None else owner_of(X).signature(X)[1] for X in whole]
-    outputs = route.run(whole, addresses, handle, current_device())
+            return _run_with_copies(call_with, operation, given, views, stream)
+    route = _make_route(operation, given, views)
+    addresses = [X if X is None else owner_of(X).signature(X)[1] for X in arrays]
+    outputs = route.run(list(arrays), addresses, handle, current_device())
     if key is not None and not operation.varies:
         routes.store(key, route)
     return outputs
 
 
-def _make_route(operation, given, adopted) -> Route:
+def _make_route(operation, given, views) -> Route:
     """Return the route for valid device arrays."""
     names, device = operation.arrays, device_of(given)
     owners = {name: owner_of(X) for name, X in given.items()}
     new = [
-        NewOutput(names.index(name), names.index(result.like), owners[result.like], result)
-        for name, result in operation.new_results(adopted).items()
+        NewOutput(names.index(name), like_number=names.index(result.like), owner=owners[result.like], result=result)
+        for name, result in operation.new_results(views).items()
     ]
     with use_device(device):
-        whole = adopted | {names[one.number]: new_array(one.owner, given[one.result.like], one.result) for one in new}
-        ready = prepare(operation.declared(adopted), {name: whole[name] for name in names if name in whole})
+        outputs = {names[out.number]: new_array(out.owner, given[out.result.like], out.result) for out in new}
+        operands = views | outputs
+        prepared = prepare(operation.declared(views), {name: operands[name] for name in names if name in operands})
     allocators = [names.index(name) for name, owner in owners.items() if owner.allocates_workspace]
-    others = [
-        names.index(name) for name, owner in owners.items() if owner.has_streams and not owner.allocates_workspace
-    ]
+    others = [names.index(name) for name, o in owners.items() if o.has_streams and not o.allocates_workspace]
     return Route(
-        ready,
+        prepared,
         device,
-        tuple(new),
-        tuple(names.index(name) for name in operation.written if name in given),
-        tuple(names.index(name) for name in operation.outputs),
-        allocators[0] if allocators else None,
-        (*allocators[:1], *others),  # torch has one current stream for all of its tensors
+        new=tuple(new),
+        written=tuple(names.index(name) for name in operation.written if name in given),
+        outputs=tuple(names.index(name) for name in operation.outputs),
+        allocator=allocators[0] if allocators else None,
+        with_streams=(*allocators[:1], *others),  # torch has one current stream for all of its tensors
     )
 
 
 # --- host arrays ---------------------------------------------------------------------------------
 
 
-def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], adopted: dict[str, Any], stream):
+def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], views: dict[str, Any], stream):
     """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
 
     New outputs have the kind of the first device array; without one, the kind that the operation declares.
@@ -104,8 +103,8 @@ def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any],
     if cuda.on_gpu():
         synchronize(handle)  # copies of pinned memory are not done when they return
     new, copied_back = {}, {name: X for name, X in on_host.items() if name in operation.written}
-    for name, result in operation.new_results(adopted).items():
-        like = adopted[result.like]
+    for name, result in operation.new_results(views).items():
+        like = views[result.like]
         result = result._replace(type_name=result.type_name or type_name(like))
         if on_device:
             if result.like in on_host:  # its copy is in C order

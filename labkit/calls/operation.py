@@ -36,18 +36,16 @@ class Result(NamedTuple):
 class Operation(ABC):
     """A call without its arrays: a subclass is a frozen dataclass of options, and its constructor checks them.
 
-    Methods get the present arrays by their names, in the order of `arrays`.
+    Methods get `given`: the present arrays by their names, in the order of `arrays`.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
-    arrays: ClassVar[tuple[str, ...]]  # names, in the order in which a plan accepts the present ones
+    arrays: ClassVar[tuple[str, ...]]  # names of all inputs and outputs, in the order in which a plan accepts them
     outputs: ClassVar[tuple[str, ...]]  # those that a call returns, and makes if they are missing
     required: ClassVar[tuple[str, ...]]
     read: ClassVar[tuple[str, ...]] = ()  # written arrays whose old values are read
     in_place: ClassVar[Mapping[str, str]] = {}  # for an output, the operand that it may overwrite
-    varies: ClassVar[str] = (
-        ""  # one sentence: why no two calls are equal, and what to do; "" if plans are worth caching
-    )
+    varies: ClassVar[str] = ""  # why no two calls are equal, and what to do; "" if plans are worth caching
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -83,8 +81,8 @@ class Operation(ABC):
         """Return the launches for valid device arrays, which include all outputs."""
 
 
-def calls(operation: type[Operation]) -> Callable:
-    """Mark a function as the call of an operation; its parameters are the operation's arrays and options."""
+def call_of(operation: type[Operation]) -> Callable:
+    """Give a public function the attribute `operation`; its parameters are the operation's arrays and options."""
 
     def mark(function):
         function.operation = operation
@@ -94,12 +92,9 @@ def calls(operation: type[Operation]) -> Callable:
 
 
 def bind_call(call: Callable, arrays: Sequence, options: Mapping, aim: str) -> tuple[Operation, dict[str, Any], Any]:
-    """Return the operation of a call, its arrays by their names, and its stream.
+    """Return the operation of a public function's call, its arrays by their names, and its stream.
 
-    Raises
-    ------
-    TypeError
-        `call` is not the call of an operation; `aim` is a participle for the message, such as "planned".
+    Raise TypeError if `call` is not the call of an operation; `aim` is a participle for the message, such as "planned".
     """
     if not hasattr(call, "operation"):
         raise TypeError(f"{call!r} is not {aim}: give a call of an operation, such as norm.layer_norm")

@@ -43,26 +43,18 @@ class PackedLaunches:
         self.workspace_bytes = workspace.size_bytes
         self.takes_memory = self.workspace_bytes > 0
         self._packed = list(map(_pack, self._launches))
-        begins = (*(X.address for X in operands), DUMMY_ADDRESS, DUMMY_ADDRESS)
-        self._cells = _movable((pair for one in self._packed for pair in one.cells), begins)
-        self._maps = _movable((pair for one in self._packed for pair in one.maps), begins)
-        self._addresses, self._stream = begins, None
+        addresses = (*(X.address for X in operands), DUMMY_ADDRESS, DUMMY_ADDRESS)
+        # What holds an operand's address: kernel arguments, and tensor maps.
+        self._cells = _find_movable((pair for launch in self._packed for pair in launch.cells), addresses)
+        self._maps = _find_movable((pair for launch in self._packed for pair in launch.maps), addresses)
+        self._addresses, self._stream = addresses, None
         self._graphs = OrderedDict()  # by addresses: the number of runs, or the graph
         self._lock = Lock()  # the launches are packed for one run at a time
 
     def run(self, operands: Sequence, addresses: tuple[int, ...], stream: int, memory: tuple[int, int]) -> None:
-        """Run the launches.
+        """Run the launches for operands at these addresses, on a stream by the driver's handle of it.
 
-        Parameters
-        ----------
-        operands
-            Not used here.
-        addresses
-            Addresses of the operands.
-        stream
-            The driver's handle of the stream.
-        memory
-            Addresses of the workspace's counters and of its other buffers.
+        `memory` has the addresses of the workspace's counters and of its other buffers; `operands` is not used here.
         """
         with self._lock:
             addresses += memory
@@ -91,31 +83,32 @@ class PackedLaunches:
     def _move_to(self, addresses):
         if addresses != self._addresses:
             self._addresses = None  # until all have moved
-            for cell, number, distance in self._cells:
-                cell.value = addresses[number] + distance
-            for tensor_map, number, distance in self._maps:
-                move_map(tensor_map, addresses[number] + distance)
+            for cell, number, offset in self._cells:
+                cell.value = addresses[number] + offset
+            for tensor_map, number, offset in self._maps:
+                move_map(tensor_map, addresses[number] + offset)
             self._addresses = addresses
 
     def _launch_all(self, stream):
         if stream != self._stream:
             self._stream = None  # until all are set
-            for one in self._packed:
-                one.set_stream(stream)
+            for launch in self._packed:
+                launch.set_stream(stream)
             self._stream = stream
-        for one in self._packed:
-            one.run()
+        for launch in self._packed:
+            launch.run()
 
 
 def _pack(launch):
-    kernel, early = get_compiled(launch.kernel, launch.arguments), launch.kernel.options.get("early", False)
+    kernel = get_compiled(launch.kernel, launch.arguments)
+    early = launch.kernel.options.get("early", False)  # whether it may begin before the launch before it ends
     return PackedLaunch(kernel, launch.grid, launch.block, launch.arguments, launch.shared_bytes, early)
 
 
-def _movable(views, begins):
+def _find_movable(views, addresses):
     """Return, for each view of an operand: the holder of its address, the operand's number, the offset in bytes."""
     return [
-        (holder, view.owner.number, view.address - begins[view.owner.number])
+        (holder, view.owner.number, view.address - addresses[view.owner.number])
         for view, holder in views
         if isinstance(view.owner, OperandSlot)
     ]
@@ -141,10 +134,7 @@ class Graph:
     def run(self, handle: int) -> None:
         """Replay the graph on a stream.
 
-        Raises
-        ------
-        RuntimeError
-            The driver refuses the replay.
+        Raise RuntimeError if the driver refuses the replay.
         """
         (status,) = binding.cuGraphLaunch(self._executable, binding.CUstream(handle))
         if status != SUCCESS:

@@ -128,10 +128,7 @@ def make_plan(operation: Operation, arrays: Mapping[str, object], **options) -> 
 def prepare(operation: Operation, operands: Mapping[str, object]) -> Prepared:
     """Prepare an operation for valid operands: plain device arrays.
 
-    Raises
-    ------
-    ValueError
-        Elements of an output share memory.
+    Raise ValueError if elements of an output share memory.
     """
     for name in operation.written:
         if name in operands:

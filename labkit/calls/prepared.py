@@ -6,14 +6,14 @@ from threading import Lock
 from labkit import cuda
 from labkit.arrays.addresses import extent, share_memory
 from labkit.arrays.operands import as_device_array, as_view, layout
-from labkit.arrays.owners import NotPlain, owner_of
+from labkit.arrays.owners import NeedsPreparation, owner_of
 from labkit.arrays.views import OperandSlot
 from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.calls.dynamo import without_tracing
 from labkit.calls.operation import Operation
 from labkit.ladder import Launch
 
-MAX_CACHED = 64  # cached addresses, and distances, at which operands share no memory
+MAX_CACHED = 64  # entries of each cached set
 
 
 class Prepared:
@@ -51,10 +51,7 @@ class Prepared:
     def addresses(self, operands: Sequence) -> tuple[int, ...]:
         """Return the addresses of operands.
 
-        Raises
-        ------
-        TypeError, ValueError
-            The layout of an operand is not the prepared one.
+        Raise TypeError or ValueError if the layout of an operand is not the prepared one.
         """
         if len(operands) != len(self.names):
             raise TypeError(f"this plan takes {', '.join(self.names)}, or nothing, and got {len(operands)} operands")
@@ -62,7 +59,7 @@ class Prepared:
         for number, X in enumerate(operands):
             try:
                 signature, address = owner_of(X).signature(X)
-            except (TypeError, NotPlain):
+            except (TypeError, NeedsPreparation):
                 as_device_array(self.names[number], X, number in self.outputs)  # says why not
                 raise
             if signature not in self._signatures[number]:
@@ -107,12 +104,12 @@ class Prepared:
         extents = [extent(shape, strides, dtype.itemsize) for shape, strides, dtype, _ in self._layouts]
         pairs = []
         for output in self.outputs:
-            (begin, end), same = extents[output], in_place.get(self.names[output])
+            (begin, end), overwritten = extents[output], in_place.get(self.names[output])
             for number, (low, high) in enumerate(extents):
                 if number == output or (number in self.outputs and number < output):  # each pair of outputs once
                     continue
-                alike = self.names[number] == same and self._layouts[number] == self._layouts[output]
-                pairs.append((output, number, begin - high, end - low, 0 if alike else None))
+                may_coincide = self.names[number] == overwritten and self._layouts[number] == self._layouts[output]
+                pairs.append((output, number, begin - high, end - low, 0 if may_coincide else None))
         return pairs
 
 

@@ -34,8 +34,8 @@ def new_array(owner: Owner, like, result: Result, stream: int | None = None):
             return new_array(owner, like, result)
     if result.axes is None:
         return owner.empty(like, result.shape, result.type_name)
-    whole = owner.empty(like, tuple(result.shape[axis] for axis in result.axes), result.type_name)
-    return owner.permuted(whole, tuple(result.axes.index(axis) for axis in range(len(result.axes))))
+    in_memory = owner.empty(like, tuple(result.shape[axis] for axis in result.axes), result.type_name)
+    return owner.permute_axes(in_memory, tuple(result.axes.index(axis) for axis in range(len(result.axes))))
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,8 @@ class Route:
     def run(self, arrays: list, addresses: list, stream: int | None, device: int):
         """Run for arrays of the route's layout, and return the outputs.
 
-        Parameters
-        ----------
-        arrays, addresses
-            Arrays of the operation and their addresses; None for each missing one. New outputs are put into both.
-        stream
-            The driver's handle of the stream; None for the arrays' current stream.
-        device
-            Number of the GPU that this thread uses.
+        `arrays` and `addresses` have None for each missing array; new outputs are put into both. `stream` is the
+        driver's handle, or None for the arrays' current stream; `device` is the number of the GPU of this thread.
         """
         if self.device is not None and self.device != device:
             with cuda.gpus[self.device]:
@@ -93,16 +87,16 @@ class Route:
             X = arrays[new.number] = new_array(new.owner, arrays[new.like_number], new.result, stream)
             addresses[new.number] = owner_of(X).address(X)
         operands = [X for X in arrays if X is not None]
-        begins = tuple([address for address in addresses if address is not None])
+        operand_addresses = tuple([address for address in addresses if address is not None])
         if self.written:  # new arrays share memory with nothing
-            self.prepared.check_overlap(operands, begins)
+            self.prepared.check_overlap(operands, operand_addresses)
         others = () if self.allocator is not None and len(currents) == 1 else {*currents} - {None, stream}
         for other in others:
-            _order(other, stream)
+            _wait_for(other, stream)
         allocator = None if self.allocator is None else arrays[self.allocator]
-        run_with_workspace(self.prepared.launches, operands, begins, stream, allocator)
+        run_with_workspace(self.prepared.launches, operands, operand_addresses, stream, allocator)
         for other in others:
-            _order(stream, other)
+            _wait_for(stream, other)
         for i in self.written:
             owner_of(arrays[i]).mark_written(arrays[i])
         if len(self.outputs) == 1:
@@ -110,7 +104,7 @@ class Route:
         return tuple([arrays[i] for i in self.outputs])
 
 
-def _order(first: int, second: int) -> None:
+def _wait_for(first: int, second: int) -> None:
     """Let later work of the stream `second` wait for all current work of the stream `first`."""
     if not is_capturing(first) and not is_capturing(second):
         event = StreamEvent()

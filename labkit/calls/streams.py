@@ -11,10 +11,7 @@ from labkit.arrays.owners import owner_of
 def device_of(arrays: Mapping[str, object]) -> int | None:
     """Return the number of the GPU that holds arrays, given by their names; None if no array tells it.
 
-    Raises
-    ------
-    ValueError
-        They are on several GPUs.
+    Raise ValueError if they are on several GPUs.
     """
     devices = {name: device for name, X in arrays.items() if (device := owner_of(X).device_of(X)) is not None}
     (first, device), *others = list(devices.items()) or [("", None)]
@@ -30,20 +27,9 @@ def use_device(device: int | None) -> AbstractContextManager:
 
 
 def stream_of(operands: Sequence, stream=None) -> int:
-    """Return the driver's handle of the stream for operands.
+    """Return the driver's handle of a stream of numba, torch or CuPy, or 0 for the driver's default stream.
 
-    Parameters
-    ----------
-    operands
-        Arrays, or None for missing ones.
-    stream
-        A stream of numba, torch or CuPy, or 0 for the driver's default stream. None means the current stream of the
-        first operand whose package has one.
-
-    Raises
-    ------
-    TypeError
-        `stream` is no stream.
+    None means the current stream of the first operand whose package has one. Raise TypeError if `stream` is no stream.
     """
     if stream is not None:
         return stream_handle(stream)

@@ -12,11 +12,11 @@ from itertools import cycle, islice
 from math import ceil
 from statistics import median
 
-SHORTEST_REPLAY_MS = 2.0
-REPLAYS = 21
+SHORTEST_REPLAY_MS = 2.0  # a graph repeats shorter launches until it takes that
+REPLAYS = 21  # timed replays of a graph
 REPLAYS_OF_LONG = 5  # a launch of over LONG_MS varies little
 LONG_MS = 50.0
-CALLS_IN_QUEUE = 20
+CALLS_IN_QUEUE = 20  # launches between two synchronisations
 
 
 def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
@@ -31,14 +31,9 @@ def host_time_ms(call: Callable[[], object], repeats: int = 7) -> float:
 
 
 def host_time_us(launch: Callable[[object], object], calls: int = 200) -> float:
-    """Return the median time in us that one launch costs the host, until it can request the next.
+    """Return the median time in us that one launch costs the host, until it can request the next, over many calls.
 
-    Parameters
-    ----------
-    launch
-        A function of a numba stream that launches work on it.
-    calls
-        Number of launches.
+    `launch` is a function of a numba stream that launches work on it.
     """
     stream, times_us = timing_stream(), []
     launch(stream)
@@ -63,11 +58,8 @@ def timing_stream():
 def gpu_time_ms(launches: Sequence[Callable[[object], object]]) -> float:
     """Return the median time of one launch in ms by device events.
 
-    Parameters
-    ----------
-    launches
-        Functions of a numba stream that launch the same work on it, each on its own operands. Together these should
-        be larger than the L2 cache, else later launches hit in it.
+    `launches` are functions of a numba stream that launch the same work on it, each on its own operands. Together these
+    should be larger than the L2 cache, else later launches hit in it.
     """
     return gpu_times_ms({"": launches})[""]
 

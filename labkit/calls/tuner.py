@@ -24,7 +24,7 @@ from labkit.ladder import Problem
 from labkit.machine import device
 
 MAX_CANDIDATES = 16  # candidates, the most promising ones
-MAX_SETS = 128  # of operands; if even these fit in L2, the kernel may find them there
+MAX_SETS = 128  # of operands; if even these fit in L2, kernels may hit in it
 
 
 def tune(call: Callable, *arrays, most: int = MAX_CANDIDATES, **options) -> dict[object, float]:
@@ -140,21 +140,21 @@ def _name(operation: Operation) -> str:
 
 def _with_outputs(operation, given) -> dict[str, object]:
     """Return the arrays, and new ones for missing outputs."""
-    results = operation.new_results({name: owner_of(X).adopt(X) for name, X in given.items()})
-    likes = {name: given[result.like] for name, result in results.items()}
-    return {**given, **{name: new_array(owner_of(X), X, results[name]) for name, X in likes.items()}}
+    results = operation.new_results({name: owner_of(X).as_array(X) for name, X in given.items()})
+    models = {name: given[result.like] for name, result in results.items()}
+    return {**given, **{name: new_array(owner_of(X), X, results[name]) for name, X in models.items()}}
 
 
 def _find_question(operation, arrays) -> tuple[str, list]:
     """Return the question of the choice that an operation makes for arrays, and the candidates."""
     questions = []
 
-    def note(name, question, candidates):
+    def record(name, question, candidates):
         if name == _name(operation):  # skip an operation that is a part of this one
             questions.append((question, candidates))
         return candidates
 
-    with override_choice(note):
+    with override_choice(record):
         make_plan(operation, arrays)
     if not questions:
         raise ValueError(f"{_name(operation)} has one way to compute this, and nothing to choose")

@@ -27,28 +27,22 @@ from labkit.rebinding import imports, names_used_by
 _lock = Lock()
 
 
-def choice(operation: str, question: str, candidates: Sequence):
+def stored_choice(operation: str, question: str, candidates: Sequence):
     """Return the candidate that was fastest on this GPU, else the first one, which should be the most promising."""
     entry = _stored_choices(operation, gpu_name()).get(question)
-    return next((one for one in candidates if entry == _entry(one)), candidates[0]) if entry else candidates[0]
+    return next((c for c in candidates if entry == _entry(c)), candidates[0]) if entry else candidates[0]
 
 
 def tune(operation: str, question: str, launches: dict) -> dict:
-    """Time candidates, and store the fastest for `choice`, in this process and in later ones.
+    """Time candidates, and store the fastest for `stored_choice`, in this process and in later ones.
 
-    Parameters
-    ----------
-    launches
-        Launches of each candidate: functions of a stream, see `timing.gpu_times_ms`.
-
-    Returns
-    -------
-    The median time in ms of each candidate, the fastest first.
+    `launches` has the launches of each candidate: functions of a stream that launch the same work on other operands.
+    Return the median time in ms of each candidate, the fastest first.
     """
     times_ms = timing.gpu_times_ms(launches)
     ranked = dict(sorted(times_ms.items(), key=lambda entry: entry[1]))
     try:
-        remember(operation, question, next(iter(ranked)))
+        store_choice(operation, question, next(iter(ranked)))
     except OSError as error:
         warnings.warn(
             f"the choice holds for this process alone, since its file cannot be written: {error}", stacklevel=3
@@ -56,19 +50,16 @@ def tune(operation: str, question: str, launches: dict) -> dict:
     return ranked
 
 
-def remember(operation: str, question: str, fastest) -> None:
+def store_choice(operation: str, question: str, fastest) -> None:
     """Store the choice of a candidate, in memory and in the file of the operation and this GPU.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written; the choice holds until the process ends.
+    Raise OSError if the file cannot be written; the choice holds until the process ends.
     """
     gpu, entry = gpu_name(), _entry(fastest)
     with _lock:  # other threads write the same file
         choices = _stored_choices(operation, gpu)
-        choices |= read(cache_file(operation, gpu)) | {question: entry}
-        write(cache_file(operation, gpu), choices)
+        choices |= read_choices(cache_file(operation, gpu)) | {question: entry}
+        write_choices(cache_file(operation, gpu), choices)
 
 
 def gpu_name() -> str:
@@ -79,7 +70,7 @@ def gpu_name() -> str:
 
 @cache
 def _stored_choices(operation, gpu) -> dict:
-    return read(cache_file(operation, gpu))
+    return read_choices(cache_file(operation, gpu))
 
 
 def _entry(candidate) -> dict:
@@ -113,7 +104,7 @@ def source_files(kernel) -> set[Path]:
         files |= {file for name, (home, _) in imports(module).items() if name in names for file in _files(home)}
         families = [value for value in names.values() if value is ptx]
         members = [getattr(family, name, None) for family in families for name in function.__code__.co_names]
-        waiting += [one for one in (*names.values(), *members) if _is_ours(getattr(one, "py_func", one))]
+        waiting += [value for value in (*names.values(), *members) if _is_ours(getattr(value, "py_func", value))]
     return files
 
 
@@ -137,7 +128,7 @@ def cache_file(operation: str, gpu: str) -> Path:
     return user_cache_path("labkit") / operation / f"{results.slug(gpu)}.json"
 
 
-def read(path: Path) -> dict[str, dict]:
+def read_choices(path: Path) -> dict[str, dict]:
     """Return the choices in a file by their questions; none without a file, and none, with a warning, for a bad one."""
     try:
         choices = json.loads(path.read_text(encoding="utf-8"))["choices"]
@@ -150,7 +141,7 @@ def read(path: Path) -> dict[str, dict]:
         return {}
 
 
-def write(path: Path, choices: dict) -> None:
+def write_choices(path: Path, choices: dict) -> None:
     """Replace a file in one step, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".{os.getpid()}")

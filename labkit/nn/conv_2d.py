@@ -6,7 +6,7 @@ from torch import Tensor
 
 from labkit import conv
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, compute, in_one_type, refuse_second_derivative
+from labkit.nn.operators import call_on_tensors, check_tensor, refuse_second_derivative, to_one_dtype
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
 
@@ -29,13 +29,13 @@ class Conv2d(torch.nn.Conv2d):
             raise ValueError(f"input is {shape_text(input.shape)}: give it the axes N, C, H and W, or C, H and W")
         if not input.numel():  # nothing to compute
             return super()._conv_forward(input, weight, bias)
-        whole = input if input.ndim == 4 else input[None]  # torch takes a single image as well
+        images = input if input.ndim == 4 else input[None]  # torch takes a single image as well
         max_padding = [dilation * (taps - 1) for taps, dilation in zip(self.kernel_size, self.dilation)]
         padding = _four_sides(self.padding, max_padding)
         if self.padding_mode != "zeros":
-            whole = torch.nn.functional.pad(whole, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            images = torch.nn.functional.pad(images, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = [0] * 4
-        x, filters = in_one_type(whole, weight)
+        x, filters = to_one_dtype(images, weight)
         dtype = x.dtype
         if self.groups > 1:
             x, filters = x.float(), filters.float()
@@ -45,9 +45,9 @@ class Conv2d(torch.nn.Conv2d):
         x = x.contiguous(memory_format=_memory_format(x.dtype))
         y = _convolution(x, filters, list(self.stride), padding, list(self.dilation), self.groups).to(dtype)
         y = y if bias is None else y + bias.to(y.dtype)[:, None, None]
-        if whole.is_contiguous():
+        if images.is_contiguous():
             y = y.contiguous()
-        elif whole.is_contiguous(memory_format=torch.channels_last):
+        elif images.is_contiguous(memory_format=torch.channels_last):
             y = y.contiguous(memory_format=torch.channels_last)
         return y if input.ndim == 4 else y[0]
 
@@ -123,7 +123,7 @@ def _compute(call, tensors, stride, padding, dilation, groups):
     if _memory_format(next(iter(tensors.values())).dtype) == torch.channels_last:
         layout, tensors = "NHWC", {name: X.permute(PIXELS_LAST) for name, X in tensors.items()}
     sizes = {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": groups}
-    compute(call, tensors, layout=layout, **sizes)
+    call_on_tensors(call, tensors, layout=layout, **sizes)
 
 
 def _memory_format(dtype):

@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
-from labkit.nn.rows import as_rows
+from labkit.nn.operators import call_on_tensors, check_tensor, float16_to_float32, refuse_second_derivative
+from labkit.nn.rows import as_matrix_and_weight
 
 
 class LayerNorm(torch.nn.LayerNorm):
@@ -26,7 +26,7 @@ class LayerNorm(torch.nn.LayerNorm):
             return super().forward(input)
         if input.is_cuda and torch.is_autocast_enabled("cuda"):
             input = input.float()
-        x, weight = as_rows(in_float32(input), self.normalized_shape, self.weight)
+        x, weight = as_matrix_and_weight(float16_to_float32(input), self.normalized_shape, self.weight)
         bias = None if self.bias is None else self.bias.float().reshape(-1)
         return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape).to(input.dtype)
 
@@ -34,7 +34,9 @@ class LayerNorm(torch.nn.LayerNorm):
 @torch.library.custom_op("labkit::layer_norm", mutates_args=())
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     y, mean, rstd = _empty_outputs(x, weight, bias, eps)
-    compute(norm.layer_norm, {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "rstd": rstd}, eps=eps)
+    call_on_tensors(
+        norm.layer_norm, {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "rstd": rstd}, eps=eps
+    )
     return y, mean, rstd
 
 
@@ -49,7 +51,7 @@ def _layer_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     dx, dweight, dbias = _empty_gradients(dy, x, weight, mean, rstd)
     tensors = {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd}
-    compute(norm.layer_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias})
+    call_on_tensors(norm.layer_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias})
     return dx, dweight, dbias
 
 

@@ -28,13 +28,14 @@ class GPT(torch.nn.Module):
 
     def __init__(self, layers, tokens: int = 256, length: int = 256, width: int = 256, heads: int = 4, depth: int = 4):
         super().__init__()
-        self.tokens, self.positions = torch.nn.Embedding(tokens, width), torch.nn.Embedding(length, width)
+        self.token_embedding = torch.nn.Embedding(tokens, width)
+        self.position_embedding = torch.nn.Embedding(length, width)
         self.blocks = torch.nn.Sequential(*(Block(layers, width, heads) for _ in range(depth)))
         self.norm, self.head = layers.LayerNorm(width), layers.Linear(width, tokens, bias=False)
 
     def forward(self, text: Int[Tensor, "B S"]) -> Float[Tensor, "B S tokens"]:
         """Return the logits of the next token at each position."""
-        x = self.tokens(text) + self.positions(torch.arange(text.shape[1], device=text.device))
+        x = self.token_embedding(text) + self.position_embedding(torch.arange(text.shape[1], device=text.device))
         return self.head(self.norm(self.blocks(x)))
 
 
@@ -44,16 +45,16 @@ class Block(torch.nn.Module):
     def __init__(self, layers, width: int, heads: int):
         super().__init__()
         self.heads, self.attend = heads, layers.scaled_dot_product_attention
-        self.norm_before, self.norm_between = layers.LayerNorm(width), layers.RMSNorm(width)
-        self.packed, self.joined = layers.Linear(width, 3 * width), layers.Linear(width, width)
-        self.wider, self.back = layers.Linear(width, 4 * width), layers.Linear(4 * width, width)
+        self.attention_norm, self.mlp_norm = layers.LayerNorm(width), layers.RMSNorm(width)
+        self.qkv_projection, self.out_projection = layers.Linear(width, 3 * width), layers.Linear(width, width)
+        self.up_projection, self.down_projection = layers.Linear(width, 4 * width), layers.Linear(4 * width, width)
 
     def forward(self, x: Float[Tensor, "B S width"]) -> Float[Tensor, "B S width"]:
         """Return x plus the outputs of both layers."""
         sizes = *x.shape[:2], 3, self.heads, x.shape[2] // self.heads
-        q, k, v = self.packed(self.norm_before(x)).reshape(sizes).permute(2, 0, 3, 1, 4)
-        x = x + self.joined(self.attend(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
-        return x + self.back(functional.gelu(self.wider(self.norm_between(x))))
+        q, k, v = self.qkv_projection(self.attention_norm(x)).reshape(sizes).permute(2, 0, 3, 1, 4)
+        x = x + self.out_projection(self.attend(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
+        return x + self.down_projection(functional.gelu(self.up_projection(self.mlp_norm(x))))
 
 
 class CNN(torch.nn.Module):
@@ -62,7 +63,7 @@ class CNN(torch.nn.Module):
     def __init__(self, layers, classes: int = 10, channels: int = 32):
         super().__init__()
         wide = 2 * channels
-        self.features = torch.nn.Sequential(
+        self.features = torch.nn.Sequential(  # 3 x 3 filters: channels in and out, then stride and padding
             *(layers.Conv2d(3, channels, 3, padding=1, bias=False), layers.BatchNorm2d(channels), torch.nn.ReLU()),
             *(layers.Conv2d(channels, wide, 3, 2, 1, bias=False), layers.BatchNorm2d(wide), torch.nn.ReLU()),
             *(layers.Conv2d(wide, wide, 3, padding=1, bias=False), layers.BatchNorm2d(wide), torch.nn.ReLU()),

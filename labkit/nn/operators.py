@@ -13,15 +13,11 @@ from labkit import cuda
 TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
-def compute(call: Callable, tensors: dict[str, Any], **options) -> None:
+def call_on_tensors(call: Callable, tensors: dict[str, Any], **options) -> None:
     """Run a call of labkit on named tensors, which include its outputs.
 
-    Raises
-    ------
-    TypeError
-        Tensors are neither on the GPU nor on the host, or have a type that no kernel accepts.
-    ValueError
-        They are not all on one device.
+    Raise TypeError if tensors are neither on the GPU nor on the host, or have a type that no kernel accepts. Raise
+    ValueError if they are not all on one device.
     """
     (first_name, first), *others = tensors.items()
     for name, X in others:
@@ -42,18 +38,15 @@ def check_tensor(name: str, X) -> None:
         raise TypeError(f"{name} is a {type(X).__name__}, not a tensor: make it one with torch.from_numpy")
 
 
-def in_float32(X: Tensor) -> Tensor:
+def float16_to_float32(X: Tensor) -> Tensor:
     """Return the tensor, converted from float16 to float32: norms have no float16 kernels."""
     return X.float() if X.dtype == torch.float16 else X
 
 
-def in_one_type(*tensors: Tensor) -> list[Tensor]:
+def to_one_dtype(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors, converted to the type of `torch.autocast` if that is on.
 
-    Raises
-    ------
-    TypeError
-        It is off, and the tensors have several types.
+    Raise TypeError if autocast is off, and the tensors have several types.
     """
     kind = tensors[0].device.type
     if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):

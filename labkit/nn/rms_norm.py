@@ -5,12 +5,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import check_tensor, compute, in_float32, refuse_second_derivative
-from labkit.nn.rows import as_rows
+from labkit.nn.operators import call_on_tensors, check_tensor, float16_to_float32, refuse_second_derivative
+from labkit.nn.rows import as_matrix_and_weight
 
-EPS = torch.finfo(
-    torch.float32
-).eps  # default of layers without eps; as in torch it is that of the accumulator's type, not of the rows'
+EPS = torch.finfo(torch.float32).eps  # default: as in torch, of the accumulator's type, not of the rows'
 
 
 class RMSNorm(torch.nn.RMSNorm):
@@ -28,14 +26,14 @@ class RMSNorm(torch.nn.RMSNorm):
         check_tensor("input", input)
         if not input.numel():  # nothing to compute
             return super().forward(input)
-        x, weight = as_rows(in_float32(input), self.normalized_shape, self.weight)
+        x, weight = as_matrix_and_weight(float16_to_float32(input), self.normalized_shape, self.weight)
         return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape).to(input.dtype)
 
 
 @torch.library.custom_op("labkit::rms_norm", mutates_args=())
 def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     y, rstd = _empty_outputs(x, weight, eps)
-    compute(norm.rms_norm, {"x": x, "weight": weight, "y": y, "rstd": rstd}, eps=eps)
+    call_on_tensors(norm.rms_norm, {"x": x, "weight": weight, "y": y, "rstd": rstd}, eps=eps)
     return y, rstd
 
 
@@ -47,7 +45,9 @@ def _empty_outputs(x, weight, eps):
 @torch.library.custom_op("labkit::rms_norm_backward", mutates_args=())
 def _rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
     dx, dweight = _empty_gradients(dy, x, weight, rstd)
-    compute(norm.rms_norm_backward, {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx, "dweight": dweight})
+    call_on_tensors(
+        norm.rms_norm_backward, {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx, "dweight": dweight}
+    )
     return dx, dweight
 
 

@@ -8,13 +8,10 @@ from torch import Tensor
 from labkit.arrays.operands import shape_text
 
 
-def as_rows(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
+def as_matrix_and_weight(input: Tensor, shape: tuple[int, ...], weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the input as a matrix with one row per slice of its last axes, and a weight per column, 1 if None.
 
-    Raises
-    ------
-    ValueError
-        The last axes of the input do not have this shape.
+    Raise ValueError if the last axes of the input do not have this shape.
     """
     split = input.ndim - len(shape)
     if split < 0 or tuple(input.shape[split:]) != tuple(shape):

@@ -12,7 +12,7 @@ from labkit import cuda, ptx
 ELEMENT, ALIGNED = np.float32, True
 IS_FLOAT32 = ELEMENT is np.float32
 FORMAT = ptx.BF16
-HALF, LOW = np.uint32(16), np.uint32(0xFFFF)
+HALF, LOW = np.uint32(16), np.uint32(0xFFFF)  # bits per bfloat16, and the mask of the lower one in a word
 
 
 @cuda.jit(device=True)

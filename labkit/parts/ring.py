@@ -5,7 +5,7 @@ which begin at (0, 0). A stage has a barrier `full`, which the bytes of its copi
 which each consumer arrives once it has read the stage:
 
     producer                                                    consumer
-    claim(full, empty, stage, parity, stage_bytes)              ptx.mbarrier_wait(full, stage, parity)
+    acquire_stage(full, empty, stage, parity, stage_bytes)      ptx.mbarrier_wait(full, stage, parity)
     ptx.tma_load(..., full, stage)                              ...
                                                                 ptx.mbarrier_arrive(empty, stage)
     stage, parity = next_stage(stage, parity, STAGES)           stage, parity = next_stage(stage, parity, STAGES)

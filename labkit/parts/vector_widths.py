@@ -33,8 +33,8 @@ def vector_width(*arrays) -> int:
     return width if aligned else 1
 
 
-def kernel_view(X, width: int):
-    """Return the view of a matrix that kernels take for a `vector_width`: eight bfloat16 are four words."""
+def word_view(X, width: int):
+    """View a bfloat16 matrix as words of two elements for vectors of `width` > 1; return others as they are."""
     return as_words(X) if X.dtype == BF16.dtype and width > 1 else X
 
 
@@ -66,13 +66,13 @@ def vector_element(dtype, width: int) -> type:
     return np.uint32 if dtype == BF16.dtype and width == 8 else dtype.type
 
 
-def specialise_fours(kernel, *matrices):
-    """Return a kernel that takes vectors of four, specialised for the matrices' type and alignment."""
-    return _specialise_fours(kernel, matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
+def specialise_type_and_alignment(kernel, *matrices):
+    """Return a kernel that uses `labkit.parts.fours`, with the `ELEMENT` and `ALIGNED` that fit all matrices."""
+    return _specialise_element(kernel, matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
 
 
-@lru_cache(1024)  # kernels: some have copies for each size of images
-def _specialise_fours(kernel, dtype, aligned):
+@lru_cache(1024)  # kernels; some have a copy per image size
+def _specialise_element(kernel, dtype, aligned):
     return kernel if aligned and dtype == np.float32 else specialise(kernel, ELEMENT=dtype.type, ALIGNED=aligned)
 
 

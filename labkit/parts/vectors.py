@@ -23,7 +23,7 @@ IS_FLOAT32 = ELEMENT is np.float32
 PACK = 2 if ELEMENT is np.uint32 else 1  # elements per word
 VECTOR_BYTES = WIDTH // PACK * np.dtype(ELEMENT).itemsize
 FORMAT = ptx.BF16
-LOW = np.uint32(0xFFFF)
+LOW = np.uint32(0xFFFF)  # mask of the lower bfloat16 in a word
 
 
 @cuda.jit(device=True)

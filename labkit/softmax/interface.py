@@ -12,8 +12,8 @@ from labkit.arrays.checks import check_arrays, check_c_order
 from labkit.arrays.operands import operand_format
 from labkit.arrays.views import reshape
 from labkit.arrays.workspace import Workspace
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.formats import BF16, FP32, Format
 from labkit.ladder import Launch
 from labkit.softmax.problem import Backward, Forward, RowProblem
@@ -86,7 +86,7 @@ class SoftmaxBackward(RowOperation):
     in_place: ClassVar = {"dx": "dy"}  # dx may overwrite dy
 
 
-@calls(Softmax)
+@call_of(Softmax)
 def softmax(
     x: Shaped[np.ndarray, "*rows columns"],
     *,
@@ -130,10 +130,10 @@ def softmax(
     --------
     >>> y = softmax.softmax(x)
     """
-    return call(Softmax, (x, out), (format,), stream)
+    return run_operation(Softmax, (x, out), (format,), stream)
 
 
-@calls(SoftmaxBackward)
+@call_of(SoftmaxBackward)
 def softmax_backward(
     dy: Shaped[np.ndarray, "*rows columns"],
     y: Shaped[np.ndarray, "*rows columns"],
@@ -157,4 +157,4 @@ def softmax_backward(
     --------
     >>> dx = softmax.softmax_backward(dy, softmax.softmax(x))
     """
-    return call(SoftmaxBackward, (dy, y, dx), (format,), stream)
+    return run_operation(SoftmaxBackward, (dy, y, dx), (format,), stream)

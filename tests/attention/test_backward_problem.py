@@ -5,7 +5,7 @@ import pytest
 
 from labkit import attention
 from labkit.attention import backward
-from labkit.attention.problem import as_heads, in_layout
+from labkit.attention.problem import as_bhsd, from_bhsd
 from labkit.formats import BF16, FP16, FP32
 
 Problem = attention.AttentionBackward
@@ -22,7 +22,7 @@ def heads_of(problem, operands, format=FP32):
     """Q, K, V and dO by batch and head, in float64."""
     arrays = dict(zip(problem.ARRAYS, operands))
     return [
-        format.decode(as_heads(np.asarray(arrays[name]), problem.layout)).astype(float) for name in "Q K V dO".split()
+        format.decode(as_bhsd(np.asarray(arrays[name]), problem.layout)).astype(float) for name in "Q K V dO".split()
     ]
 
 
@@ -49,7 +49,7 @@ def test_gradients_are_slopes_of_the_output(problem):
         moved = [[*given[:n], given[n] + side * step * towards, *given[n + 1 :]] for side in (1, -1)]
         ahead, behind = (output(problem, *arrays) for arrays in moved)
         slope = ((ahead - behind) * dO).sum() / (2 * step)
-        told = (as_heads(expected[place].value, problem.layout) * towards).sum()
+        told = (as_bhsd(expected[place].value, problem.layout) * towards).sum()
         assert told == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
 
@@ -57,7 +57,7 @@ def test_operands_hold_what_attention_makes_of_them():
     problem = PROBLEMS[2]
     operands = problem.operands()
     Q, K, V, _ = heads_of(problem, operands)
-    assert np.allclose(operands[3], in_layout(output(problem, Q, K, V), problem.layout), atol=1e-6)
+    assert np.allclose(operands[3], from_bhsd(output(problem, Q, K, V), problem.layout), atol=1e-6)
     assert all(np.isnan(operands[place]).all() for place in PLACES.values())
     assert [np.shape(X) for X in operands[:-1]] == list(problem.shapes.values())
 
@@ -65,7 +65,7 @@ def test_operands_hold_what_attention_makes_of_them():
 def computed(problem, operands, format, wrong=""):
     """Gradients as a kernel computes them from log-sum-exp, with roundings of a format; or with something wrong."""
     Q, K, V, dO = heads_of(problem, operands, format)
-    lse, O = operands[4].astype(float), format.decode(as_heads(np.asarray(operands[3]), problem.layout)).astype(float)
+    lse, O = operands[4].astype(float), format.decode(as_bhsd(np.asarray(operands[3]), problem.layout)).astype(float)
     allowed = problem.allowed()
     if wrong == "one key too many":
         behind = (np.diff(allowed.astype(int), axis=1, append=0) == -1).argmax(1) + 1
@@ -91,7 +91,7 @@ def computed(problem, operands, format, wrong=""):
         dV[of] = shared * dV[of] + (dS if wrong == "slopes for weights" else weights).T @ dO[b, h]
     after = list(operands)
     for place, X in zip(PLACES.values(), (dQ, dK, dV)):
-        after[place] = format.result.encode(in_layout(X, problem.layout))
+        after[place] = format.result.encode(from_bhsd(X, problem.layout))
     return tuple(after)
 
 
@@ -131,8 +131,8 @@ def test_a_part_is_the_first_head_of_keys_and_those_that_share_it(layout, monkey
     assert (part[-1].batch, part[-1].heads, part[-1].kv_heads) == (1, 3, 1)
     whole, few = problem.expected(operands), problem.expected(part)
     for place in PLACES.values():
-        first = as_heads(few[place].value, layout)
-        assert np.array_equal(first, as_heads(whole[place].value, layout)[:1, : first.shape[1]])
+        first = as_bhsd(few[place].value, layout)
+        assert np.array_equal(first, as_bhsd(whole[place].value, layout)[:1, : first.shape[1]])
 
 
 def test_heads_of_a_large_problem_are_as_the_first_ones(monkeypatch):
@@ -140,7 +140,7 @@ def test_heads_of_a_large_problem_are_as_the_first_ones(monkeypatch):
     monkeypatch.setattr(backward.problem, "LARGE", 16)
     *arrays, same = problem.operands(seed=3)
     assert same == problem and [X.shape for X in arrays] == list(problem.shapes.values())
-    heads = [as_heads(X, "BSHD") if X.ndim == 4 else X for X in arrays[:6]]
+    heads = [as_bhsd(X, "BSHD") if X.ndim == 4 else X for X in arrays[:6]]
     for X in heads:
         first = X[:1, : X.shape[1] // problem.kv_heads]
         assert np.array_equal(X, np.tile(first, np.floor_divide(X.shape, first.shape)))

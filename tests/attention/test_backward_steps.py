@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sampling import WHOLE, sampled
 
 from labkit import attention, cuda
-from labkit.attention.problem import AttentionForward, as_heads
+from labkit.attention.problem import AttentionForward, as_bhsd
 from labkit.ladder import TooLarge
 
 Problem = attention.AttentionBackward
@@ -179,7 +179,7 @@ def test_rows_that_lie_apart_are_found(step):
     parts = [X[:, :, n] for n, X in enumerate(wholes)]
     parts[LSE] = cuda.to_device(before[LSE])
     asked = dataclasses.replace(problem, layout="BHSD")
-    turned = [X if n == LSE else as_heads(X, "BSHD") for n, X in enumerate(parts)]
+    turned = [X if n == LSE else as_bhsd(X, "BSHD") for n, X in enumerate(parts)]
     step.launch(*turned, asked, format=step.formats[0])
     after = [wholes[n].copy_to_host()[:, :, n] for n in GRADIENTS]
     assert problem.is_right(before, (*before[:6], *after, problem), step.formats[0])

@@ -16,7 +16,7 @@ from sampling import WHOLE, sampled
 
 from labkit import attention, cuda
 from labkit.arrays.workspace import Workspace
-from labkit.attention.problem import as_heads
+from labkit.attention.problem import as_bhsd
 from labkit.formats import BF16, FP16, FP32
 from labkit.simulator import host
 from labkit.simulator.in_place import simulate_in_place
@@ -132,9 +132,7 @@ def test_rows_that_lie_apart_are_found(step, page):
     before = problem.operands(BF16)
     wholes = {n: cuda.to_device(np.stack([before[n]] * (2 + n), axis=2)) for n in (0, 1, 2, O)}  # B S 2 H D, and so on
     asked = replace(problem, layout="BHSD")
-    turned = [
-        as_heads(wholes[n][:, :, n], "BSHD") if n in wholes else cuda.to_device(before[n]) for n in range(LSE + 1)
-    ]
+    turned = [as_bhsd(wholes[n][:, :, n], "BSHD") if n in wholes else cuda.to_device(before[n]) for n in range(LSE + 1)]
     step.launch(*turned, asked, format=BF16)
     after = wholes[O].copy_to_host()[:, :, O], turned[LSE].copy_to_host()
     assert problem.is_right(before, (*before[:O], *after, problem), BF16)

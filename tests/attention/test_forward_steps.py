@@ -15,7 +15,7 @@ from sampling import WHOLE, sampled
 
 from labkit import attention, cuda
 from labkit.attention import traffic
-from labkit.attention.problem import ARRAYS, as_heads
+from labkit.attention.problem import ARRAYS, as_bhsd
 from labkit.formats import BF16, FP32
 from labkit.simulator import limits
 
@@ -259,7 +259,7 @@ def test_rows_that_lie_apart_are_found(step_by_rows):
         _run(launch)
     assert problem.is_right(before, (*before[:3], O, lse, problem), format)
     turned = Problem(**{**problem.fields, "layout": "BHSD"})
-    heads = [as_heads(X, "BSHD") for X in (*before[:3], O)]
+    heads = [as_bhsd(X, "BSHD") for X in (*before[:3], O)]
     O[:] = before[3]
     for launch in step.launches(*heads, lse, turned, format=format, workspace=_host_workspace()):
         _run(launch)

@@ -12,7 +12,7 @@ from labkit.formats import FP32
 from labkit.ladder import MAX_BLOCKS, ladders
 
 STEPS = {step.path: step for each in ladders("attention") for step in each}
-OF_THREE_AXES = [step for step in STEPS.values() if hasattr(step.module, "fit_grid")]
+OF_THREE_AXES = [step for step in STEPS.values() if hasattr(step.module, "kernel_and_grid")]
 MANY = 70_000
 HEADS = 66_000, MANY - 1
 

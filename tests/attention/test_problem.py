@@ -6,7 +6,7 @@ import pytest
 from labkit import attention
 from labkit.attention import problem as problem_of_attention
 from labkit.attention import traffic
-from labkit.attention.problem import SAMPLED, as_heads
+from labkit.attention.problem import SAMPLED, as_bhsd
 from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import relative_error
 
@@ -25,7 +25,7 @@ def rounded(problem, operands, values, format):
 def computed(problem, operands, format, tile=16, wrong="") -> dict:
     """What a kernel gives that takes tiles of keys with a running maximum; or one that gets something wrong."""
     *arrays, _ = operands
-    Q, K, V = (as_heads(format.decode(X), problem.layout) for X in arrays[:3])
+    Q, K, V = (as_bhsd(format.decode(X), problem.layout) for X in arrays[:3])
     allowed, factor, group = problem.allowed(), problem.factor, problem.heads_per_kv
     keys = problem.keys
     if wrong == "scale is forgotten":

@@ -9,7 +9,7 @@ import pytest
 
 from labkit import attention, cuda, simulate
 from labkit.attention import AttentionForward
-from labkit.attention.problem import as_heads
+from labkit.attention.problem import as_bhsd
 from labkit.forecast import sass
 from labkit.formats import BF16, FP32
 from labkit.simulator.in_place import simulate_in_place
@@ -72,7 +72,7 @@ def test_rows_that_lie_apart_are_found(slug):
     for turns in (False, True):
         O, lse = cuda.to_device(before[3]), cuda.to_device(before[4])
         asked = dataclasses.replace(problem, layout="BHSD" if turns else "BSHD")
-        arrays = [as_heads(X, "BSHD") if turns else X for X in (*parts, O)]
+        arrays = [as_bhsd(X, "BSHD") if turns else X for X in (*parts, O)]
         STEPS.step(slug).launch(*arrays, lse, asked, format=BF16)
         after = O.copy_to_host(), lse.copy_to_host(), problem
         assert problem.is_right(before, (*before[:3], *after), BF16)

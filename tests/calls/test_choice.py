@@ -14,7 +14,7 @@ from labkit import attention, cuda, norm, results, softmax
 from labkit.arrays.workspace import CountingWorkspace
 from labkit.attention.interface import choice as attention_choice
 from labkit.calls import choice, tuning
-from labkit.calls.choice import Chooser, CurrentGpu, override_choice, sort_by_estimates
+from labkit.calls.choice import CurrentGpu, StepChooser, override_choice, sort_by_estimates
 from labkit.formats import BF16, FORMATS, FP16, FP32
 from labkit.ladder import Ladder, ladder
 from labkit.norm.interface import choice as norm_choice
@@ -25,14 +25,14 @@ from labkit.softmax import row_steps
 H100 = "nvidia-h100-80gb-hbm3"
 WITHIN = 1.02
 CHOSEN = {  # what chooses among the steps of a ladder
-    **dict.fromkeys(("norm/rows", "norm/rows_backward", "norm/batch", "norm/batch_backward"), norm_choice.choose_step),
-    **dict.fromkeys(("norm/channels_last", "norm/channels_last_backward"), norm_choice.choose_step),
-    "norm/batch_inference": norm_choice.choose_step,
-    "softmax/forward": row_steps.choose_step,
-    "softmax/backward": row_steps.choose_step,
-    "attention/forward": attention_choice.choose,
-    "attention/backward": attention_choice.choose,
-    "attention/backward in any order": lambda *of: attention_choice.choose(*of, deterministic=False),
+    **dict.fromkeys(("norm/rows", "norm/rows_backward", "norm/batch", "norm/batch_backward"), norm_choice.chosen),
+    **dict.fromkeys(("norm/channels_last", "norm/channels_last_backward"), norm_choice.chosen),
+    "norm/batch_inference": norm_choice.chosen,
+    "softmax/forward": row_steps.chosen,
+    "softmax/backward": row_steps.chosen,
+    "attention/forward": attention_choice.choose_step,
+    "attention/backward": attention_choice.choose_step,
+    "attention/backward in any order": lambda *of: attention_choice.choose_step(*of, deterministic=False),
     "attention/decode": lambda arrays, problem, *of: attention_choice.choose_for_cache(
         arrays, problem, *of, same_lengths=not problem.ragged
     ),
@@ -146,7 +146,7 @@ def test_problems_that_were_not_recorded_go_by_those_that_are_near(path, problem
     assert chosen_slug(path, problem, format) == slug
 
 
-ROWS = Chooser("softmax", (("columns", 1),))
+ROWS = StepChooser("softmax", (("columns", 1),))
 
 
 @pytest.fixture
@@ -357,8 +357,8 @@ def test_an_array_that_tma_does_not_move_leaves_its_step_to_the_next():
     problem = norm.BatchForward(64, 256, 56, 56)
     arrays = described(problem, FP32)
     shifted = (replace(arrays[0], address=arrays[0].address + 4), *arrays[1:])
-    assert norm_choice.choose_step(arrays, problem, FP32, CountingWorkspace()).step.slug == "overlapped"
-    assert norm_choice.choose_step(shifted, problem, FP32, CountingWorkspace()).step.slug == "one_read"
+    assert norm_choice.chosen(arrays, problem, FP32, CountingWorkspace()).step.slug == "overlapped"
+    assert norm_choice.chosen(shifted, problem, FP32, CountingWorkspace()).step.slug == "one_read"
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

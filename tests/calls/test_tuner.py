@@ -157,7 +157,7 @@ def test_a_tuned_step_that_does_not_take_an_array_as_it_lies_leaves_it_to_the_ne
     ranked = tuner.tune(norm.batch_norm, cuda.to_device(x), most=100)
     with_copies = next(one for one in ranked if "overlapped" in str(one))
     (_, question, _), *_ = chosen(lambda: norm.batch_norm(cuda.to_device(x)))
-    tuning.remember("norm", question, with_copies)
+    tuning.store_choice("norm", question, with_copies)
     shifted = cuda.to_device(np.zeros(x.size + 1, np.float32))[1:].reshape(x.shape)
     assert (norm.batch_norm(shifted).copy_to_host() == 0).all()
 
@@ -168,8 +168,8 @@ def test_problems_are_given_to_the_call_as_they_are(timed):
     problem = norm.RowForward(2, 40, "rms")
     tuner.tune_problem(norm.rms_norm, problem, BF16, most=2)
     tuner.tune_problem(norm.batch_norm, norm.BatchForward(1, 2, 3, 3, False, "NHWC"), FP32, most=2)
-    questions = tuning.read(tuning.cache_file("attention", tuning.gpu_name()))
-    questions |= tuning.read(tuning.cache_file("norm", tuning.gpu_name()))
+    questions = tuning.read_choices(tuning.cache_file("attention", tuning.gpu_name()))
+    questions |= tuning.read_choices(tuning.cache_file("norm", tuning.gpu_name()))
     assert sorted(questions) == [
         "AttentionDecode 2x2/1x1/40x16, bfloat16",
         "BatchForward 1x2x3x3 NHWC, float32",

@@ -49,17 +49,17 @@ def forget():
 
 
 def chosen(question=QUESTION, operation="gemm"):
-    return tuning.choice(operation, question, WAYS)
+    return tuning.stored_choice(operation, question, WAYS)
 
 
 def test_a_choice_holds_in_later_processes_for_its_question_and_operation_alone():
     assert chosen() == WAYS[0]
-    tuning.remember("gemm", QUESTION, WAYS[1])
+    tuning.store_choice("gemm", QUESTION, WAYS[1])
     assert chosen() == WAYS[1]
     forget()
     assert chosen() == WAYS[1]
     assert chosen("float32 40x50x61") == chosen(operation="conv") == WAYS[0]
-    tuning.remember("gemm", "another", WAYS[2])
+    tuning.store_choice("gemm", "another", WAYS[2])
     forget()
     assert chosen() == WAYS[1]
 
@@ -67,8 +67,8 @@ def test_a_choice_holds_in_later_processes_for_its_question_and_operation_alone(
 def test_choices_that_another_process_adds_meanwhile_are_kept():
     assert chosen() == WAYS[0]
     file = tuning.cache_file("gemm", tuning.gpu_name())
-    tuning.write(file, {QUESTION: tuning._entry(WAYS[1])})
-    tuning.remember("gemm", "another", WAYS[2])
+    tuning.write_choices(file, {QUESTION: tuning._entry(WAYS[1])})
+    tuning.store_choice("gemm", "another", WAYS[2])
     forget()
     assert chosen() == WAYS[1]
 
@@ -88,25 +88,25 @@ def test_choices_that_another_process_adds_meanwhile_are_kept():
     ],
 )
 def test_a_file_that_says_nothing_is_no_choice(spoil):
-    tuning.remember("gemm", QUESTION, WAYS[1])
+    tuning.store_choice("gemm", QUESTION, WAYS[1])
     path = tuning.cache_file("gemm", tuning.gpu_name())
     path.write_text(spoil(path.read_text(encoding="utf-8")), encoding="utf-8")
     forget()
     assert chosen() == WAYS[0]
-    tuning.remember("gemm", QUESTION, WAYS[1])
+    tuning.store_choice("gemm", QUESTION, WAYS[1])
     forget()
     assert chosen() == WAYS[1]
 
 
 def test_a_spoilt_file_is_written_anew_with_a_warning():
-    tuning.remember("gemm", QUESTION, WAYS[1])
+    tuning.store_choice("gemm", QUESTION, WAYS[1])
     path = tuning.cache_file("gemm", tuning.gpu_name())
     path.write_text("no JSON", encoding="utf-8")
     forget()
     with pytest.warns(UserWarning, match=r"\.json holds no choices \(JSONDecodeError: .*\): it is written anew"):
         assert chosen() == WAYS[0]
     with pytest.warns(UserWarning, match="holds no choices"):
-        tuning.remember("gemm", QUESTION, WAYS[2])
+        tuning.store_choice("gemm", QUESTION, WAYS[2])
     forget()
     with warnings.catch_warnings(action="error"):
         assert chosen() == WAYS[2]
@@ -128,8 +128,8 @@ def test_a_kernel_is_made_of_its_step_of_device_functions_of_constants_and_of_in
 
 
 def test_a_choice_is_forgotten_when_what_its_kernel_is_made_of_changes_and_no_other_one(monkeypatch, tmp_path):
-    tuning.remember("gemm", QUESTION, Way("vectorised"))
-    tuning.remember("gemm", "another", Way("tiled"))
+    tuning.store_choice("gemm", QUESTION, Way("vectorised"))
+    tuning.store_choice("gemm", "another", Way("tiled"))
     edited = tmp_path / "edited.py"
     edited.write_text("another kernel")
     sources_of, step = tuning.source_files, PACKAGE / "gemm/fp32/s06_vectorised.py"
@@ -151,7 +151,7 @@ def test_the_fastest_is_kept_and_a_file_that_cannot_be_written_is_a_warning(monk
     def refused(*_):
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(tuning, "write", refused)
+    monkeypatch.setattr(tuning, "write_choices", refused)
     with pytest.warns(UserWarning, match="for this process alone"):
         tuning.tune("gemm", "another", {way: [] for way in WAYS[:2]})
     assert chosen("another") == WAYS[1]
@@ -160,7 +160,7 @@ def test_the_fastest_is_kept_and_a_file_that_cannot_be_written_is_a_warning(monk
 def test_threads_that_find_something_at_once_lose_none_of_it():
     def find(thread):
         for n in range(10):
-            tuning.remember("gemm", f"question {thread} {n}", WAYS[n % 3])
+            tuning.store_choice("gemm", f"question {thread} {n}", WAYS[n % 3])
 
     with ThreadPoolExecutor(6) as threads, warnings.catch_warnings(action="error"):
         list(threads.map(find, range(6)))
@@ -172,5 +172,5 @@ def test_nothing_is_left_where_the_file_cannot_be_put_in_place(folder):
     path = tuning.cache_file("gemm", tuning.gpu_name())
     path.mkdir(parents=True)
     with pytest.warns(UserWarning, match="holds no choices"), pytest.raises(OSError):
-        tuning.remember("gemm", QUESTION, WAYS[1])
+        tuning.store_choice("gemm", QUESTION, WAYS[1])
     assert list(path.parent.iterdir()) == [path] and chosen() == WAYS[1]

@@ -6,7 +6,7 @@ import pytest
 from labkit import cuda, ptx, simulate, specialise
 from labkit.formats import BF16, FP32
 from labkit.parts.fours import load_four_or_zeros, load_row_four, store_four_within, store_row_four
-from labkit.parts.vector_widths import kernel_view, specialise_alignment, specialise_fours, vector_element
+from labkit.parts.vector_widths import specialise_alignment, specialise_type_and_alignment, vector_element, word_view
 from labkit.parts.vectors import copy_async, load, load_raw, load_shared, store, store_shared, unpack
 
 WIDTH, ELEMENT, COLUMNS = 4, np.float32, 64
@@ -92,7 +92,7 @@ def test_vectors_arrive_whole_by_accesses_of_their_bytes(kernel, format, width, 
 @pytest.mark.parametrize("columns", [64, 62, 61, 5, 1])
 def test_four_values_stop_at_the_end_of_a_row(format, columns):
     x = numbers(format, columns)
-    trace = simulate(specialise_fours(four_by_four, x), 1, 16, x, np.zeros_like(x))
+    trace = simulate(specialise_type_and_alignment(four_by_four, x), 1, 16, x, np.zeros_like(x))
     assert not trace.errors
     np.testing.assert_array_equal(trace.outputs[1], x)
     assert {c.site.elements for c in trace.sites} == {4 if columns == 64 else 1}
@@ -110,4 +110,4 @@ def test_past_the_end_of_a_row_are_zeros(columns):
 
 def test_kernels_see_eight_bfloat16_as_words():
     x = numbers(BF16, 64)
-    assert kernel_view(x, 8).dtype == np.uint32 and kernel_view(x, 1).dtype == np.uint16
+    assert word_view(x, 8).dtype == np.uint32 and word_view(x, 1).dtype == np.uint16

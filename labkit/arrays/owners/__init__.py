@@ -5,7 +5,7 @@ No file imports its package: the class of an array identifies it. `owner_of(X)` 
 
 from collections.abc import Callable
 
-from labkit.arrays.owners.base import NotPlain, Owner
+from labkit.arrays.owners.base import NeedsPreparation, Owner
 from labkit.arrays.owners.cupy_arrays import CuPyArrays
 from labkit.arrays.owners.labkit_arrays import SimulatedArrays, Views
 from labkit.arrays.owners.numba_arrays import NumbaArrays
@@ -30,10 +30,7 @@ SIGNATURES: dict[type, Callable] = {}  # the method `signature` of the same owne
 def owner_of(X) -> Owner:
     """Return the owner of an array's class.
 
-    Raises
-    ------
-    TypeError
-        X is no array.
+    Raise TypeError if X is no array.
     """
     return _owners.get(X.__class__) or _find_owner(X)
 
@@ -45,11 +42,11 @@ def signature_of(X) -> Callable:
 
 def _find_owner(X):
     kind = X.__class__
-    owner = next((one for one in OWNERS if one.owns(X)), None)
+    owner = next((owner for owner in OWNERS if owner.owns(X)), None)
     if owner is None:
         raise TypeError(f"a {kind.__name__}, not an array: make it one with np.array or cuda.to_device")
     _owners[kind], SIGNATURES[kind] = owner, owner.signature
     return owner
 
 
-__all__ = ["SIGNATURES", "NotPlain", "Owner", "owner_of", "signature_of"]
+__all__ = ["SIGNATURES", "NeedsPreparation", "Owner", "owner_of", "signature_of"]

@@ -11,7 +11,7 @@ from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.element_types import numpy_type
 
 
-class NotPlain(Exception):
+class NeedsPreparation(Exception):
     """An array cannot go to kernels as it is: it is on the host, or its memory does not hold its values."""
 
 
@@ -37,7 +37,7 @@ class Owner(ABC):
         """Return X, or a copy if its memory does not hold its values (negated or conjugated views)."""
         return X
 
-    def adopt(self, X):
+    def as_array(self, X):
         """Return X, or the same memory as an array with shape, strides and type."""
         return X
 
@@ -48,10 +48,7 @@ class Owner(ABC):
     def signature(self, X) -> tuple[Hashable, int]:
         """Return the properties of X on which launches depend, and its address. This must be fast.
 
-        Raises
-        ------
-        NotPlain
-            X needs a check, a resolved copy, or a copy on the device first.
+        Raise NeedsPreparation if X needs a check, a resolved copy, or a copy on the device first.
         """
         address = self.address(X)
         return (X.__class__, X.shape, X.strides, X.dtype, address % VECTOR_BYTES), address
@@ -72,7 +69,7 @@ class Owner(ABC):
         """Return a new array on the device of `like`, in C order, of its type or the named one, such as "bfloat16"."""
         return cuda.device_array(shape, like.dtype if type_name is None else numpy_type(type_name))
 
-    def permuted(self, X, axes: tuple[int, ...]):
+    def permute_axes(self, X, axes: tuple[int, ...]):
         """View the array with its axes in another order."""
         return X.transpose(axes)
 
@@ -84,5 +81,5 @@ class Owner(ABC):
         """Tell the package that the values of X changed."""
 
     def block(self, like, size_bytes: int):
-        """Allocate workspace on the current stream, with an `address` and `release()`."""
+        """Return workspace on the current stream: an object with an `address` and `release()`."""
         raise NotImplementedError

@@ -16,8 +16,8 @@ class NumbaArrays(Owner):
     def address(self, X) -> int:
         return X.device_ctypes_pointer.value or 0
 
-    def permuted(self, X, axes):
+    def permute_axes(self, X, axes):
         if axes == tuple(range(len(axes))):
             return X
-        turned = as_strided(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
-        return cuda.as_cuda_array(turned)  # numba's transpose accepts only matrices
+        permuted = as_strided(X, tuple(X.shape[axis] for axis in axes), tuple(X.strides[axis] for axis in axes))
+        return cuda.as_cuda_array(permuted)  # numba's transpose accepts only matrices

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.arrays.element_types import dtype_of, numpy_type
-from labkit.arrays.owners.base import NotPlain, Owner
+from labkit.arrays.owners.base import NeedsPreparation, Owner
 
 
 class NumPyArrays(Owner):
@@ -24,7 +24,7 @@ class NumPyArrays(Owner):
             raise ValueError(f"{name} is read-only: pass an array that can be written to")
 
     def signature(self, X):
-        raise NotPlain
+        raise NeedsPreparation
 
     def empty(self, like, shape, type_name=None):
         if type_name is None or type_name == str(like.dtype):

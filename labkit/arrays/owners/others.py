@@ -3,7 +3,7 @@
 from labkit import cuda
 from labkit.arrays.addresses import VECTOR_BYTES
 from labkit.arrays.driver import LEGACY
-from labkit.arrays.owners.base import NotPlain, Owner
+from labkit.arrays.owners.base import NeedsPreparation, Owner
 
 
 class Others(Owner):
@@ -18,7 +18,7 @@ class Others(Owner):
     def signature(self, X):
         described = getattr(X, "__cuda_array_interface__", None)
         if described is None or described.get("mask") is not None:
-            raise NotPlain
+            raise NeedsPreparation
         (address, is_read_only), shape, strides = described["data"], tuple(described["shape"]), described.get("strides")
         return (X.__class__, shape, strides, described["typestr"], address % VECTOR_BYTES, is_read_only), address
 
@@ -39,8 +39,8 @@ class Others(Owner):
         if is_written and X.__cuda_array_interface__["data"][1]:
             raise ValueError(f"{name} is read-only: pass an array that can be written to")
 
-    def adopt(self, X):
+    def as_array(self, X):
         return cuda.as_cuda_array(X, sync=False)
 
     def empty(self, like, shape, type_name=None):
-        return super().empty(self.adopt(like), shape, type_name)
+        return super().empty(self.as_array(like), shape, type_name)

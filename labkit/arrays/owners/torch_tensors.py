@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from labkit.arrays.addresses import VECTOR_BYTES
-from labkit.arrays.owners.base import NotPlain, Owner
+from labkit.arrays.owners.base import NeedsPreparation, Owner
 
 
 class TorchTensors(Owner):
@@ -49,16 +49,16 @@ class TorchTensors(Owner):
     def signature(self, X):
         device, dtype = X.get_device(), X.dtype
         if device < 0 or X.is_neg() or (dtype.is_complex and X.is_conj()):
-            raise NotPlain
+            raise NeedsPreparation
         if (X.requires_grad and _torch().is_grad_enabled()) or self._has_tangent(X):
-            raise NotPlain
+            raise NeedsPreparation
         try:
             address = X.data_ptr()
             if address or not X.numel():
                 return (X.__class__, X.shape, X.stride(), dtype, address % VECTOR_BYTES, device), address
         except RuntimeError:  # X has no memory of its own, or no shape
             pass
-        raise NotPlain
+        raise NeedsPreparation
 
     def address(self, X) -> int:
         return X.data_ptr()
@@ -94,7 +94,7 @@ class TorchTensors(Owner):
     def empty(self, like, shape, type_name=None):
         return like.new_empty(shape) if type_name is None else like.new_empty(shape, dtype=getattr(_torch(), type_name))
 
-    def permuted(self, X, axes):
+    def permute_axes(self, X, axes):
         return X.permute(axes)
 
     def on_stream(self, like, stream):
@@ -122,7 +122,7 @@ class TensorsWithoutMemory(TorchTensors):
         raise TypeError(f"{name} {NESTED if X.is_nested else f'is a {type(X).__name__} {ELSEWHERE}'}")
 
     def signature(self, X):
-        raise NotPlain
+        raise NeedsPreparation
 
 
 class TorchBlock:
@@ -140,8 +140,6 @@ ELSEWHERE = (
     "without memory of its own, as torch.func and tracing use: call this outside of them; labkit.nn has layers that "
     "torch can trace"
 )
-
-
 NESTED = "is a nested tensor, whose parts have shapes of their own: pass them one by one"
 
 

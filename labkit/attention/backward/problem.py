@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from labkit import ladder
-from labkit.attention.problem import EPS, LARGE, SPREAD, Attention, AttentionForward, as_heads, in_layout
+from labkit.attention.problem import EPS, LARGE, SPREAD, Attention, AttentionForward, as_bhsd, from_bhsd
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 
@@ -70,7 +70,7 @@ class AttentionBackward(Attention):
         A sum costs a rounding per term.
         """
         *arrays, problem = operands  # maybe a part of this one
-        Q, K, V, _, _, dO = (as_heads(np.asarray(X), problem.layout) if X.ndim == 4 else X for X in arrays[:6])
+        Q, K, V, _, _, dO = (as_bhsd(np.asarray(X), problem.layout) if X.ndim == 4 else X for X in arrays[:6])
         dQ, dK, dV = ([np.zeros(X.shape) for _ in range(2)] for X in (Q, K, V))  # value and bound
         for b, h in np.ndindex(Q.shape[:2]):
             kv = b, h // problem.heads_per_kv
@@ -83,7 +83,7 @@ class AttentionBackward(Attention):
         for name, (value, bound) in {"dQ": dQ, "dK": dK, "dV": dV}.items():
             bound += format.result.rounding * np.abs(value) + problem.heads_per_kv * EPS * np.abs(value)
             bound += format.result.rounding * 2.0**-14 if format.dtype == np.float16 else 0.0
-            arrays = (in_layout(X, problem.layout) for X in (value, bound))
+            arrays = (from_bhsd(X, problem.layout) for X in (value, bound))
             results[self.ARRAYS.index(name)] = ladder.Expected(*arrays)
         return results
 

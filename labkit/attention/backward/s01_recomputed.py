@@ -27,7 +27,7 @@ from math import inf
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.attention.blocks import block_from_end, block_index, divmod_u32, fit_grid
+from labkit.attention.blocks import block_from_end, block_index, divmod_u32, kernel_and_grid
 from labkit.attention.operands import as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
@@ -151,8 +151,8 @@ def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys,
         for j in range(GRAD_COLS):
             col = x + j * SIDE
             if row < num_queries and col < dQ.shape[1]:
-                at = batch * strides[5][0] + head * strides[5][1] + row * strides[5][2]
-                dQ[at, col] = acc[i, j] * recip * factor
+                index = batch * strides[5][0] + head * strides[5][1] + row * strides[5][2]
+                dQ[index, col] = acc[i, j] * recip * factor
         if x == 0 and row < num_queries:
             delta[batch, head, row], recips[batch, head, row] = row_delta[i], recip
             row_maxima[batch, head, row] = row_max[i] if recip > 0 else np.float32(0)
@@ -228,10 +228,7 @@ def recomputed(Q, K, V, dO, delta, row_maxima, recips, dK, dV, strides, num_keys
 def choose_tile(head_dim: int, max_bytes: int) -> tuple[int, int, int]:
     """The first of `SIZES` whose tiles fit in so much shared memory, the byte where P begins there, and all bytes.
 
-    Raises
-    ------
-    TooLarge
-        Not even the smallest tiles fit.
+    Raise TooLarge if not even the smallest tiles fit.
     """
     for tile in SIZES:
         p_byte = tile * (4 * (-(-head_dim // SIDE) * SIDE + 1) + P_ROW) * 4
@@ -259,13 +256,13 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, workspace):
     by_keys = -(-problem.keys // tile), problem.kv_heads, problem.batch
     return [
         Launch(
-            *fit_grid(_specialised(of_queries, **sizes), by_queries),
+            *kernel_and_grid(_specialised(of_queries, **sizes), by_queries),
             THREADS,
             (Q, K, V, O, dO, *stats, dQ, *shared, factor),
             p_byte,
         ),
         Launch(
-            *fit_grid(_specialised(recomputed, **sizes), by_keys),
+            *kernel_and_grid(_specialised(recomputed, **sizes), by_keys),
             THREADS,
             (Q, K, V, dO, *stats, dK, dV, *shared),
             shared_bytes,

@@ -19,7 +19,7 @@ Limited by latency: a block loads two tiles, waits for them, then multiplies, wh
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_from_end, block_index, divmod_u32, fit_grid
+from labkit.attention.blocks import block_from_end, block_index, divmod_u32, kernel_and_grid
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
 from labkit.attention.operands import as_matrices, size_arguments
 from labkit.attention.words import load_tile, specialise_format
@@ -79,11 +79,11 @@ def compute_scores(scores, A_tile, y, B_tile, lane):
                 scores[i, j, n] = 0
     for step in range(STEPS):
         for i in range(MI):
-            at = np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
-            a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tile, at)
+            index = np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
+            a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(A_tile, index)
         for j in range(0, NI, 2):
-            at = np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
-            b0, b1, b2, b3 = ptx.ldmatrix4(B_tile, at)
+            index = np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
+            b0, b1, b2, b3 = ptx.ldmatrix4(B_tile, index)
             for i in range(MI):
                 ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
                 ptx.mma(scores, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
@@ -115,8 +115,8 @@ def accumulate(acc, scores, B_tile, first, lane):
                 a[i, 2 * n] = ptx.pack2(scores[i, j, 0], scores[i, j, 1], FORMAT)
                 a[i, 2 * n + 1] = ptx.pack2(scores[i, j, 2], scores[i, j, 3], FORMAT)
         for j in range(0, NO, 2):
-            at = np.uint32(step * 16 + b_row), np.uint32((first + j + b_vec ^ b_row % 8) * 4)
-            b0, b1, b2, b3 = ptx.ldmatrix4_transposed(B_tile, at)
+            index = np.uint32(step * 16 + b_row), np.uint32((first + j + b_vec ^ b_row % 8) * 4)
+            b0, b1, b2, b3 = ptx.ldmatrix4_transposed(B_tile, index)
             for i in range(MI):
                 ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
                 ptx.mma(acc, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
@@ -129,11 +129,11 @@ def store_gradient(X, acc, first_row, stride, row0, num_rows, first_word, factor
         for r in range(2):
             row = np.int32(row0 + i * 16 + r * 8 + lane // 4)
             if row < num_rows:
-                at = np.uint32(first_row + row * stride)
+                index = np.uint32(first_row + row * stride)
                 for j in range(NO):
                     word = np.uint32(first_word + j * 4 + lane % 4)
                     if word < X.shape[1]:
-                        X[at, word] = ptx.pack2(acc[i, j, 2 * r] * factor, acc[i, j, 2 * r + 1] * factor, FORMAT)
+                        X[index, word] = ptx.pack2(acc[i, j, 2 * r] * factor, acc[i, j, 2 * r + 1] * factor, FORMAT)
 
 
 @cuda.jit(launch_bounds=THREADS)
@@ -183,9 +183,9 @@ def mma(Q, K, V, dO, lse, delta, dK, dV, strides, num_keys, heads_per_kv, window
                     if row < num_queries:
                         row_lse, row_delta = lse[batch, head, row] * LOG2_E, delta[batch, head, row]
                     for i in range(MI):
-                        for at in range(n, 4, 2):
-                            P[i, j, at] = ptx.exp2(P[i, j, at] * scale * LOG2_E - row_lse)
-                            dS[i, j, at] -= row_delta
+                        for index in range(n, 4, 2):
+                            P[i, j, index] = ptx.exp2(P[i, j, index] * scale * LOG2_E - row_lse)
+                            dS[i, j, index] -= row_delta
             if k0 < q0 + BN - 1 + lowest or last_key > q0 + highest or q0 + BN > num_queries:
                 mask_weights(P, k0 + y, q0, -highest, -lowest, num_queries, lane)
             for i in range(MI):
@@ -281,7 +281,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     shared_bytes = 4 * (bm + bn) * head, 4 * (bm_of_queries + bn_of_queries) * head
     given = Q, K, V, dO, lse, delta
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, (O, dO, delta, strides)),
-        Launch(*fit_grid(of_keys, by_keys), THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
-        Launch(*fit_grid(of_rows, by_queries), THREADS, (*given, dQ, *of_all), shared_bytes[1]),
+        Launch(*kernel_and_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, (O, dO, delta, strides)),
+        Launch(*kernel_and_grid(of_keys, by_keys), THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
+        Launch(*kernel_and_grid(of_rows, by_queries), THREADS, (*given, dQ, *of_all), shared_bytes[1]),
     ]

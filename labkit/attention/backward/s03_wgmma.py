@@ -27,8 +27,8 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshape
-from labkit.attention.blocks import block_index, fit_grid
-from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
+from labkit.attention.blocks import block_index, kernel_and_grid
+from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
 from labkit.attention.forward.boxes import box_index, box_map
 from labkit.attention.forward.scores import apply_mask, pack, store_rows, tile_range
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
@@ -350,7 +350,7 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     resident = 2 * BM * width * 2
     dkv_bytes, dq_bytes = resident + STAGES_Q * (2 * bq * width * 2 + 1024), resident + STAGES_K * 2 * bk * width * 2
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), stats_grid), LANES * ROWS, to_stats),
+        Launch(*kernel_and_grid(specialise_format(deltas, format), stats_grid), LANES * ROWS, to_stats),
         Launch(dkv_kernel, dkv_blocks, (32, WARPS), (*dkv, *sizes, *scales), dkv_bytes),
         Launch(dq_kernel, dq_blocks, (32, WARPS), (*dq, *sizes, *scales), dq_bytes),
     ]

@@ -27,8 +27,8 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.views import reshape
-from labkit.attention.blocks import block_index, fit_grid
-from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
+from labkit.attention.blocks import block_index, kernel_and_grid
+from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
 from labkit.attention.forward.boxes import box_index, box_map
 from labkit.attention.forward.scores import MASKED, apply_mask, pack, store_rows, tile_range
 from labkit.attention.operands import LOG2_E as LOG2_OF_E
@@ -327,8 +327,8 @@ def round_dq(dQ_sums, dQ, strides, heads, num_queries, factor):
     )
     values = cuda.local.array((4, 8), np.float32)
     for g in range(8):
-        at = np.int32(wg_idx * DQ_PART + eight * 512 + w * 128 + g * 16 + t * 4)
-        values[0, g], values[1, g], values[2, g], values[3, g] = ptx.load4(dQ_sums, (plane, tile, at))
+        index = np.int32(wg_idx * DQ_PART + eight * 512 + w * 128 + g * 16 + t * 4)
+        values[0, g], values[1, g], values[2, g], values[3, g] = ptx.load4(dQ_sums, (plane, tile, index))
     for n in range(4):
         position, first = np.int32(query + n % 2), np.int32(word + n // 2 * 4)
         if position < num_queries and first < dQ.shape[1]:
@@ -366,9 +366,13 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     clear = O_rows, dO_rows, lse, stats, dQ_sums, strides
     to_round = dQ_sums, dQ_rows, strides, *sizes[:2], scales[1]
     return [
-        Launch(*fit_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, clear),
+        Launch(*kernel_and_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, clear),
         Launch(dkv_kernel, blocks, (32, WARPS), (*maps, *sizes, *scales), shared_bytes),
-        Launch(*fit_grid(_specialised(round_dq, **constants), by_tiles), (16, bn // parts // 8, WARPGROUPS), to_round),
+        Launch(
+            *kernel_and_grid(_specialised(round_dq, **constants), by_tiles),
+            (16, bn // parts // 8, WARPGROUPS),
+            to_round,
+        ),
     ]
 
 

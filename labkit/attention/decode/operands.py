@@ -29,18 +29,18 @@ def shared_bytes(problem: AttentionDecode) -> int:
     return 2 * WARPS * STAGES[head] * BN * head * 2
 
 
-def adapt_kernel(kernel, problem: AttentionDecode, format: Format, *names: str):
-    """The kernel for a format, the sign of the scale, and a head_dim; or for a format and the constants named."""
-    head, (is_negative, _) = padded_head_dim(problem), exp2_scale(problem)
-    constants = {"HEAD": head, "STAGES": STAGES[head], "SIGN_BITS": SIGNS if is_negative else 0}
-    return _specialised(kernel, FORMAT=format.number, **{name: constants[name] for name in names or constants})
+def adapt_kernel(kernel, problem: AttentionDecode, format: Format, *constant_names: str):
+    """The kernel for a format and these of its constants, by default all: HEAD, STAGES and SIGN_BITS."""
+    head = padded_head_dim(problem)
+    constants = {"HEAD": head, "STAGES": STAGES[head], "SIGN_BITS": SIGNS if problem.factor < 0 else 0}
+    return _specialised(kernel, FORMAT=format.number, **{name: constants[name] for name in constant_names or constants})
 
 
 _specialised = cache(specialise)
 
 
 def count_planes(problem: AttentionDecode) -> int:
-    """Tiles of queries of a sequence: those of all heads that share one of K have one, or more if they are many."""
+    """Tiles of queries per sequence: the heads of Q that share a head of K fill one tile of `ROWS` rows, or more."""
     return problem.kv_heads * -(-problem.heads_per_kv * problem.queries // ROWS)
 
 
@@ -58,10 +58,7 @@ def wave_utilisation(blocks: int) -> float:
 def make_arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, format: Format) -> tuple:
     """Check the operands, and return what kernels take: arrays as words, strides in rows, sizes and scale.
 
-    Raises
-    ------
-    TypeError, ValueError
-        An array is not as the problem has it, or the steps do not take the problem.
+    Raise TypeError or ValueError if an array is not as the problem has it, or the steps do not take the problem.
     """
     if problem.head_dim > max(STAGES):
         raise ValueError(f"head_dim is {problem.head_dim}, but steps take up to {max(STAGES)}: use more heads")
@@ -71,6 +68,5 @@ def make_arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, fo
             f"a page has {problem.page} positions, and steps copy {BN} at a time: give it a multiple of {BN}"
         )
     words, strides = as_matrices(problem, Q, K, V, O, words=True)
-    _, scale = exp2_scale(problem)
     sizes = map(np.int32, (problem.positions, problem.heads_per_kv, problem.queries, problem.causal))
-    return *words[:3], lengths, table, words[3], lse, strides, *sizes, scale
+    return *words[:3], lengths, table, words[3], lse, strides, *sizes, exp2_scale(problem)

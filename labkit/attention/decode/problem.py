@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from labkit import ladder
-from labkit.attention.problem import Attention, AttentionForward, as_heads, in_layout
+from labkit.attention.problem import Attention, AttentionForward, as_bhsd, from_bhsd
 from labkit.formats import FP32, Format
 
 LARGE = 2**22  # elements of K, above which some heads are checked
@@ -117,7 +117,7 @@ class AttentionDecode(Attention):
         lengths, blank = self.lengths, format.encode(np.nan)
         for b, length in enumerate(lengths):
             for X in cache:
-                as_heads(X, self.layout)[b, :, length:] = blank
+                as_bhsd(X, self.layout)[b, :, length:] = blank
         if page is None:
             table = np.arange(self.batch, dtype=np.int32).reshape(-1, 1)
         else:
@@ -131,7 +131,7 @@ class AttentionDecode(Attention):
     def _paged(self, X, table, blank):
         """Copy the keys or values of sequences to the pages that the table names."""
         pages = np.full(self.shapes["K"], blank)
-        target, source = (as_heads(array, self.layout) for array in (pages, X))
+        target, source = (as_bhsd(array, self.layout) for array in (pages, X))
         if padding := self.pages * self.positions - self.keys:
             source = np.concatenate([source, np.full_like(source[:, :, :1], blank).repeat(padding, 2)], 2)
         target[table] = source.reshape(*source.shape[:2], self.pages, self.positions, -1).swapaxes(1, 2)
@@ -140,7 +140,7 @@ class AttentionDecode(Attention):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """O and log-sum-exp in float64, and the error bounds of `AttentionForward`, sequence by sequence."""
         Q, K, V, lengths, table, *_, problem = operands  # maybe a part of this one
-        Q, K, V = (as_heads(np.asarray(X), problem.layout) for X in (Q, K, V))
+        Q, K, V = (as_bhsd(np.asarray(X), problem.layout) for X in (Q, K, V))
         O = ladder.Expected(np.zeros(Q.shape), np.zeros(Q.shape))
         lse = ladder.Expected(np.full(Q.shape[:3], -np.inf), np.zeros(Q.shape[:3]))
         for b, length in enumerate(lengths):
@@ -152,7 +152,7 @@ class AttentionDecode(Attention):
             results = sequence.expected((Q[b : b + 1], *cache, None, None, sequence), format).values()
             for whole, one in zip((O, lse), results, strict=True):
                 whole.value[b], whole.bound[b] = one.value[0], one.bound[0]
-        O = ladder.Expected(*(in_layout(X, problem.layout) for X in (O.value, O.bound)))
+        O = ladder.Expected(*(from_bhsd(X, problem.layout) for X in (O.value, O.bound)))
         return {self.ARRAYS.index("O"): O, self.ARRAYS.index("lse"): lse}
 
     compared_outputs = AttentionForward.compared_outputs
@@ -163,8 +163,8 @@ class AttentionDecode(Attention):
             return operands
         *arrays, _ = operands
         Q, K, V, lengths, table, O, lse = map(np.asarray, arrays)
-        some = slice(None, None, max(1, self.batch - 1))
-        Q, O = (in_layout(as_heads(X, self.layout)[some, -self.heads_per_kv :], self.layout) for X in (Q, O))
-        K, V = (in_layout(as_heads(X, self.layout)[:, -1:], self.layout) for X in (K, V))
-        few = asdict(self) | {"batch": len(Q), "heads": self.heads_per_kv, "kv_heads": 1}
-        return Q, K, V, lengths[some], table[some], O, lse[some, -self.heads_per_kv :], AttentionDecode(**few)
+        ends = slice(None, None, max(1, self.batch - 1))  # the first and last sequence
+        Q, O = (from_bhsd(as_bhsd(X, self.layout)[ends, -self.heads_per_kv :], self.layout) for X in (Q, O))
+        K, V = (from_bhsd(as_bhsd(X, self.layout)[:, -1:], self.layout) for X in (K, V))
+        sizes = asdict(self) | {"batch": len(Q), "heads": self.heads_per_kv, "kv_heads": 1}
+        return Q, K, V, lengths[ends], table[ends], O, lse[ends, -self.heads_per_kv :], AttentionDecode(**sizes)

@@ -19,10 +19,10 @@ Limited by the number of blocks: with one sequence and 8 heads, 8 multiprocessor
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_index, divmod_u32, fit_grid
+from labkit.attention.blocks import block_index, divmod_u32, kernel_and_grid
 from labkit.attention.decode import operands
 from labkit.attention.decode.operands import BLOCKS_PER_SM, BN, MASKED, ROWS, THREADS, WARPS
-from labkit.attention.decode.tiles import attend, copy_kv, load_queries, store_partial, write_o
+from labkit.attention.decode.tiles import attend_tile, copy_kv, load_queries, store_partial, write_o
 from labkit.ladder import Launch
 
 HEAD = 128  # columns of a tile: head_dim, padded with zeros
@@ -79,7 +79,7 @@ def one_block(Q, K, V, lengths, table, O, lse, strides, page, heads_per_kv, num_
             slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
             copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, ahead * BN, length, lane)
         ptx.cp_async_commit()
-        attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
+        attend_tile(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
         stage = np.int32((stage + 1) % STAGES)
     # -- merge the partial results of the warps, store O and log-sum-exp --
     cuda.syncthreads()  # all warps are done with their tiles
@@ -100,5 +100,5 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format):
     """O and log-sum-exp."""
     arguments = operands.make_arguments(problem, Q, K, V, lengths, table, O, lse, format)
     planes, kernel = operands.count_planes(problem), operands.adapt_kernel(one_block, problem, format)
-    blocks = fit_grid(kernel, (planes, problem.batch))
+    blocks = kernel_and_grid(kernel, (planes, problem.batch))
     return [Launch(*blocks, THREADS, (*arguments, np.int32(planes)), operands.shared_bytes(problem))]

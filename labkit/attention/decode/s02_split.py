@@ -20,11 +20,11 @@ block, whose warps merge shares of the parts.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_index, divmod_u32, fit_grid
+from labkit.attention.blocks import block_index, divmod_u32, kernel_and_grid
 from labkit.attention.decode import operands
 from labkit.attention.decode.operands import BLOCKS_PER_SM, BN, MASKED, ROWS, THREADS, WARPS
 from labkit.attention.decode.tiles import (
-    attend,
+    attend_tile,
     combine_warps,
     copy_kv,
     load_queries,
@@ -92,7 +92,7 @@ def split(Q, K, V, lengths, table, strides, page, heads_per_kv, num_queries, cau
             slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
             copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, ahead * BN, length, lane)
         ptx.cp_async_commit()
-        attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
+        attend_tile(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
         stage = np.int32((stage + 1) % STAGES)
     # -- merge the partial results of the warps, store that of the block --
     ptx.launch_release()  # not earlier: waiting blocks cost more than they gain
@@ -153,9 +153,9 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     divisions = np.int32(planes), np.int32(parts)
     to_split = *arrays, strides, page, heads_per_kv, queries, causal, scale, results, *divisions
     to_merge = results, O, lse, strides, heads_per_kv, queries, *divisions
-    blocks = fit_grid(operands.adapt_kernel(split, problem, format), (planes, parts, problem.batch))
+    blocks = kernel_and_grid(operands.adapt_kernel(split, problem, format), (planes, parts, problem.batch))
     rows = min(problem.heads_per_kv * problem.queries, ROWS)
-    mergers = fit_grid(operands.adapt_kernel(merge, problem, format, "HEAD"), (planes, problem.batch, rows))
+    mergers = kernel_and_grid(operands.adapt_kernel(merge, problem, format, "HEAD"), (planes, problem.batch, rows))
     return [
         Launch(*blocks, THREADS, to_split, operands.shared_bytes(problem)),
         Launch(*mergers, 32 * MERGE_WARPS, to_merge),

@@ -21,7 +21,7 @@ from labkit import cuda, ptx
 from labkit.attention.blocks import divmod_u32
 from labkit.attention.decode import operands
 from labkit.attention.decode.operands import BLOCKS_PER_SM, BN, MASKED, ROWS, THREADS, WARPS
-from labkit.attention.decode.tiles import attend, combine_warps, copy_kv, load_queries, store_partial, write_o
+from labkit.attention.decode.tiles import attend_tile, combine_warps, copy_kv, load_queries, store_partial, write_o
 from labkit.ladder import Launch
 
 HEAD = 128  # columns of a tile: head_dim, padded with zeros
@@ -119,7 +119,9 @@ def stream_k(
                 slot = np.int32(warp * STAGES + (stage + STAGES - 1) % STAGES)
                 copy_kv(K_tiles, V_tiles, slot, K, V, table, strides, page, batch, head, ahead * BN, length, lane)
             ptx.cp_async_commit()
-            attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane)
+            attend_tile(
+                acc, ref_max, row_sum, q, K_tiles, V_tiles, warp * STAGES + stage, tile * BN, visible, scale, lane
+            )
             stage = np.int32((stage + 1) % STAGES)
         # -- merge the partial results of the warps, store that of the block --
         cuda.syncthreads()  # all warps are done with their tiles

@@ -23,7 +23,7 @@ STEPS, NO = HEAD // 16, HEAD // 8  # of k in Q K^T, and fragments of 8 columns o
 RESCALE_ABOVE = np.float32(8)  # rise of a maximum, as an exponent of 2, above which accumulators are rescaled
 UNROLL = 8  # partial results that a thread reads before it adds them
 LN_2 = np.float32(log(2))
-ALL = 0xFFFFFFFF
+ALL_LANES = 0xFFFFFFFF  # mask of a shuffle
 
 
 @cuda.jit(device=True)
@@ -71,7 +71,7 @@ def load_queries(q, Q, row, strides, row0, num_rows, num_queries, lane):
 
 
 @cuda.jit(device=True)
-def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale, lane):
+def attend_tile(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale, lane):
     """Add the keys and values of a tile, from position k0 on, to a partial result.
 
     `visible` is the number of keys that each of the lane's two rows sees.
@@ -85,8 +85,8 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
             scores[j, n] = 0
     for step in range(STEPS):
         a = q[step, 0], q[step, 1], q[step, 2], q[step, 3]
-        at = slot, b_row, np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
-        b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
+        k_index = slot, b_row, np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
+        b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, k_index)
         ptx.mma(scores, (0, 0), a, (b0, b1), FORMAT)
         ptx.mma(scores, (1, 0), a, (b2, b3), FORMAT)
     for j in range(2):
@@ -97,8 +97,8 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
     min_alpha = np.float32(1)
     for r in range(2):
         tile_max = max(max(scores[0, 2 * r], scores[0, 2 * r + 1]), max(scores[1, 2 * r], scores[1, 2 * r + 1]))
-        tile_max = max(tile_max, cuda.shfl_xor_sync(ALL, tile_max, 1))
-        tile_max = max(tile_max, cuda.shfl_xor_sync(ALL, tile_max, 2)) * scale
+        tile_max = max(tile_max, cuda.shfl_xor_sync(ALL_LANES, tile_max, 1))
+        tile_max = max(tile_max, cuda.shfl_xor_sync(ALL_LANES, tile_max, 2)) * scale
         new_ref = tile_max if tile_max - ref_max[r] > RESCALE_ABOVE else ref_max[r]
         safe_ref = np.float32(0) if new_ref == MASKED else new_ref
         alpha[r] = ptx.exp2(ref_max[r] - safe_ref)
@@ -109,7 +109,7 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
             for n in range(2 * r, 2 * r + 2):
                 scores[j, n] = ptx.exp2(scores[j, n] * scale - safe_ref)
                 row_sum[r] += scores[j, n]
-    if cuda.any_sync(ALL, min_alpha < np.float32(1)):
+    if cuda.any_sync(ALL_LANES, min_alpha < np.float32(1)):
         for j in range(NO):
             for n in range(4):
                 acc[j, n] *= alpha[n // 2]
@@ -117,8 +117,8 @@ def attend(acc, ref_max, row_sum, q, K_tiles, V_tiles, slot, k0, visible, scale,
     a0, a1 = ptx.pack2(scores[0, 0], scores[0, 1], FORMAT), ptx.pack2(scores[0, 2], scores[0, 3], FORMAT)
     a2, a3 = ptx.pack2(scores[1, 0], scores[1, 1], FORMAT), ptx.pack2(scores[1, 2], scores[1, 3], FORMAT)
     for j in range(0, NO, 2):
-        at = slot, a_row, np.uint32((j + a_vec ^ a_row % 8) * 4)
-        b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, at)
+        v_index = slot, a_row, np.uint32((j + a_vec ^ a_row % 8) * 4)
+        b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, v_index)
         ptx.mma(acc, (j, 0), (a0, a1, a2, a3), (b0, b1), FORMAT)
         ptx.mma(acc, (j + 1, 0), (a0, a1, a2, a3), (b2, b3), FORMAT)
 
@@ -128,8 +128,8 @@ def store_partial(results, index, acc, ref_max, row_sum, lane):
     """Store a warp's partial result: of each row HEAD accumulators, then ref_max and row_sum."""
     for r in range(2):
         row = np.uint32(lane // 4 + 8 * r)
-        row_sum[r] += cuda.shfl_xor_sync(ALL, row_sum[r], 1)
-        row_sum[r] += cuda.shfl_xor_sync(ALL, row_sum[r], 2)
+        row_sum[r] += cuda.shfl_xor_sync(ALL_LANES, row_sum[r], 1)
+        row_sum[r] += cuda.shfl_xor_sync(ALL_LANES, row_sum[r], 2)
         for j in range(NO):
             ptx.store2(results, (index, row, np.uint32(j * 8 + lane % 4 * 2)), acc[j, 2 * r], acc[j, 2 * r + 1])
         if lane % 4 == 0:

@@ -9,15 +9,15 @@ from labkit.formats import BF16, FP16
 
 PROBLEM = AttentionForward
 FORMATS = BF16, FP16
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: batch, heads, queries, head_dim, keys, kv_heads, causal, window, scale, layout, hard
     (1, 2, 70, 64, 70, 1, True),
     (1, 6, 33, 40, 130, 2, False, None, None, "BSHD"),
     (2, 2, 80, 64, 48, 1, True, 40, 0.2),
     (1, 1, 40, 128, 140, 1, False, None, -0.1, "BHSD", "rising"),
     (1, 1, 70, 64, 70, 1, False, 20, None, "BHSD", "huge"),
 )
-LENGTHS = 2048, 4096, 8192, 16384
-TOKENS, WIDTH = 16384, 2048
+LENGTHS = 2048, 4096, 8192, 16384  # of benchmarked sequences
+TOKENS, WIDTH = 16384, 2048  # of all sequences together, and of all heads together
 
 
 def benched(head_dim: int, causal: bool, *lengths: int) -> tuple:
@@ -33,5 +33,5 @@ BENCHED = tuple(
     for sizes in benched(head_dim, causal, *lengths)
 )
 COMPARED = benched(128, False, 4096)[0]
-ROOFLINE_PROBLEM = (1, 1, 128, 64)
+ROOFLINE_PROBLEM = (1, 1, 128, 64)  # batch, heads, queries, head_dim: small enough for the simulator
 RECORD = "attention"

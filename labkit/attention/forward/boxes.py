@@ -11,7 +11,7 @@ from labkit.attention.operands import check_rows, exp2_scale, pad_head_dim, size
 from labkit.attention.problem import AttentionForward, Layout
 from labkit.formats import Format
 
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: batch, heads, queries, head_dim, keys, kv_heads, causal, window, scale, layout, hard
     (1, 2, 70, 64, 70, 1, True),
     (1, 6, 33, 40, 130, 2, False, None, None, "BSHD"),
     (2, 2, 80, 64, 300, 1, True, 40, 0.2),
@@ -42,12 +42,8 @@ def load_boxes(tiles, stage, tensor_map, batch, head, position, full):
 def check_operands(problem: AttentionForward, Q, K, V, O, lse, format: Format, max_head_dim: int) -> int:
     """Check operands, and return head_dim padded to whole boxes.
 
-    Raises
-    ------
-    TypeError, ValueError
-        An array is not as the problem has it, or TMA cannot load it.
-    TooLarge
-        head_dim is above the maximum of the step.
+    Raise TypeError or ValueError if an array is not as the problem has it, or TMA cannot load it. Raise TooLarge if
+    head_dim is above the maximum of the step.
     """
     problem.check(Q, K, V, O, lse, dtype=format.dtype)
     check_rows(problem.head_dim, format.itemsize)
@@ -56,7 +52,7 @@ def check_operands(problem: AttentionForward, Q, K, V, O, lse, format: Format, m
 
 def adapt_kernel(kernel, problem: AttentionForward, format: Format, **sizes: int):
     """The kernel for a format, the sign of the scale, a layout, and sizes of its tiles."""
-    sign = -1 if exp2_scale(problem)[0] else 1
+    sign = -1 if problem.factor < 0 else 1
     return _specialised(kernel, FORMAT=format.number, SIGN=sign, HEADS_FIRST=problem.layout == "BHSD", **sizes)
 
 
@@ -72,4 +68,4 @@ def make_arguments(problem: AttentionForward, Q, K, V, O, lse, q_rows: int, k_ro
     """Arguments of a kernel: maps of Q, K, V and O with so many rows per box, lse, sizes, and the scale for exp2."""
     rows = q_rows, k_rows, k_rows, o_rows
     boxes = [box_map(X, count, problem.layout) for X, count in zip((Q, K, V, O), rows, strict=True)]
-    return *boxes, lse, *size_arguments(problem), exp2_scale(problem)[1]
+    return *boxes, lse, *size_arguments(problem), exp2_scale(problem)

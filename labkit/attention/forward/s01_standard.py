@@ -17,7 +17,7 @@ import numpy as np
 
 from labkit import cuda
 from labkit.arrays.views import reshape
-from labkit.attention.blocks import block_index, fit_grid
+from labkit.attention.blocks import block_index, kernel_and_grid
 from labkit.attention.operands import as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch
@@ -153,7 +153,7 @@ def launches(Q, K, V, O, lse, problem, workspace):
     rows, columns = -(-queries // TILE), -(-keys // TILE)
     by_warps, by_tiles = (-(-queries // WARPS), planes), (-(-V.shape[1] // TILE), rows, planes)
     return [
-        Launch(*fit_grid(standard, (columns, rows, planes)), block, (Q, K, S, strides, *sizes, scale)),
-        Launch(*fit_grid(softmax_rows, by_warps), WARP * WARPS, (S, reshape(lse, planes, queries), window)),
-        Launch(*fit_grid(multiply_by_v, by_tiles), block, (S, V, O, strides, *sizes)),
+        Launch(*kernel_and_grid(standard, (columns, rows, planes)), block, (Q, K, S, strides, *sizes, scale)),
+        Launch(*kernel_and_grid(softmax_rows, by_warps), WARP * WARPS, (S, reshape(lse, planes, queries), window)),
+        Launch(*kernel_and_grid(multiply_by_v, by_tiles), block, (S, V, O, strides, *sizes)),
     ]

@@ -23,7 +23,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_index, fit_grid
+from labkit.attention.blocks import block_index, kernel_and_grid
 from labkit.attention.operands import are_aligned, as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch
@@ -184,4 +184,4 @@ def launches(Q, K, V, O, lse, problem, workspace):
     row_stats = (workspace.array(role, problem.shapes["lse"], np.float32) for role in ("maximum", "sum"))
     arguments = Q, K, V, O, lse, *row_stats, strides, *size_arguments(problem), np.float32(problem.factor) * LOG2_E
     shared_bytes = ((BM + BN) * (head + 4) + BN * head + BM * P_ROW) * 4
-    return [Launch(*fit_grid(kernel, (problem.heads, problem.batch)), THREADS, arguments, shared_bytes)]
+    return [Launch(*kernel_and_grid(kernel, (problem.heads, problem.batch)), THREADS, arguments, shared_bytes)]

@@ -21,7 +21,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_from_end, fit_grid
+from labkit.attention.blocks import block_from_end, kernel_and_grid
 from labkit.attention.operands import are_aligned, as_matrices, size_arguments
 from labkit.formats import FP32
 from labkit.ladder import Launch
@@ -149,10 +149,10 @@ def q_outer(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
             row_sum[i] += cuda.shfl_xor_sync(0xFFFFFFFF, row_sum[i], 1 << n)
         recip = np.float32(0) if row_sum[i] == np.float32(0) else np.float32(1) / row_sum[i]
         if row < num_queries:
-            at = o_row + row * strides[3][2]
+            memory_row = o_row + row * strides[3][2]
             for j in range(0, O_COLS, 4):
                 a, b, c, d = (acc[i, j] * recip, acc[i, j + 1] * recip, acc[i, j + 2] * recip, acc[i, j + 3] * recip)
-                store_four_within(O, at, j * SIDE + x * 4, a, b, c, d)
+                store_four_within(O, memory_row, j * SIDE + x * 4, a, b, c, d)
             if x == 0:
                 lse[batch, head, row] = row_max[i] * LN_2 + log(row_sum[i])
 
@@ -169,4 +169,4 @@ def launches(Q, K, V, O, lse, problem):
     kernel = specialise_alignment(q_outer, are_aligned(Q, K, V, O), HEAD=head, BM=bm, BN=bn, P_ROW=P_ROW)
     arguments = Q, K, V, O, lse, strides, *size_arguments(problem), np.float32(problem.factor) * LOG2_E
     grid = -(-problem.queries // bm), problem.heads, problem.batch
-    return [Launch(*fit_grid(kernel, grid), THREADS, arguments, shared_bytes)]
+    return [Launch(*kernel_and_grid(kernel, grid), THREADS, arguments, shared_bytes)]

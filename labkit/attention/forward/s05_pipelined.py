@@ -20,7 +20,7 @@ from math import inf, log
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.blocks import block_from_end, fit_grid
+from labkit.attention.blocks import block_from_end, kernel_and_grid
 from labkit.attention.operands import SIGNS, as_matrices, exp2_scale, size_arguments
 from labkit.attention.words import copy_tile_async, specialise_format
 from labkit.ladder import Launch
@@ -96,13 +96,13 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
                     scores[i, j, n] = 0
         for step in range(STEPS):
             for i in range(MI):
-                at = 0, np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
-                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(Q_tile, at)
+                index = 0, np.uint32(y + i * 16 + a_row), np.uint32((step * 2 + a_vec ^ a_row % 8) * 4)
+                a[i, 0], a[i, 1], a[i, 2], a[i, 3] = ptx.ldmatrix4(Q_tile, index)
                 for n in range(4):
                     a[i, n] ^= np.uint32(SIGN_BITS)
             for j in range(0, NI, 2):
-                at = stage, np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
-                b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, at)
+                index = stage, np.uint32(j * 8 + b_row), np.uint32((step * 2 + b_vec ^ b_row % 8) * 4)
+                b0, b1, b2, b3 = ptx.ldmatrix4(K_tiles, index)
                 for i in range(MI):
                     ptx.mma(scores, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
                     ptx.mma(scores, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
@@ -149,8 +149,8 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
                     a[i, 2 * n] = ptx.pack2(scores[i, j, 0], scores[i, j, 1], FORMAT)
                     a[i, 2 * n + 1] = ptx.pack2(scores[i, j, 2], scores[i, j, 3], FORMAT)
             for j in range(0, NO, 2):
-                at = stage, np.uint32(step * 16 + a_row), np.uint32((j + a_vec ^ a_row % 8) * 4)
-                b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, at)
+                index = stage, np.uint32(step * 16 + a_row), np.uint32((j + a_vec ^ a_row % 8) * 4)
+                b0, b1, b2, b3 = ptx.ldmatrix4_transposed(V_tiles, index)
                 for i in range(MI):
                     ptx.mma(acc, (i, j, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b0, b1), FORMAT)
                     ptx.mma(acc, (i, j + 1, 0), (a[i, 0], a[i, 1], a[i, 2], a[i, 3]), (b2, b3), FORMAT)
@@ -163,11 +163,11 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
             row_sum[i, r] += cuda.shfl_xor_sync(0xFFFFFFFF, row_sum[i, r], 2)
             recip = np.float32(0) if row_sum[i, r] == np.float32(0) else np.float32(1) / row_sum[i, r]
             if row < num_queries:
-                at = np.uint32(o_row + row * strides[3][2])
+                index = np.uint32(o_row + row * strides[3][2])
                 for j in range(NO):
                     word = np.uint32(j * 4 + t)
                     if word < O.shape[1]:
-                        O[at, word] = ptx.pack2(acc[i, j, 2 * r] * recip, acc[i, j, 2 * r + 1] * recip, FORMAT)
+                        O[index, word] = ptx.pack2(acc[i, j, 2 * r] * recip, acc[i, j, 2 * r + 1] * recip, FORMAT)
                 if t == 0:
                     lse[batch, head, row] = ref_max[i, r] * LN_2 + log(row_sum[i, r])
 
@@ -178,8 +178,8 @@ def launches(Q, K, V, O, lse, problem, format):
     operands, strides = as_matrices(problem, Q, K, V, O, words=True)
     head = -(-problem.head_dim // 64) * 64
     mi, bn = TILES[head]
-    bm, (is_negative, scale) = 16 * mi * WARPS, exp2_scale(problem)
-    kernel = specialise_format(pipelined, format, SIGN_BITS=SIGNS if is_negative else 0, MI=mi, BN=bn, HEAD=head)
+    bm, scale = 16 * mi * WARPS, exp2_scale(problem)
+    kernel = specialise_format(pipelined, format, SIGN_BITS=SIGNS if problem.factor < 0 else 0, MI=mi, BN=bn, HEAD=head)
     grid = -(-problem.queries // bm), problem.heads, problem.batch
     arguments = *operands, lse, strides, *size_arguments(problem), scale
-    return [Launch(*fit_grid(kernel, grid), THREADS, arguments, (bm + 2 * STAGES * bn) * head * 2)]
+    return [Launch(*kernel_and_grid(kernel, grid), THREADS, arguments, (bm + 2 * STAGES * bn) * head * 2)]

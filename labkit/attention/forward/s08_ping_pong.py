@@ -17,7 +17,7 @@ causal, some blocks have far more keys than others.
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
+from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
 from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch

@@ -19,7 +19,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward import BENCHED
-from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES
+from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
 from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch
@@ -43,7 +43,7 @@ O_BYTE = V_BYTE + STAGES * BN * D * 2
 SHARED_BYTES = O_BYTE + BM * D * 2
 K_MAJOR, MN_MAJOR = ptx.K_MAJOR, ptx.MN_MAJOR
 TILES = {64: 192, 128: 128}  # BN by D: the most keys that shared memory and registers hold
-BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))
+BENCHED = tuple(sizes for sizes in BENCHED if sizes[3] <= max(TILES))  # by head_dim
 
 
 @cuda.jit(device=True)

@@ -13,7 +13,7 @@ from labkit import cuda, ptx
 FORMAT = ptx.BF16
 MASKED = np.float32(-np.inf)  # score of a masked key
 LN_2 = np.float32(log(2))
-ALL = 0xFFFFFFFF
+ALL_LANES = 0xFFFFFFFF  # mask of a shuffle
 ROWS = 64  # of a warpgroup
 
 
@@ -49,8 +49,8 @@ def exp_tile(S, r, row_max, row_sum, scale):
     new_max = row_max
     for n in range(2 * r, S.shape[0], 4):
         new_max = cuda.libdevice.fmaxf(new_max, cuda.libdevice.fmaxf(S[n], S[n + 1]))
-    new_max = cuda.libdevice.fmaxf(new_max, cuda.shfl_xor_sync(ALL, new_max, 1))
-    new_max = cuda.libdevice.fmaxf(new_max, cuda.shfl_xor_sync(ALL, new_max, 2))
+    new_max = cuda.libdevice.fmaxf(new_max, cuda.shfl_xor_sync(ALL_LANES, new_max, 1))
+    new_max = cuda.libdevice.fmaxf(new_max, cuda.shfl_xor_sync(ALL_LANES, new_max, 2))
     safe_max = np.float32(0) if new_max == MASKED else new_max * scale
     alpha = ptx.exp2(row_max * scale - safe_max)
     row_sum *= alpha
@@ -79,8 +79,8 @@ def rescale(O, r, factor):
 @cuda.jit(device=True)
 def divide(O, r, row_max, row_sum, scale):
     """Divide a row of O by the sum of P over its four threads, and return its log-sum-exp."""
-    row_sum += cuda.shfl_xor_sync(ALL, row_sum, 1)
-    row_sum += cuda.shfl_xor_sync(ALL, row_sum, 2)
+    row_sum += cuda.shfl_xor_sync(ALL_LANES, row_sum, 1)
+    row_sum += cuda.shfl_xor_sync(ALL_LANES, row_sum, 2)
     return divide_by_sum(O, r, row_max * scale, row_sum)
 
 

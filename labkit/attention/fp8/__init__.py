@@ -6,7 +6,7 @@ from labkit.formats import E4M3
 
 PROBLEM = AttentionFP8
 FORMATS = (E4M3,)
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: batch, heads, queries, head_dim, keys, kv_heads, causal, window, scale, layout, hard
     (1, 2, 70, 64, 70, 1, True),
     (1, 6, 33, 48, 130, 2),
     (2, 2, 80, 64, 300, 1, True, 40, 0.2),
@@ -15,5 +15,5 @@ EXAMPLES = (
 )
 BENCHED = tuple(sizes for causal in (False, True) for sizes in benched(128, causal, *LENGTHS))
 COMPARED = benched(128, False, 16384)[0]
-ROOFLINE_PROBLEM = (1, 1, 128, 64)
+ROOFLINE_PROBLEM = (1, 1, 128, 64)  # batch, heads, queries, head_dim: small enough for the simulator
 RECORD = "attention_fp8"

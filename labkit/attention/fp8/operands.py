@@ -27,10 +27,8 @@ def load_boxes(tiles, stage, tensor_map, coordinates, full):
 def check_operands(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O, lse, format: Format) -> int:
     """Check operands, and return the rows of tiles of V: head_dim, padded with zeros.
 
-    Raises
-    ------
-    TypeError, ValueError
-        An array is not as the problem has it, TMA cannot load it, or its rows are too wide.
+    Raise TypeError or ValueError if an array is not as the problem has it, TMA cannot load it, or its rows are too
+    wide.
     """
     takes = {"layout": ("BHSD",)}
     problem.check(Q, K, V, q_scale, k_scale, v_scale, O, lse, takes=takes, dtype=format.dtype)
@@ -42,7 +40,7 @@ def check_operands(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O,
 
 def adapt_kernel(kernel, problem: AttentionFP8, **sizes: int):
     """The kernel for the sign of the scale, and sizes of its tiles."""
-    return _specialised(kernel, SIGN=-1 if exp2_scale(problem)[0] else 1, **sizes)
+    return _specialised(kernel, SIGN=-1 if problem.factor < 0 else 1, **sizes)
 
 
 _specialised = cache(specialise)
@@ -60,4 +58,4 @@ def make_arguments(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O,
         for X, rows in zip((Q, K, V, O), (BLOCK, BLOCK, width, STORED_ROWS), strict=True)
     )
     *scales, lse = map(_merge_heads, (q_scale, k_scale, v_scale, lse))
-    return *maps, *scales, o_map, lse, *size_arguments(problem), exp2_scale(problem)[1]
+    return *maps, *scales, o_map, lse, *size_arguments(problem), exp2_scale(problem)

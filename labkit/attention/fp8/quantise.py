@@ -18,7 +18,7 @@ E4M3 = ptx.E4M3
 THREADS = 256
 WARPS = THREADS // 32
 MAX_CODE_VALUE = np.float32(E4M3_MAX)
-ALL = 0xFFFFFFFF
+ALL_LANES = 0xFFFFFFFF  # mask of a shuffle
 
 
 @cuda.jit(device=True)
@@ -41,7 +41,7 @@ def block_scale(X, row0, num_rows, width, thread):
         a, b, c, d = load_four(X, row0 + n // width, n % width)
         max_abs = max(max_abs, max(max(abs(a), abs(b)), max(abs(c), abs(d))))
     for step in range(5):
-        max_abs = max(max_abs, cuda.shfl_xor_sync(ALL, max_abs, 1 << step))
+        max_abs = max(max_abs, cuda.shfl_xor_sync(ALL_LANES, max_abs, 1 << step))
     if thread % 32 == 0:
         warp_max[thread // 32] = max_abs
     cuda.syncthreads()

@@ -12,7 +12,7 @@ CODE_OF_ONE = np.float32(56 - 0.4566)  # of exponent 0 on the line, such that we
 MAX_CODE = np.float32(126)  # greatest code that is not NaN
 ROUNDER = np.float32(2**23)  # a float32 plus that is an integer in its low bits
 SPAN = np.float32(2**-64)  # times the largest scale of V so far: the least unit of O, to keep O finite
-ALL = 0xFFFFFFFF
+ALL_LANES = 0xFFFFFFFF  # mask of a shuffle
 
 
 @cuda.jit(device=True)
@@ -24,8 +24,8 @@ def update_ref_max(S, r, ref_max, factor):
     tile_max = MASKED
     for n in range(2 * r, S.shape[0], 4):
         tile_max = cuda.libdevice.fmaxf(tile_max, cuda.libdevice.fmaxf(S[n], S[n + 1]))
-    tile_max = cuda.libdevice.fmaxf(tile_max, cuda.shfl_xor_sync(ALL, tile_max, 1))
-    tile_max = cuda.libdevice.fmaxf(tile_max, cuda.shfl_xor_sync(ALL, tile_max, 2))
+    tile_max = cuda.libdevice.fmaxf(tile_max, cuda.shfl_xor_sync(ALL_LANES, tile_max, 1))
+    tile_max = cuda.libdevice.fmaxf(tile_max, cuda.shfl_xor_sync(ALL_LANES, tile_max, 2))
     new_ref = cuda.libdevice.fmaxf(ref_max, tile_max * factor - MAX_EXPONENT)
     safe_ref = np.float32(0) if new_ref == MASKED else new_ref
     return new_ref, safe_ref, ptx.exp2(ref_max - safe_ref)

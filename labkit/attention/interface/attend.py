@@ -5,8 +5,8 @@ from jaxtyping import Float32, Shaped
 
 from labkit.attention.interface.heads import HeadsOperation
 from labkit.attention.problem import ARRAYS, AttentionForward, Layout
-from labkit.calls.call import call
-from labkit.calls.operation import calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
 
@@ -18,7 +18,7 @@ class AttentionOperation(HeadsOperation):
     arrays, outputs, written, required = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
 
 
-@calls(AttentionOperation)
+@call_of(AttentionOperation)
 def attend(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
@@ -81,7 +81,7 @@ def attend(
     --------
     >>> O = attention.attend(Q, K, V, causal=True)
     """
-    return call(AttentionOperation, (Q, K, V, O, lse), (causal, window, scale, layout, format), stream)
+    return run_operation(AttentionOperation, (Q, K, V, O, lse), (causal, window, scale, layout, format), stream)
 
 
 def plan(Q, K, V, *, O, lse=None, stream=None, **options) -> Plan:

@@ -8,8 +8,8 @@ from jaxtyping import Float32, Shaped
 from labkit.attention.backward.problem import AttentionBackward
 from labkit.attention.interface.heads import HeadsOperation
 from labkit.attention.problem import Layout
-from labkit.calls.call import call
-from labkit.calls.operation import calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import call_of
 from labkit.formats import Format
 
 
@@ -29,7 +29,7 @@ class AttentionGradients(HeadsOperation):
             raise TypeError(f"deterministic is {self.deterministic!r}: say True or False")
 
 
-@calls(AttentionGradients)
+@call_of(AttentionGradients)
 def attend_backward(
     dO: Shaped[np.ndarray, "B H S D"],
     Q: Shaped[np.ndarray, "B H S D"],
@@ -86,4 +86,4 @@ def attend_backward(
     >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
     """
     arrays = Q, K, V, O, lse, dO, dQ, dK, dV
-    return call(AttentionGradients, arrays, (causal, window, scale, layout, format, deterministic), stream)
+    return run_operation(AttentionGradients, arrays, (causal, window, scale, layout, format, deterministic), stream)

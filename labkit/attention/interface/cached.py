@@ -15,8 +15,8 @@ from labkit.attention.decode.problem import AttentionDecode
 from labkit.attention.interface.choice import choose_for_cache
 from labkit.attention.interface.heads import check_fit
 from labkit.attention.problem import Layout, check_options
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import BF16, FP16, Format
 from labkit.ladder import Launch
@@ -37,23 +37,23 @@ class CachedAttention(Operation):
     arrays, outputs, written, required = ARRAYS, ("O",), ("O", "lse"), ("Q", "K", "V")
 
     def __post_init__(self):
-        check_options(self.causal, None, self.scale, self.layout)
+        check_options(self.causal, window=None, scale=self.scale, layout=self.layout)
 
     def declared(self, given: Mapping[str, object]) -> "CachedAttention":
         return replace(self, format=self._format(given))
 
     def check(self, given: Mapping[str, object]) -> None:
-        for name, axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
-            if name in given and len(given[name].shape) != axes:
+        for name, num_axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
+            if name in given and len(given[name].shape) != num_axes:
                 wanted = "batch and pages" if name == "table" else self.layout
-                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it {axes} axes, {wanted}")
+                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it {num_axes} axes, {wanted}")
         problem = self._problem(given)
         check_fit(given, problem, self._format(given), "the other arrays")
         _check_values(problem, given.get("lengths"), given.get("table"))
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         Q = given["Q"]
-        return Result("Q", tuple(Q.shape), axes=order_of_axes(Q))
+        return Result(like="Q", shape=tuple(Q.shape), axes=order_of_axes(Q))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         problem = self._problem(given)
@@ -61,7 +61,7 @@ class CachedAttention(Operation):
         defaults = {
             "lengths": lambda: as_strided(index_array(keys + 1), (batch,), (0,), begin_byte=4 * keys),
             "table": lambda: as_strided(index_array(batch), (batch, 1), (4, 4)),
-            "lse": lambda: workspace.array("instead of lse", problem.shapes["lse"], np.float32),
+            "lse": lambda: workspace.array("unreturned lse", problem.shapes["lse"], np.float32),
         }
         arrays = tuple(given[name] if name in given else defaults[name]() for name in ARRAYS)
         same_lengths = batch == 1 or "lengths" not in given
@@ -72,14 +72,14 @@ class CachedAttention(Operation):
         q, k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
         page = k["S"] if "table" in given else None
         keys = k["S"] * (1 if page is None else given["table"].shape[1])
-        sizes = q["B"], q["H"], q["S"], q["D"], keys, k["H"], self.causal, None, self.scale, self.layout
-        return AttentionDecode(*sizes, page=page, pool=q["B"] if page is None else k["B"])
+        sizes, options = (q["B"], q["H"], q["S"], q["D"], keys, k["H"]), (self.causal, None, self.scale, self.layout)
+        return AttentionDecode(*sizes, *options, page=page, pool=q["B"] if page is None else k["B"])
 
     def _format(self, given) -> Format:
         return operand_format("Q", given["Q"], self.format, FORMATS)
 
 
-@calls(CachedAttention)
+@call_of(CachedAttention)
 def attend_cached(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
@@ -147,7 +147,7 @@ def attend_cached(
     --------
     >>> O = attention.attend_cached(Q, K, V, lengths)
     """
-    return call(CachedAttention, (Q, K, V, lengths, table, O, lse), (causal, scale, layout, format), stream)
+    return run_operation(CachedAttention, (Q, K, V, lengths, table, O, lse), (causal, scale, layout, format), stream)
 
 
 def plan_cached(Q, K, V, lengths=None, table=None, *, O, lse=None, stream=None, **options) -> Plan:

@@ -11,7 +11,7 @@ from labkit.arrays.operands import can_hold, operand_format, order_of_axes, shap
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.interface.arrange import arrange_rows
-from labkit.attention.interface.choice import FORMATS, choose
+from labkit.attention.interface.choice import FORMATS, choose_step
 from labkit.attention.problem import Attention, Layout, check_options
 from labkit.calls.operation import Operation, Result
 from labkit.formats import Format
@@ -19,12 +19,12 @@ from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
 
 
-def check_fit(arrays: Mapping[str, Any], problem: Attention, format: Format, others: str) -> None:
-    """Raise TypeError or ValueError, with one sentence, if an array has another shape or type than in the problem."""
+def check_fit(arrays: Mapping[str, Any], problem: Attention, format: Format, other_arrays: str) -> None:
+    """Raise an error if an array has another shape or type than in the problem; its sentence names `other_arrays`."""
     for name, X in arrays.items():
         if tuple(X.shape) != problem.shapes[name]:
             wanted = shape_text(problem.shapes[name])
-            raise ValueError(f"{name} is {shape_text(X.shape)}, but {wanted} beside {others}: change it")
+            raise ValueError(f"{name} is {shape_text(X.shape)}, but {wanted} beside {other_arrays}: change it")
         types = dict.fromkeys(problem.float32_arrays, np.float32) | dict.fromkeys(problem.int32_arrays, np.int32)
         if name in types and dtype_of(X) != types[name]:
             raise TypeError(f"{name} holds {type_name(X)}, but it is to hold {np.dtype(types[name])}: convert it")
@@ -63,17 +63,17 @@ class HeadsOperation(Operation):
             raise ValueError("lse is not in C order: give an array that is")
 
     def result(self, name: str, given: Mapping[str, object]) -> Result:
-        like = name.removeprefix("d") if name != "O" else "Q"
-        return Result(like, tuple(given[like].shape), axes=order_of_axes(given[like]))
+        like = name.removeprefix("d") if name != "O" else "Q"  # dK is like K
+        return Result(like=like, shape=tuple(given[like].shape), axes=order_of_axes(given[like]))
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         problem, format, lse = self._problem(given), self._format(given), given.get("lse")
         if lse is None:
-            lse = workspace.array("instead of lse", problem.shapes["lse"], np.float32)
-        rows = {name: given[name] for name in self.arrays if name != "lse"}
-        rows, before, after = arrange_rows(rows, self.outputs, self.layout, workspace)
-        arrays = tuple((rows | {"lse": lse})[name] for name in self.arrays)
-        return [*before, *choose(arrays, problem, format, workspace, self.deterministic).launches, *after]
+            lse = workspace.array("unreturned lse", problem.shapes["lse"], np.float32)
+        matrices = {name: given[name] for name in self.arrays if name != "lse"}
+        matrices, copies_in, copies_out = arrange_rows(matrices, self.outputs, self.layout, workspace)
+        arrays = tuple((matrices | {"lse": lse})[name] for name in self.arrays)
+        return [*copies_in, *choose_step(arrays, problem, format, workspace, self.deterministic).launches, *copies_out]
 
     @property
     def _options(self):
@@ -82,7 +82,7 @@ class HeadsOperation(Operation):
     def _problem(self, given) -> Attention:
         """Return the problem of Q and K; raises if they make none."""
         q, k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
-        return self.problem(q["B"], q["H"], q["S"], q["D"], k["S"], k["H"], **self._options)
+        return self.problem(q["B"], q["H"], q["S"], q["D"], keys=k["S"], kv_heads=k["H"], **self._options)
 
     def _format(self, given) -> Format:
         return operand_format("Q", given["Q"], self.format, FORMATS)

@@ -13,13 +13,14 @@ from labkit.arrays.workspace import Workspace
 from labkit.attention.fp8 import quantise as kernels
 from labkit.attention.fp8.problem import AttentionFP8
 from labkit.attention.operands import check_alignment, check_rows
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.formats import BF16, E4M3, FP16, FP32, Format
 from labkit.ladder import Launch
 from labkit.layout import is_in_c_order
 
 FORMATS = BF16, FP16, FP32
+# Outputs by their input.
 CODES = {"Q": "q_codes", "K": "k_codes", "V": "v_codes"}
 SCALES = {"Q": "q_scale", "K": "k_scale", "V": "v_scale"}
 
@@ -58,9 +59,9 @@ class Quantise(Operation):
     def result(self, name: str, given: Mapping[str, object]) -> Result:
         shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
         if name in SCALES.values():
-            return Result("Q", shape, "float32")
+            return Result(like="Q", shape=shape, type_name="float32")
         is_bits = type_name(given["Q"]) not in TYPE_NAMES.values()  # whose type names no format
-        return Result("Q", shape, str(E4M3.dtype) if is_bits else TYPE_NAMES[E4M3])
+        return Result(like="Q", shape=shape, type_name=str(E4M3.dtype) if is_bits else TYPE_NAMES[E4M3])
 
     def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         return [
@@ -83,7 +84,8 @@ class Quantise(Operation):
 
     def _problem(self, given) -> AttentionFP8:
         batch, heads, queries, head_dim = map(int, given["Q"].shape)
-        return AttentionFP8(batch, heads, queries, head_dim, int(given["K"].shape[2]), int(given["K"].shape[1]))
+        _, kv_heads, keys, _ = map(int, given["K"].shape)
+        return AttentionFP8(batch, heads, queries, head_dim, keys, kv_heads)
 
     def _format(self, given) -> Format:
         for name in "KV":
@@ -91,7 +93,7 @@ class Quantise(Operation):
         return format
 
 
-@calls(Quantise)
+@call_of(Quantise)
 def quantise(
     Q: Shaped[np.ndarray, "B H S D"],
     K: Shaped[np.ndarray, "B G T D"],
@@ -138,4 +140,4 @@ def quantise(
     >>> problem = attention.AttentionFP8(batch, heads, queries, head_dim)
     >>> attention.ladder("fp8").step("block_scaled").launch(*codes, q_scale, k_scale, v_scale, O, lse, problem)
     """
-    return call(Quantise, (Q, K, V, q_codes, k_codes, v_codes, q_scale, k_scale, v_scale), (format,), stream)
+    return run_operation(Quantise, (Q, K, V, q_codes, k_codes, v_codes, q_scale, k_scale, v_scale), (format,), stream)

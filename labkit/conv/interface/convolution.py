@@ -11,8 +11,8 @@ from jaxtyping import Shaped
 from labkit.arrays.element_types import type_name
 from labkit.arrays.operands import TYPE_NAMES, as_device_array, can_hold, common_format, shape_text
 from labkit.arrays.workspace import Workspace
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.conv.interface.algorithms import Algorithm, find_algorithm
 from labkit.conv.interface.choices import check_options, choose, make_launches, workspace_misfit
@@ -132,7 +132,7 @@ class ConvByProblem(ConvOperation):
         return self.problem
 
 
-@calls(ForwardOperation)
+@call_of(ForwardOperation)
 def forward(
     x: Shaped[np.ndarray, "N C H W"],
     w: Shaped[np.ndarray, "K C_of_group R S"],
@@ -201,10 +201,10 @@ def forward(
     >>> conv.forward(x, w, y=y, stride=2, padding="same", workspace_limit_bytes=0)
     """
     options = *_hashable(stride, padding, dilation), groups, flipped, layout, format, workspace_limit_bytes
-    return call(ForwardOperation, (x, w, y), options, stream)
+    return run_operation(ForwardOperation, (x, w, y), options, stream)
 
 
-@calls(BackwardDataOperation)
+@call_of(BackwardDataOperation)
 def backward_data(
     w: Shaped[np.ndarray, "K C_of_group R S"],
     y: Shaped[np.ndarray, "N K P Q"],
@@ -238,10 +238,10 @@ def backward_data(
     >>> x = conv.backward_data(w, y, H=56, W=56, padding=1)
     """
     options = *_hashable(stride, padding, dilation), groups, flipped, layout, format, workspace_limit_bytes, H, W
-    return call(BackwardDataOperation, (x, w, y), options, stream)
+    return run_operation(BackwardDataOperation, (x, w, y), options, stream)
 
 
-@calls(BackwardFilterOperation)
+@call_of(BackwardFilterOperation)
 def backward_filter(
     x: Shaped[np.ndarray, "N C H W"],
     y: Shaped[np.ndarray, "N K P Q"],
@@ -275,7 +275,7 @@ def backward_filter(
     >>> w = conv.backward_filter(x, y, R=3, S=3, padding=1)
     """
     options = *_hashable(stride, padding, dilation), groups, flipped, layout, format, workspace_limit_bytes, R, S
-    return call(BackwardFilterOperation, (x, w, y), options, stream)
+    return run_operation(BackwardFilterOperation, (x, w, y), options, stream)
 
 
 def plan(

@@ -10,8 +10,8 @@ from jaxtyping import Shaped
 from labkit.arrays.operands import check_same_type, common_format
 from labkit.arrays.views import as_matrix
 from labkit.arrays.workspace import Workspace
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.elementwise.gated_gelu.problem import GEGLU
 from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Launch, TooLarge, ladder
@@ -52,7 +52,7 @@ class Geglu(Operation):
         return common_format(given["gate"], given["up"], self.format, ("gate", "up"), (FP32, BF16, FP16))
 
 
-@calls(Geglu)
+@call_of(Geglu)
 def geglu(
     gate: Shaped[np.ndarray, "*rows columns"],
     up: Shaped[np.ndarray, "*rows columns"],
@@ -91,4 +91,4 @@ def geglu(
     --------
     >>> y = elementwise.geglu(*X.chunk(2, -1))  # of a tensor that holds both halves
     """
-    return call(Geglu, (gate, up, y), (format,), stream)
+    return run_operation(Geglu, (gate, up, y), (format,), stream)

@@ -11,8 +11,8 @@ from labkit.arrays.element_types import dtype_of, have_same_type, type_name
 from labkit.arrays.operands import shape_text
 from labkit.arrays.views import as_strided
 from labkit.arrays.workspace import Workspace
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.ladder import Launch
 from labkit.layouts.elements import UINT_BY_BYTES
@@ -71,7 +71,7 @@ class Convert(Operation):
         return make_problem(tuple(x.shape), self.source, self.target, self.vector, self.channels)
 
 
-@calls(Convert)
+@call_of(Convert)
 def convert(
     x: Shaped[np.ndarray, "..."],
     source: Layout,
@@ -124,7 +124,7 @@ def convert(
     >>> channels_last = layouts.convert(x, "NCHW", "NHWC")
     >>> layouts.convert(x, "NCHW", "NCHW_VECT_C", y=y, vector=32)
     """
-    return call(Convert, (x, y), (source, target, vector, channels), stream)
+    return run_operation(Convert, (x, y), (source, target, vector, channels), stream)
 
 
 def plan(

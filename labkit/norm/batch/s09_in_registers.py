@@ -27,7 +27,7 @@ from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7),)  # timed sizes
@@ -114,5 +114,5 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     vectors, per_thread, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_fours(specialise_once(in_registers, VECTORS=vectors, PER_THREAD=per_thread), x, y)
+    kernel = specialise_type_and_alignment(specialise_once(in_registers, VECTORS=vectors, PER_THREAD=per_thread), x, y)
     return [Launch(kernel, problem.C, threads, arguments)]

@@ -27,7 +27,7 @@ from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 FORMATS = FP32, BF16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)  # timed sizes
@@ -116,5 +116,5 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     per_thread, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_fours(specialise_once(in_registers, PER_THREAD=per_thread), x, y)
+    kernel = specialise_type_and_alignment(specialise_once(in_registers, PER_THREAD=per_thread), x, y)
     return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]

@@ -27,7 +27,7 @@ from labkit.norm.channels_last_backward import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)  # timed sizes
 COMPARED = 32, 512, 7, 7, True, "NHWC"  # the timed size by which steps are compared
@@ -98,5 +98,5 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     dy, x, dx = as_pixels(dy, x, dx)
     per_thread, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
-    kernel = specialise_fours(specialise_once(in_registers, PER_THREAD=per_thread), dy, x, dx)
+    kernel = specialise_type_and_alignment(specialise_once(in_registers, PER_THREAD=per_thread), dy, x, dx)
     return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]

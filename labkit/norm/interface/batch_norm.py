@@ -7,8 +7,8 @@ from numbers import Integral
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.calls.call import call
-from labkit.calls.operation import calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import call_of
 from labkit.formats import Format
 from labkit.norm import problem
 from labkit.norm.images import Layout
@@ -85,7 +85,7 @@ class BatchNorm(ImageOperation):
                 raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
 
 
-@calls(BatchNorm)
+@call_of(BatchNorm)
 def batch_norm(
     x: Shaped[np.ndarray, "N C *pixels"],
     weight: Float32[np.ndarray, " C"] | None = None,
@@ -171,4 +171,4 @@ def batch_norm(
     >>> norm.batch_norm(x, weight, bias, y=x, running_mean=mean, running_variance=variance, training=False)  # in place
     """
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    return call(BatchNorm, arrays, (training, momentum, batches, eps, relu, layout, format), stream)
+    return run_operation(BatchNorm, arrays, (training, momentum, batches, eps, relu, layout, format), stream)

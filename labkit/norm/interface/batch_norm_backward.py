@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.calls.call import call
-from labkit.calls.operation import calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import call_of
 from labkit.formats import Format
 from labkit.norm import backward
 from labkit.norm.backward import BatchBackward
@@ -30,7 +30,7 @@ class BatchNormBackward(ImageOperation):
         return BatchBackward(*sizes, self.eps)
 
 
-@calls(BatchNormBackward)
+@call_of(BatchNormBackward)
 def batch_norm_backward(
     dy: Shaped[np.ndarray, "N C *pixels"],
     x: Shaped[np.ndarray, "N C *pixels"],
@@ -73,4 +73,4 @@ def batch_norm_backward(
     >>> dx, dweight, dbias = norm.batch_norm_backward(dy, x, weight, bias, mean, variance, relu=True)
     """
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    return call(BatchNormBackward, arrays, (eps, relu, layout, format), stream)
+    return run_operation(BatchNormBackward, arrays, (eps, relu, layout, format), stream)

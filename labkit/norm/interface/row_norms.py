@@ -12,8 +12,8 @@ from labkit.arrays.checks import check_arrays, check_c_order
 from labkit.arrays.operands import operand_format, shape_text
 from labkit.arrays.views import flatten, reshape
 from labkit.arrays.workspace import Workspace
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.formats import Format
 from labkit.ladder import Launch
 from labkit.norm.interface.channels import DEFAULTS, FORMATS, check_number
@@ -108,7 +108,7 @@ class RMSNorm(RowOperation):
     kind, arrays = "rms", ("x", "weight", "y", "rstd")
 
 
-@calls(LayerNorm)
+@call_of(LayerNorm)
 def layer_norm(
     x: Shaped[np.ndarray, "*rows columns"],
     weight: Float32[np.ndarray, " columns"] | None = None,
@@ -163,10 +163,10 @@ def layer_norm(
     --------
     >>> y = norm.layer_norm(x, weight, bias)
     """
-    return call(LayerNorm, (x, weight, bias, y, mean, rstd), (eps, format), stream)
+    return run_operation(LayerNorm, (x, weight, bias, y, mean, rstd), (eps, format), stream)
 
 
-@calls(RMSNorm)
+@call_of(RMSNorm)
 def rms_norm(
     x: Shaped[np.ndarray, "*rows columns"],
     weight: Float32[np.ndarray, " columns"] | None = None,
@@ -185,7 +185,7 @@ def rms_norm(
     --------
     >>> y = norm.rms_norm(x, weight, eps=1e-6)
     """
-    return call(RMSNorm, (x, weight, y, rstd), (eps, format), stream)
+    return run_operation(RMSNorm, (x, weight, y, rstd), (eps, format), stream)
 
 
 def _split_shape(given) -> tuple[tuple[int, ...], tuple[int, ...]]:

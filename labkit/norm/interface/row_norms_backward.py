@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from labkit.calls.call import call
-from labkit.calls.operation import calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import call_of
 from labkit.formats import Format
 from labkit.norm.interface.row_norms import RowOperation
 from labkit.norm.rows_backward.problem import ARRAYS, RowBackward
@@ -46,7 +46,7 @@ class RMSNormBackward(RowGradientOperation):
     required = "dy", "x", "weight", "rstd"
 
 
-@calls(LayerNormBackward)
+@call_of(LayerNormBackward)
 def layer_norm_backward(
     dy: Shaped[np.ndarray, "*rows columns"],
     x: Shaped[np.ndarray, "*rows columns"],
@@ -84,10 +84,10 @@ def layer_norm_backward(
     >>> y = norm.layer_norm(x, weight, bias, mean=mean, rstd=rstd)
     >>> dx, dweight, dbias = norm.layer_norm_backward(dy, x, weight, mean, rstd)
     """
-    return call(LayerNormBackward, (dy, x, weight, mean, rstd, dx, dweight, dbias), (format,), stream)
+    return run_operation(LayerNormBackward, (dy, x, weight, mean, rstd, dx, dweight, dbias), (format,), stream)
 
 
-@calls(RMSNormBackward)
+@call_of(RMSNormBackward)
 def rms_norm_backward(
     dy: Shaped[np.ndarray, "*rows columns"],
     x: Shaped[np.ndarray, "*rows columns"],
@@ -105,4 +105,4 @@ def rms_norm_backward(
     --------
     >>> dx, dweight = norm.rms_norm_backward(dy, x, weight, rstd)
     """
-    return call(RMSNormBackward, (dy, x, weight, rstd, dx, dweight), (format,), stream)
+    return run_operation(RMSNormBackward, (dy, x, weight, rstd, dx, dweight), (format,), stream)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.arrays.owners import NotPlain, owner_of
+from labkit.arrays.owners import NeedsPreparation, owner_of
 from labkit.arrays.owners.cupy_arrays import CuPyArrays
 from labkit.arrays.owners.labkit_arrays import SimulatedArrays, Views
 from labkit.arrays.owners.numba_arrays import NumbaArrays
@@ -123,11 +123,11 @@ def test_an_array_without_elements_has_a_signature(signature):
 
 def test_what_is_of_the_host_or_means_something_else_has_none():
     torch = pytest.importorskip("torch")
-    with pytest.raises(NotPlain):
+    with pytest.raises(NeedsPreparation):
         owner_of(WHOLE).signature(WHOLE)
     x = tensor(WHOLE)
     for X in (torch.from_numpy(WHOLE), torch._neg_view(x), x.clone().requires_grad_(), x.to(torch.complex64).conj()):
-        with pytest.raises(NotPlain):
+        with pytest.raises(NeedsPreparation):
             owner_of(X).signature(X)
     with torch.no_grad():
         assert owner_of(x).signature(x.clone().requires_grad_())

@@ -7,7 +7,7 @@ from described import described
 
 from labkit import attention, cuda
 from labkit.arrays.workspace import CountingWorkspace
-from labkit.attention.interface.choice import choose, choose_for_cache
+from labkit.attention.interface.choice import choose_for_cache, choose_step
 from labkit.calls import choice, tuning
 from labkit.formats import BF16, FP16, FP32
 
@@ -33,7 +33,7 @@ def gpu(monkeypatch, capability):
 
 
 def slug(problem, format, **options):
-    return choose(described(problem, format), problem, format, CountingWorkspace(), **options).step.slug
+    return choose_step(described(problem, format), problem, format, CountingWorkspace(), **options).step.slug
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,9 @@ def test_a_gpu_times_and_remembers():
 def test_a_candidate_is_a_choice_in_later_processes_and_is_told_in_words(format):
     estimate, *others = candidates.candidates(format, Shape(64, 4096, 4096))
     question = candidates.tuning_key(format, SHAPE, *(np.zeros((2, 8), format.dtype) for _ in range(3)))
-    tuning.remember("gemm", question, others[1])
+    tuning.store_choice("gemm", question, others[1])
     tuning._stored_choices.cache_clear()
-    assert tuning.choice("gemm", question, [estimate, *others]) == others[1] != estimate
+    assert tuning.stored_choice("gemm", question, [estimate, *others]) == others[1] != estimate
     cut = others[1].tiling
     assert cut is None or f"rows {cut.rows}, cols {cut.cols}" in str(others[1])
 
