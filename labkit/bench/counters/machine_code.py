@@ -48,8 +48,8 @@ def wavefront_factor(code: Sass, trace: Trace) -> float:
         array = trace.array(site.array)
         merged = max(widest_bytes // (array.itemsize * site.elements), 1)
         for rows in _warps(trace, number):
-            together = merged if _neighbours(rows, merged) else 1
-            for totals, step in ((source, 1), (machine, together)):
+            accesses_merged = merged if _neighbours(rows, merged) else 1
+            for totals, step in ((source, 1), (machine, accesses_merged)):
                 _count(rows[::step], array, site.elements * step, totals)
     machine, source = machine[0], source[0]
     if not source[REQUESTS] or machine[REQUESTS] / source[REQUESTS] != request_factor(code, "shared load", trace):
@@ -75,8 +75,8 @@ def _neighbours(rows: Int64[np.ndarray, "accesses lanes"], count: int) -> bool:
     if len(rows) % count:
         return False
     first = rows[::count, None, :]
-    wanted = np.where(first >= 0, first + np.arange(count)[:, None], first)
-    return bool((rows.reshape(wanted.shape) == wanted).all() and (first[first >= 0] % count == 0).all())
+    expected = np.where(first >= 0, first + np.arange(count)[:, None], first)
+    return bool((rows.reshape(expected.shape) == expected).all() and (first[first >= 0] % count == 0).all())
 
 
 def _count(rows, array, width, totals):
