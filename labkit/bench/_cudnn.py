@@ -97,7 +97,8 @@ def supports(problem: Convolution) -> bool:
 def find_best(problem: Convolution, format: Format) -> Best:
     """Return the fastest algorithm that the search finds, with its workspace; float32 is computed without TF32."""
     tensors, dtype, layout = {}, CUDNN_TYPES[format], CUDNN_LAYOUTS[problem.layout]
-    for name, (N, C, H, W) in _nchw(problem).items():
+    for name, shape in problem.shapes.items():
+        N, C, H, W = shape if problem.layout == "NCHW" else (shape[0], shape[3], shape[1], shape[2])
         if name == "w":
             tensors[name] = _make_descriptor("Filter")
             _call("SetFilter4dDescriptor", tensors[name], dtype, layout, N, C, H, W)
@@ -146,8 +147,3 @@ def contender(problem: Convolution, format: Format, x, w, y, _):
     name = ALGORITHMS[problem.result][fastest.algorithm]
     call.facts = {"algorithm": name, "workspace_bytes": fastest.workspace_bytes}
     return call
-
-
-def _nchw(problem):
-    shapes = problem.shapes
-    return shapes if problem.layout == "NCHW" else {name: (s[0], s[3], s[1], s[2]) for name, s in shapes.items()}

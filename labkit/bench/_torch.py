@@ -32,7 +32,7 @@ def tensors(format: Format, *arrays) -> tuple:
 def launch_on_stream(call: Callable[[], Any], store_result: Callable | None = None) -> Callable:
     """Return a launch that makes a call of torch on a numba stream.
 
-    After the first call, `store_result` copies the result to the operands, where the harness reads it to find its error.
+    After the first call, `store_result` copies the result to the operands, whose error the harness computes.
     """
     import torch
 

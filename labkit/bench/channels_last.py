@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from labkit.bench import _harness, _record
+from labkit.bench import _harness, _record, _torch
 from labkit.conv.layers import RESNET_50_1X1, RESNET_50_3X3, TABLE_2
 
 NAME = "channels_last"
@@ -57,7 +57,7 @@ def networks() -> Iterator[dict]:
     for dtype in NETWORK_DTYPES:
         for layout in LAYOUTS:
             x = _images(layout, dtype, IMAGES, 3, 224, 224)
-            model = resnet_50().cuda().to(x.dtype).to(memory_format=_memory(layout))
+            model = resnet_50().cuda().to(x.dtype).to(memory_format=_torch.memory_format(layout == "NHWC"))
 
             def infer(model=model, x=x):
                 with torch.no_grad():
@@ -112,13 +112,7 @@ def _images(layout, dtype, *shape):
     import torch
 
     kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
-    return torch.randn(shape, device="cuda", dtype=kind).to(memory_format=_memory(layout))
-
-
-def _memory(layout):
-    import torch
-
-    return torch.channels_last if layout == "NHWC" else torch.contiguous_format
+    return torch.randn(shape, device="cuda", dtype=kind).to(memory_format=_torch.memory_format(layout == "NHWC"))
 
 
 def _replayed_ms(calls: list[Callable]) -> float:

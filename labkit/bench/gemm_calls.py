@@ -58,7 +58,9 @@ class Call(ladder.Problem):
         """Return arrays that hold the matrices; C is NaN if beta is 0."""
         rng = np.random.default_rng(seed)
         sides = (self.M, self.K)[:: -1 if self.transpose_a else 1], (self.K, self.N)[:: -1 if self.transpose_b else 1]
-        A, B, C = (normal(rng, self._whole(*side), format) for side in (*sides, (self.M, self.N)))
+        batch = (self.batches,) if self.batches > 1 else ()
+        shapes = ((*batch, rows, cols * (1 + self.is_submatrix)) for rows, cols in (*sides, (self.M, self.N)))
+        A, B, C = (normal(rng, shape, format) for shape in shapes)
         if self.beta == 0:
             self.submatrices(A, B, C)[2][...] = format.result.encode(np.nan)
         return A, B, C
@@ -79,10 +81,6 @@ class Call(ladder.Problem):
         left, right = A.swapaxes(-1, -2) if self.transpose_a else A, B.swapaxes(-1, -2) if self.transpose_b else B
         value = self.alpha * (left @ right) + (self.beta * C if self.beta else 0)
         return {2: ladder.Expected(value, np.full_like(value, np.inf))}  # a bench tells errors, and judges none
-
-    def _whole(self, rows, cols):
-        batch = (self.batches,) if self.batches > 1 else ()
-        return (*batch, rows, cols * (1 + self.is_submatrix))
 
 
 LARGE = 4096, 4096, 4096, 1

@@ -100,7 +100,10 @@ def _require_exercises(file, cells):
             id = cell.metadata.get("exercise")
             if not isinstance(id, str):
                 raise SourceError(f"{file}: a cell tagged `{tag}` needs its exercise, `:exercise: pad-the-tile`.")
-            _require_exercise(file, id)
+            try:
+                exercise(id)
+            except ValueError as error:
+                raise SourceError(f"{file}: {error}") from error
             found.append((tag, id))
     wanted = [(tag, id) for id in dict.fromkeys(id for _, id in found) for tag in ("exercise", "check")]
     if found != wanted:
@@ -109,13 +112,6 @@ def _require_exercises(file, cells):
             f"{tag} cell of {id} too many" for tag, id in found if found.count((tag, id)) > wanted.count((tag, id))
         ]
         raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults)) or 'its exercises are out of order'}.")
-
-
-def _require_exercise(file, id):
-    try:
-        exercise(id)
-    except ValueError as error:
-        raise SourceError(f"{file}: {error}") from error
 
 
 def _keep_solution(source):

@@ -83,7 +83,8 @@ class Playground(View):
         positions = dict(self.data["positions"])
         for name, value in values.items():
             if value not in self.choices.get(name, ()):
-                raise ValueError(f"{name} cannot be {value}; the sliders hold {self._offered()}.")
+                offered = ", ".join(f"{name} in {values}" for name, values in self.choices.items())
+                raise ValueError(f"{name} cannot be {value}; the sliders hold {offered}.")
             positions[name] = self.choices[name].index(value)
         self.update(self._state(positions))
 
@@ -159,9 +160,6 @@ class Playground(View):
         grid, block, *arguments = prepared
         record = _inner_block(grid) if self.record is None else self.record
         return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
-
-    def _offered(self):
-        return ", ".join(f"{name} in {values}" for name, values in self.choices.items())
 
     def _draw_still(self, figure, data, step):
         if self._shown:

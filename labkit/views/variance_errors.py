@@ -51,8 +51,8 @@ def variance_errors(
         for m, s in np.ndindex(exact.shape)
     ]
     data = {
-        "say": f"`{worst_kernel}` has **no digit right** at {share_without_digits[worst_kernel]:.0%} of these means and "
-        f"spreads. Fewest right digits anywhere: {join([f'`{name}` {of.min()}' for name, of in digits.items()])}.",
+        "say": f"`{worst_kernel}` has **no digit right** at {share_without_digits[worst_kernel]:.0%} of these means "
+        f"and spreads. Fewest right digits anywhere: {join([f'`{name}` {of.min()}' for name, of in digits.items()])}.",
         "means": list(map(float, means)),
         "spreads": list(map(float, spreads)),
         "first": first,

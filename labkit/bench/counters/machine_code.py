@@ -26,7 +26,11 @@ def request_factor(code: Sass, kind: str, trace: Trace) -> float:
     sites = [counted for counted in trace.sites if f"{counted.site.space} {counted.site.kind}" == kind]
     widths = widths_bytes(code, kind)
     accesses = sum(counted.accesses for counted in sites)
-    if not widths or not accesses or max(widths) <= max(_width_bytes(trace, counted.site) for counted in sites):
+    if (
+        not widths
+        or not accesses
+        or max(widths) <= max(trace.array(c.site.array).itemsize * c.site.elements for c in sites)
+    ):
         return 1.0  # no instruction stands for several accesses
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
     merged_accesses = max(sum(widths) / bytes_an_access, len(sites))
@@ -55,11 +59,6 @@ def wavefront_factor(code: Sass, trace: Trace) -> float:
     if not source[REQUESTS] or machine[REQUESTS] / source[REQUESTS] != request_factor(code, "shared load", trace):
         return 1.0
     return float(machine[WAVEFRONTS] / source[WAVEFRONTS])
-
-
-def _width_bytes(trace, site) -> int:
-    """Return the bytes that an access of the source moves per lane."""
-    return trace.array(site.array).itemsize * site.elements
 
 
 def _warps(trace, site):
