@@ -130,7 +130,7 @@ def bench(
     if operation in TABLES:
         import_module(f"labkit.bench.{operation}").main(record, out)
     else:
-        _harness.run(_harness.of_operation(operation), record, out)
+        _harness.run(_harness.default_benchmark(operation), record, out)
 
 
 @app.command()

@@ -1,1 +1,1 @@
-"""Measurements: one file an operation, each with `main(record, out)`."""
+"""Measurements, a file per operation: `main(record, out)` stores them in the package (`record`) or in folder `out`."""

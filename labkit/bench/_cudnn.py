@@ -15,10 +15,10 @@ from labkit.arrays.addresses import address_of
 from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forward
 from labkit.formats import BF16, FP16, FP32, Format
 
-TYPES = {FP32: 0, FP16: 2, BF16: 9}
-LAYOUTS = {"NCHW": 0, "NHWC": 1}
+CUDNN_TYPES = {FP32: 0, FP16: 2, BF16: 9}
+CUDNN_LAYOUTS = {"NCHW": 0, "NHWC": 1}
 FMA_MATH, TENSOR_MATH = 3, 1
-NAMES = {"y": "Forward", "x": "BackwardData", "w": "BackwardFilter"}
+PASS_NAMES = {"y": "Forward", "x": "BackwardData", "w": "BackwardFilter"}
 MAX_RESULTS = 16
 # As cudnnConvolutionFwdAlgo_t, BwdDataAlgo_t and BwdFilterAlgo_t count them.
 ALGORITHMS = {
@@ -88,43 +88,44 @@ def _handle():
     return handle
 
 
-def applies(problem: Convolution) -> bool:
+def supports(problem: Convolution) -> bool:
     """Say if cuDNN supports a problem: its padding must be symmetric."""
     return problem.top == problem.bottom and problem.left == problem.right
 
 
 @cache
-def best(problem: Convolution, format: Format) -> Best:
+def find_best(problem: Convolution, format: Format) -> Best:
     """Return the fastest algorithm that the search finds, with its workspace; float32 is computed without TF32."""
-    tensors = {}
-    for name, (N, C, H, W) in _nchw(problem).items():
+    tensors, dtype, layout = {}, CUDNN_TYPES[format], CUDNN_LAYOUTS[problem.layout]
+    for name, shape in problem.shapes.items():
+        N, C, H, W = shape if problem.layout == "NCHW" else (shape[0], shape[3], shape[1], shape[2])
         if name == "w":
             tensors[name] = _make_descriptor("Filter")
-            _call("SetFilter4dDescriptor", tensors[name], TYPES[format], LAYOUTS[problem.layout], N, C, H, W)
+            _call("SetFilter4dDescriptor", tensors[name], dtype, layout, N, C, H, W)
         else:
             tensors[name] = _make_descriptor("Tensor")
-            _call("SetTensor4dDescriptor", tensors[name], LAYOUTS[problem.layout], TYPES[format], N, C, H, W)
+            _call("SetTensor4dDescriptor", tensors[name], layout, dtype, N, C, H, W)
     convolution = _make_descriptor("Convolution")
     sizes = problem.top, problem.left, problem.stride_h, problem.stride_w, problem.dilation_h, problem.dilation_w
-    _call("SetConvolution2dDescriptor", convolution, *sizes, int(not problem.flipped), TYPES[FP32])
+    _call("SetConvolution2dDescriptor", convolution, *sizes, int(not problem.flipped), CUDNN_TYPES[FP32])
     _call("SetConvolutionGroupCount", convolution, problem.groups)
     _call("SetConvolutionMathType", convolution, FMA_MATH if format == FP32 else TENSOR_MATH)
     inputs = {"y": "xw", "x": "wy", "w": "xy"}[problem.result]
-    found, count = (_SearchResult * MAX_RESULTS)(), c_int()
-    kind = NAMES[problem.result]
+    results, count = (_SearchResult * MAX_RESULTS)(), c_int()
+    kind = PASS_NAMES[problem.result]
     _call("SetStream", _handle(), None)  # the last launch's stream may be gone
-    search = (
+    search_arguments = (
         _handle(),
         *(tensors[name] for name in inputs),
         convolution,
         tensors[problem.result],
         MAX_RESULTS,
         byref(count),
-        found,
+        results,
     )
-    _call(f"FindConvolution{kind}Algorithm", *search)
-    allowed = [one for one in found[: count.value] if not one.status and (format != FP32 or one.math in (0, FMA_MATH))]
-    fastest = min(allowed, key=lambda one: one.time_ms)
+    _call(f"FindConvolution{kind}Algorithm", *search_arguments)
+    allowed = [r for r in results[: count.value] if not r.status and (format != FP32 or r.math in (0, FMA_MATH))]
+    fastest = min(allowed, key=lambda result: result.time_ms)
     workspace = cuda.device_array(max(1, fastest.memory), "uint8")
 
     def launch(stream, **arrays):
@@ -140,13 +141,9 @@ def best(problem: Convolution, format: Format) -> Best:
 
 def contender(problem: Convolution, format: Format, x, w, y, _):
     """Return the fastest algorithm of cuDNN's own search as a contender of `labkit.bench._harness`."""
-    plain = {"y": Forward, "x": BackwardData, "w": BackwardFilter}[problem.result](**problem.fields)  # found but once
-    found = best(plain, format)
-    call = partial(found.launch, x=x, w=w, y=y)
-    call.facts = {"algorithm": ALGORITHMS[problem.result][found.algorithm], "workspace_bytes": found.workspace_bytes}
+    base_class = {"y": Forward, "x": BackwardData, "w": BackwardFilter}[problem.result]
+    fastest = find_best(base_class(**problem.fields), format)  # the base class, so that the cache searches once
+    call = partial(fastest.launch, x=x, w=w, y=y)
+    name = ALGORITHMS[problem.result][fastest.algorithm]
+    call.facts = {"algorithm": name, "workspace_bytes": fastest.workspace_bytes}
     return call
-
-
-def _nchw(problem):
-    shapes = problem.shapes
-    return shapes if problem.layout == "NCHW" else {name: (s[0], s[3], s[1], s[2]) for name, s in shapes.items()}

@@ -25,15 +25,15 @@ from labkit.results.computed import add_computed
 
 # Takes problem, format and device operands; returns a launch on a stream, which may have `facts` to record.
 Contender = Callable[..., Callable[[object], object]]
-TWIN = "CUDA C++"
+CUDA_CPP = "CUDA C++"
 MAX_SETS = 64
-TIMES_L2 = 2  # bytes of all sets of operands together, at least
+L2_MULTIPLE = 2  # bytes of all sets of operands together, at least
 MAX_LAUNCH_MS = 200  # slower launches are left out
 CALLING_MS = 100  # of calls, over which host time is measured
 
 
 @dataclass(frozen=True)
-class Table:
+class Benchmark:
     """The contenders that a bench measures, and its record.
 
     Attributes
@@ -53,9 +53,9 @@ class Table:
     yardsticks
         Contenders that bound the time from below, such as a copy of equally many bytes.
     fastest
-        Number of steps of a ladder that are timed in other formats than its first.
+        Number of a ladder's steps, the fastest first, that are timed in formats other than its first.
     times_l2
-        Least size of all sets of operands together, as a multiple of L2.
+        Smallest total size of all operand sets, as a multiple of L2's size.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Table:
     ours: Mapping[str, Contender] = field(default_factory=dict)
     baselines: Callable[[Problem, Format], Mapping[str, Contender]] = lambda problem, format: {}
     yardsticks: Mapping[str, Contender] = field(default_factory=dict)
-    fastest: int = 2
-    times_l2: int = TIMES_L2
+    fastest_steps: int = 2
+    l2_multiple: int = L2_MULTIPLE
 
 
 @dataclass(frozen=True)
@@ -78,99 +78,100 @@ class Time:
     host_us: float
 
 
-def run(table: Table, record: bool = False, out: Path | None = None) -> None:
+def run(benchmark: Benchmark, record: bool = False, out: Path | None = None) -> None:
     """Measure a table, print it, and store it if requested."""
-    found = _record.require_gpu("times kernels")
-    rows = [row for ladder in table.ladders for row in rows_of_ladder(table, ladder)]
-    show(f"{table.title} on {found.name}", rows)
-    _record.finish(table.name, rows, found.name, record, out)
+    gpu = _record.require_gpu("times kernels")
+    rows = [row for ladder in benchmark.ladders for row in rows_of_ladder(benchmark, ladder)]
+    print_comparison(f"{benchmark.title} on {gpu.name}", rows)
+    _record.store_if_requested(benchmark.name, rows, gpu.name, record, out)
 
 
-def run_all(tables: Sequence[Table], record: bool = False, out: Path | None = None) -> None:
+def run_all(benchmarks: Sequence[Benchmark], record: bool = False, out: Path | None = None) -> None:
     """Run several tables, one after the other."""
-    for table in tables:
-        run(table, record, out)
+    for benchmark in benchmarks:
+        run(benchmark, record, out)
 
 
-def table_of(ladder: Ladder, title: str, formats: Sequence[Format] = (), **fields) -> Table:
+def benchmark_of_ladder(ladder: Ladder, title: str, formats: Sequence[Format] = (), **fields) -> Benchmark:
     """Return the table of one ladder, which times all its steps in each format."""
-    return Table(ladder.record, title, (ladder,), tuple(formats), fastest=len(ladder), **fields)
+    return Benchmark(ladder.record, title, (ladder,), tuple(formats), fastest_steps=len(ladder), **fields)
 
 
-def of_operation(operation: str) -> Table:
+def default_benchmark(operation: str) -> Benchmark:
     """Return the default table of an operation: all its steps, without baselines."""
-    return Table(operation, operation, ladders(operation))
+    return Benchmark(operation, operation, ladders(operation))
 
 
-def rows_of_ladder(table: Table, ladder: Ladder) -> list[dict]:
+def rows_of_ladder(benchmark: Benchmark, ladder: Ladder) -> list[dict]:
     """Return a row for each step, problem, format and baseline."""
     rows: list[dict] = []
-    for format in dict.fromkeys((*ladder.formats, *table.formats)):
+    for format in dict.fromkeys((*ladder.formats, *benchmark.formats)):
         steps = [step for step in ladder if format in step.formats]
         if format != ladder.formats[0]:
-            steps = sorted(steps, key=lambda step: _last_ms(rows, step, ladder.formats[0]))[: table.fastest]
+            steps = sorted(steps, key=lambda step: _last_time_ms(rows, step, ladder.formats[0]))
+            steps = steps[: benchmark.fastest_steps]
         cases = [(problem, step) for step in steps for problem in step.benched]
-        for problem, together in groupby(sorted(cases, key=_by_problem), key=_problem):
-            timed = [step for _, step in together if _predicted_ms(rows, step, problem, format) <= MAX_LAUNCH_MS]
-            rows += measure(table, problem, format, timed)
+        for problem, same_problem in groupby(sorted(cases, key=_by_problem), key=lambda case: case[0]):
+            timed = [step for _, step in same_problem if _predicted_ms(rows, step, problem, format) <= MAX_LAUNCH_MS]
+            rows += measure(benchmark, problem, format, timed)
     return rows
 
 
-def measure(table: Table, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
+def measure(benchmark: Benchmark, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
     """Return a row for each contender of ours and each of its baselines, timed in turns."""
-    before = problem.operands(format)
-    expected = problem.expected(problem.part(before), format)
-    sets = on_gpu(before, number_of_sets(problem.min_bytes(format), table.times_l2))
+    host_operands = problem.operands(format)
+    expected = problem.expected(problem.part(host_operands), format)
+    sets = copies_on_gpu(host_operands, count_operand_sets(problem.min_bytes(format), benchmark.l2_multiple))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
-    ours = {step.slug: partial(_step, step, Workspace(cuda)) for step in steps} | table.ours
-    twins = {step.slug: partial(_twin, step) for step in steps if _has_twin(step, format)}
-    baselines = table.baselines(problem, format)
-    kinds = {"ours": ours, "twin": twins, "baseline": baselines, "yardstick": table.yardsticks}
+    ours = {step.slug: partial(_step_launch, step, Workspace(cuda)) for step in steps} | benchmark.ours
+    cuda_cpp = {step.slug: partial(_cuda_cpp_launch, step) for step in steps if _has_cuda_cpp(step, format)}
+    baselines = benchmark.baselines(problem, format)
+    contenders_by_kind = {"ours": ours, "twin": cuda_cpp, "baseline": baselines, "yardstick": benchmark.yardsticks}
     launches = {
         (kind, name): [way(problem, format, *operands) for operands in sets]
-        for kind, ways in kinds.items()
+        for kind, ways in contenders_by_kind.items()
         for name, way in ways.items()
     }
     errors = {
-        key: _error(problem, expected, of_sets[0], before, sets[0], format)
+        key: _error(problem, expected, of_sets[0], host_operands, sets[0], format)
         for key, of_sets in launches.items()
         if key[0] != "yardstick"
     }
     resources = {step.slug: _resources(step, sets[0], format) for step in steps}
-    time_of = times(launches)
-    others = [key for key in launches if key[0] in ("baseline", "yardstick")]
+    times = time_in_turns(launches)
+    baseline_keys = [key for key in launches if key[0] in ("baseline", "yardstick")]
     rows = []
     for name in ours:
-        time = time_of["ours", name]
-        row = {"operation": table.name, "step": name, "problem": str(problem), **problem.fields, "dtype": format.name}
-        row |= {"time_ms": time.time_ms, "spread": time.spread, "host_us": time.host_us}
+        time = times["ours", name]
+        row = {"operation": benchmark.name, "step": name, "problem": str(problem), **problem.fields}
+        row |= {"dtype": format.name, "time_ms": time.time_ms, "spread": time.spread, "host_us": time.host_us}
         row |= {"flops": int(problem.flops), "min_bytes": int(problem.min_bytes(format))}
         row = add_computed(row | {"error": errors["ours", name]} | resources.get(name, {}))
-        keys = [("twin", name)] * (name in twins) + others
-        rows += [_with_baseline(row, key, time_of[key], errors.get(key), launches[key][0]) for key in keys] or [row]
+        keys = [("twin", name)] * (name in cuda_cpp) + baseline_keys
+        rows += [_with_baseline(row, key, times[key], errors.get(key), launches[key][0]) for key in keys] or [row]
     return rows
 
 
 def _with_baseline(row, key, time, error, launch):
     kind, name = key
-    baseline = {"": TWIN if kind == "twin" else name, "time_ms": time.time_ms, "spread": time.spread}
+    baseline = {"": CUDA_CPP if kind == "twin" else name, "time_ms": time.time_ms, "spread": time.spread}
     baseline |= getattr(launch, "facts", {})
     if error is not None:
         baseline["error"] = error
     return add_computed(row | {f"baseline_{field}".rstrip("_"): value for field, value in baseline.items()})
 
 
-def times(contenders: Mapping) -> dict:
+def time_in_turns(contenders: Mapping) -> dict:
     """Time contenders in turns; each is a list of launches on operands of its own."""
-    found = {}
+    times = {}
     for name, samples in timing.gpu_samples_ms(contenders).items():
         time_ms, (low, _, high) = median(samples), quantiles(samples, n=4)
         calls = int(min(200, max(5, CALLING_MS / time_ms)))
-        found[name] = Time(time_ms, (high - low) / time_ms, timing.host_time_us(contenders[name][0], calls))
-    return found
+        times[name] = Time(time_ms, (high - low) / time_ms, timing.host_time_us(contenders[name][0], calls))
+    return times
 
 
-def show(title: str, rows: list[dict]) -> None:
+def print_comparison(title: str, rows: list[dict]) -> None:
     """Print a line for each contender of ours, with its speed relative to each baseline."""
     lines: dict = {}
     for row in rows:
@@ -183,13 +184,13 @@ def show(title: str, rows: list[dict]) -> None:
     for line in lines.values():
         if "workspace_bytes" in line:
             line["workspace_mb"], columns["workspace_mb"] = line["workspace_bytes"] / 1e6, ".1f"
-    _record.show(title, list(lines.values()), columns)
+    _record.print_table(title, list(lines.values()), columns)
 
 
 # --- contenders ------------------------------------------------------------------------------------
 
 
-def _step(step, workspace, problem, format, *operands):
+def _step_launch(step, workspace, problem, format, *operands):
     """Return a launch whose workspace is reused by later launches, as in a plan."""
 
     def launch(stream):
@@ -199,12 +200,12 @@ def _step(step, workspace, problem, format, *operands):
     return launch
 
 
-def _has_twin(step, format):
+def _has_cuda_cpp(step, format):
     """Say if a step has a CUDA C++ version; it is compiled for the step's first format."""
     return step.path in cpp.names() and format == step.formats[0]
 
 
-def _twin(step, problem, format, *operands):
+def _cuda_cpp_launch(step, problem, format, *operands):
     (launch,) = step.launches(*operands, format=format)
     kernel = cpp.kernel(step.path)
     arrays = [argument for argument in launch.arguments if not np.isscalar(argument)]
@@ -222,15 +223,12 @@ def _resources(step, operands, format) -> dict:
     return {name: number for name, number in found.items() if number}
 
 
-def _problem(case):
-    return case[0]
-
-
 def _by_problem(case):
+    """Return a key that sorts equal problems next to each other, and problems of one type by their FLOPs."""
     return type(case[0]).__name__, case[0].flops, tuple(case[0].fields.values())
 
 
-def _last_ms(rows, step, format) -> float:
+def _last_time_ms(rows, step, format) -> float:
     """Return a step's time in the last problem of a format; infinite if it was left out."""
     problems = [row["problem"] for row in rows if row["dtype"] == format.name]
     found = (row["time_ms"] for row in rows if (row["step"], row["problem"]) == (step.slug, *problems[-1:]))
@@ -239,11 +237,11 @@ def _last_ms(rows, step, format) -> float:
 
 def _predicted_ms(rows, step, problem, format) -> float:
     """Predict a launch's time from the speed in the largest problem before; 0 if there was none."""
-    before = [row for row in rows if row["step"] == step.slug and row["dtype"] == format.name and row["tflops"]]
-    return problem.flops / before[-1]["tflops"] / 1e9 if before else 0.0
+    earlier_rows = [row for row in rows if row["step"] == step.slug and row["dtype"] == format.name and row["tflops"]]
+    return problem.flops / earlier_rows[-1]["tflops"] / 1e9 if earlier_rows else 0.0
 
 
-def copy_one_and_a_half(target, first, second):
+def one_and_a_half_copies(target, first, second):
     """Return a launch of one and a half matrix copies: three halves are read and three are written."""
     half = -(-target.shape[0] // 2)
 
@@ -257,23 +255,23 @@ def copy_one_and_a_half(target, first, second):
 # --- operands --------------------------------------------------------------------------------------
 
 
-def number_of_sets(bytes_of_one: int, times_l2: int = TIMES_L2) -> int:
+def count_operand_sets(bytes_of_one: int, l2_multiple: int = L2_MULTIPLE) -> int:
     """Return the number of operand sets whose total size is at least `times_l2` times that of L2."""
-    return min(MAX_SETS, max(1, ceil(times_l2 * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
+    return min(MAX_SETS, max(1, ceil(l2_multiple * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
 
 
-def on_gpu(operands: tuple, count: int) -> list[tuple]:
+def copies_on_gpu(operands: tuple, count: int) -> list[tuple]:
     """Return several copies of the operands on the GPU."""
     return [tuple(cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in operands) for _ in range(count)]
 
 
-def _error(problem, expected, launch, before, operands, format) -> float:
+def _error(problem, expected, launch, host_operands, operands, format) -> float:
     """Return the relative error of a contender, which runs on operands as they were made."""
-    for place in expected:
-        operands[place].copy_to_device(before[place])
+    for index in expected:
+        operands[index].copy_to_device(host_operands[index])
     cuda.synchronize()
     stream = timing.timing_stream()
     launch(stream)
     stream.synchronize()
-    after = tuple(X.copy_to_host() if place in expected else before[place] for place, X in enumerate(operands))
-    return relative_error(problem, expected, after, format)
+    results = tuple(X.copy_to_host() if index in expected else host_operands[index] for index, X in enumerate(operands))
+    return relative_error(problem, expected, results, format)

@@ -21,7 +21,7 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-PICTURE = """() => {
+PICTURE_JS = """() => {
     const cell = document.querySelector('.jp-Notebook-cell.jp-mod-active');
     const visible = node => node && node.getBoundingClientRect().height > 20;
     const live = cell.querySelector('[data-labkit-live] .labkit-view');
@@ -37,7 +37,7 @@ PICTURE = """() => {
 }"""
 
 # Resolves to the milliseconds from the slider's last move until the frame with the next update is painted.
-CLOCK = """(view, name) => {
+RESPONSE_TIME_JS = """(view, name) => {
     let began = 0;
     const slider = view.querySelector(`input[aria-label="${name}"]`);
     slider.addEventListener('input', () => began = performance.now());
@@ -48,7 +48,7 @@ CLOCK = """(view, name) => {
 }"""
 
 # Steps a view once a frame with its own key, and resolves to the frames per second.
-STEP = """view => new Promise(resolve => {
+STEP_THROUGH_JS = """view => new Promise(resolve => {
     const last = Number(view.querySelector('input[aria-label="step"]').max);
     const press = key => view.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
     let began = 0, frames = 0;
@@ -149,7 +149,7 @@ class Lab:
             canvases: each as a data URL, or "" where nothing is drawn.
         """
         self.cell(id)
-        shown = self.page.wait_for_function(PICTURE, timeout=START_S * 1000)
+        shown = self.page.wait_for_function(PICTURE_JS, timeout=START_S * 1000)
         return shown.json_value()
 
     def slide(self, id: str, name: str, position: int) -> float:
@@ -158,13 +158,13 @@ class Lab:
         slider = view.locator(f"input[aria-label='{name}']")
         slider.scroll_into_view_if_needed()
         box = slider.bounding_box()
-        room, y = box["width"] - THUMB_PX, box["y"] + box["height"] / 2
+        track_px, y = box["width"] - THUMB_PX, box["y"] + box["height"] / 2
         last, now = int(slider.get_attribute("max")), int(slider.input_value())
-        x_now, x_then = (box["x"] + THUMB_PX / 2 + room * at / last for at in (now, position))
-        clock = view.evaluate_handle(CLOCK, name)
+        x_now, x_target = (box["x"] + THUMB_PX / 2 + track_px * at / last for at in (now, position))
+        clock = view.evaluate_handle(RESPONSE_TIME_JS, name)
         self.page.mouse.move(x_now, y)
         self.page.mouse.down()
-        self.page.mouse.move(x_then, y)
+        self.page.mouse.move(x_target, y)
         self.page.mouse.up()
         return clock.evaluate("clock => clock.shown")
 
@@ -172,7 +172,7 @@ class Lab:
         """Measure the frame rate while a cell's innermost view goes through its steps, one per frame."""
         view = self.cell(id).locator("[data-labkit-live] .labkit-view").last
         view.scroll_into_view_if_needed()
-        return view.evaluate(STEP)
+        return view.evaluate(STEP_THROUGH_JS)
 
     def stop_kernels(self):
         self.page.evaluate("() => window.jupyterapp.serviceManager.sessions.shutdownAll()")

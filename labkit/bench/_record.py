@@ -31,20 +31,20 @@ def header() -> dict:
     }
 
 
-def require_gpu(what: str, program: str = ""):
+def require_gpu(activity: str, program: str = ""):
     """Return the GPU, or end this process with a sentence if it or a program is missing; `what`: "times kernels"."""
-    found = device.detect()
-    missing = found.detail if found.kind != "gpu" else f"{program} is not on the PATH"
-    if found.kind != "gpu" or (program and shutil.which(program) is None):
-        Console().print(f"This bench {what} on a GPU, but {missing}; run `python -m labkit doctor`.")
+    gpu_device = device.detect()
+    missing = gpu_device.detail if gpu_device.kind != "gpu" else f"{program} is not on the PATH"
+    if gpu_device.kind != "gpu" or (program and shutil.which(program) is None):
+        Console().print(f"This bench {activity} on a GPU, but {missing}; run `python -m labkit doctor`.")
         raise SystemExit(1)
-    return found
+    return gpu_device
 
 
 def gpu() -> dict:
     """Return name, compute capability and driver of the GPU; nothing without one."""
-    found = device.detect()
-    if found.kind != "gpu":
+    gpu_device = device.detect()
+    if gpu_device.kind != "gpu":
         return {}
     from numba import cuda
     from numba.cuda.cudadrv.driver import driver
@@ -53,7 +53,7 @@ def gpu() -> dict:
     capability = ".".join(map(str, cuda.get_current_device().compute_capability))
     cuda_version = driver.cuDriverGetVersion()
     return {
-        "gpu": found.name,
+        "gpu": gpu_device.name,
         "compute_capability": capability,
         "cuda_of_driver": f"{cuda_version // 1000}.{cuda_version % 1000 // 10}",
         **driver_version(),
@@ -85,17 +85,17 @@ def installed(name: str) -> str | None:
         return None
 
 
-def show(title: str, rows: list[dict], columns: dict[str, str]) -> None:
+def print_table(title: str, rows: list[dict], columns: dict[str, str]) -> None:
     """Print rows as a table; `columns` maps a field to its format, such as `.3f`."""
     table = Table(title=title)
-    for name, form in columns.items():
-        table.add_column(name.replace("_", " "), justify="right" if form else "left")
+    for name, format_spec in columns.items():
+        table.add_column(name.replace("_", " "), justify="right" if format_spec else "left")
     for row in rows:
-        table.add_row(*(format(row[name], form) if name in row else "" for name, form in columns.items()))
+        table.add_row(*(format(row[name], format_spec) if name in row else "" for name, format_spec in columns.items()))
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES).print(table)
 
 
-def finish(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:
+def store_if_requested(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:
     """Store the rows in the package (`record`) or in a folder (`out`), if requested."""
     if record or out:
         path = results.save(results.Results(operation, header(), rows), machine, out or results.FOLDER)

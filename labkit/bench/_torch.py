@@ -29,14 +29,14 @@ def tensors(format: Format, *arrays) -> tuple:
     return tuple(map(tensor, arrays))
 
 
-def on_stream(call: Callable[[], Any], store: Callable[[Any], object] | None = None) -> Callable[[object], None]:
+def launch_on_stream(call: Callable[[], Any], store_result: Callable | None = None) -> Callable:
     """Return a launch that makes a call of torch on a numba stream.
 
-    After the first call, `store` copies the result to the operands, where the harness reads it to find its error.
+    After the first call, `store_result` copies the result to the operands, whose error the harness computes.
     """
     import torch
 
-    pending = [store] if store else []
+    pending = [store_result] if store_result else []
 
     def launch(stream):
         with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):
@@ -74,9 +74,9 @@ def in_each_layout(contender: Callable) -> dict[str, Callable]:
     }
 
 
-def as_nchw(problem, named: Mapping) -> dict:
+def as_nchw(problem, arrays_by_name: Mapping) -> dict:
     """Return the problem's images by name, as tensors with the axes N C H W."""
-    images = {name: named[name] for name in problem.image_arrays}
+    images = {name: arrays_by_name[name] for name in problem.image_arrays}
     return images if problem.layout == "NCHW" else {name: X.permute(0, 3, 1, 2) for name, X in images.items()}
 
 
@@ -87,7 +87,7 @@ def memory_format(channels_last: bool):
     return torch.channels_last if channels_last else torch.contiguous_format
 
 
-def random(*shape):
+def random_normal(*shape):
     """Return random normal float32 on the GPU."""
     import torch
 

@@ -51,17 +51,17 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
         raise ValueError(f"there is nothing to tune for {name!r}; there is {GEMM}, {', '.join(PROBLEMS)}")
     package, _, call = name.partition(".")
     module = import_module(f"labkit.{package}")
-    call, kind = getattr(module, call), getattr(module, PROBLEMS[name])
-    problem_fields, call_fields = ([field.name for field in fields(one)] for one in (kind, call.operation))
+    call, problem_class = getattr(module, call), getattr(module, PROBLEMS[name])
+    problem_fields, call_fields = ([field.name for field in fields(one)] for one in (problem_class, call.operation))
     call_fields.remove("format")
-    needed = [field.name for field in fields(kind) if field.default is MISSING]
+    needed = [field.name for field in fields(problem_class) if field.default is MISSING]
     values = _values(
         name, words, problem_fields, needed, problem_fields if package == "conv" else problem_fields + call_fields
     )
     if package == "conv":
-        ranking = module.find(kind(**values), format)
+        ranking = module.find(problem_class(**values), format)
         return {row.algorithm: row.time_ms for row in ranking if not row.reason}
-    return _tune_steps(call, kind, values, format)
+    return _tune_steps(call, problem_class, values, format)
 
 
 def _tune_gemm(words, format, **options):
@@ -72,14 +72,14 @@ def _tune_gemm(words, format, **options):
     return gemm.tune(*map(int, words), format, **options)
 
 
-def _tune_steps(call: Callable, kind: type, values: dict, format: str):
+def _tune_steps(call: Callable, problem_class: type, values: dict, format: str):
     from labkit.calls.tuner import tune_problem
     from labkit.formats import format_named
 
-    names = {field.name for field in fields(kind)}
+    names = {field.name for field in fields(problem_class)}
     if "kind" in names:  # which the call says
         values["kind"] = call.operation.kind
-    problem = kind(**{name: value for name, value in values.items() if name in names})
+    problem = problem_class(**{name: value for name, value in values.items() if name in names})
     options = {name: value for name, value in values.items() if name not in names}
     available = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
     left_out = [name for name, is_available in available.items() if not is_available]
@@ -98,12 +98,12 @@ def _values(
     """
     in_order = [word for word in words if "=" not in word]
     values = dict(zip(order, in_order)) | dict(word.split("=", 1) for word in words if "=" in word)
-    wrong = [f"no {name}" for name in needed if name not in values]
-    wrong += [f"{name}, which is unknown" for name in values if name not in known]
-    wrong += [f"{word}, which is one too many" for word in in_order[len(order) :]]
-    if wrong:
+    complaints = [f"no {name}" for name in needed if name not in values]
+    complaints += [f"{name}, which is unknown" for name in values if name not in known]
+    complaints += [f"{word}, which is one too many" for word in in_order[len(order) :]]
+    if complaints:
         raise ValueError(
-            f"{call} got {'; '.join(wrong)}: give {' '.join(needed)}, and what you like of "
+            f"{call} got {'; '.join(complaints)}: give {' '.join(needed)}, and what you like of "
             f"{' '.join(name for name in dict.fromkeys(known) if name not in needed)} as NAME=VALUE"
         )
     return {name: _value(word) for name, word in values.items()}

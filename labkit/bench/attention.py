@@ -9,13 +9,13 @@ from labkit.formats import FP32
 BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}
 
 
-def of_torch(problem, format, Q, K, V, O, lse, *_, backend: str):
+def torch_attention(problem, format, Q, K, V, O, lse, *_, backend: str):
     """Return torch's attention by one of its backends."""
-    tensors = (as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
-    return of_backend(problem, *tensors, backend)
+    tensors = (as_bhsd(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
+    return backend_launch(problem, *tensors, backend)
 
 
-def of_backend(problem, Q, K, V, O, backend: str):
+def backend_launch(problem, Q, K, V, O, backend: str):
     """Return torch's attention of tensors with the axes batch, heads, positions, head_dim."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -26,15 +26,15 @@ def of_backend(problem, Q, K, V, O, backend: str):
         with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
             return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
 
-    return _torch.on_stream(call, O.copy_)
+    return _torch.launch_on_stream(call, O.copy_)
 
 
-def as_heads_of_torch(X, layout: str):
+def as_bhsd(X, layout: str):
     """Return a tensor with its axes in the order batch, heads, positions, head_dim."""
     return X if layout == "BHSD" else X.transpose(1, 2)
 
 
-def is_known(problem) -> bool:
+def torch_supports(problem) -> bool:
     """Say if torch is installed and computes this problem: its causal mask starts top left, and it has no window."""
     is_same = problem.window is None and not (problem.causal and problem.keys != problem.queries)
     return _torch.is_installed() and is_same
@@ -42,11 +42,11 @@ def is_known(problem) -> bool:
 
 def baselines(problem, format):
     """Return the backends that compute this problem."""
-    if not is_known(problem):
+    if not torch_supports(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
-    return {backend: partial(of_torch, backend=backend) for backend in backends}
+    return {backend: partial(torch_attention, backend=backend) for backend in backends}
 
 
-TABLE = _harness.table_of(attention.ladder("forward"), "Attention forward", [FP32], baselines=baselines)
+TABLE = _harness.benchmark_of_ladder(attention.ladder("forward"), "Attention forward", [FP32], baselines=baselines)
 main = partial(_harness.run, TABLE)

@@ -5,13 +5,13 @@ from functools import partial
 
 from labkit import attention
 from labkit.bench import _harness, _torch
-from labkit.bench.attention import BACKENDS, as_heads_of_torch, is_known
+from labkit.bench.attention import BACKENDS, as_bhsd, torch_supports
 from labkit.formats import FP32
 
 DETERMINISTIC = "flash, deterministic"  # the only backend that has both ways
 
 
-def of_torch(problem, format, *operands, backend: str, is_deterministic: bool = False):
+def torch_gradients(problem, format, *operands, backend: str, is_deterministic: bool = False):
     """Return the gradients of torch's attention by one of its backends, as autograd computes them.
 
     The forward pass runs once, in the first call, which is not timed.
@@ -20,8 +20,8 @@ def of_torch(problem, format, *operands, backend: str, is_deterministic: bool = 
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     tensors = dict(zip(problem.ARRAYS, _torch.tensors(format, *operands[:-1]), strict=True))
-    of = {name: as_heads_of_torch(X, problem.layout) for name, X in tensors.items() if name != "lse"}
-    inputs = [of[name].detach().requires_grad_() for name in "QKV"]
+    tensors_bhsd = {name: as_bhsd(X, problem.layout) for name, X in tensors.items() if name != "lse"}
+    inputs = [tensors_bhsd[name].detach().requires_grad_() for name in "QKV"]
     options = {"is_causal": problem.causal, "scale": problem.scale, "enable_gqa": problem.heads_per_kv > 1}
     outputs = []
 
@@ -30,13 +30,13 @@ def of_torch(problem, format, *operands, backend: str, is_deterministic: bool = 
             with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
                 outputs.append(torch.nn.functional.scaled_dot_product_attention(*inputs, **options))
         with _deterministic(is_deterministic):
-            return torch.autograd.grad(outputs[0], inputs, of["dO"], retain_graph=True)
+            return torch.autograd.grad(outputs[0], inputs, tensors_bhsd["dO"], retain_graph=True)
 
     def store(gradients):
         for name, gradient in zip(("dQ", "dK", "dV"), gradients, strict=True):
-            of[name].copy_(gradient)
+            tensors_bhsd[name].copy_(gradient)
 
-    return _torch.on_stream(call, store)
+    return _torch.launch_on_stream(call, store)
 
 
 @contextmanager
@@ -56,12 +56,12 @@ def _deterministic(is_deterministic: bool):
 
 def baselines(problem, format):
     """Return the backends that compute this problem; flash also has a deterministic version."""
-    if not is_known(problem):
+    if not torch_supports(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
-    found = {backend: partial(of_torch, backend=backend) for backend in backends}
+    found = {backend: partial(torch_gradients, backend=backend) for backend in backends}
     return found if format == FP32 else found | {DETERMINISTIC: partial(found["flash"], is_deterministic=True)}
 
 
-TABLE = _harness.table_of(attention.ladder("backward"), "Attention backward", [FP32], baselines=baselines)
+TABLE = _harness.benchmark_of_ladder(attention.ladder("backward"), "Attention backward", [FP32], baselines=baselines)
 main = partial(_harness.run, TABLE)

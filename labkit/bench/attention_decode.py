@@ -4,25 +4,27 @@ from functools import partial
 
 from labkit import attention
 from labkit.bench import _harness, _torch
-from labkit.bench.attention import as_heads_of_torch
+from labkit.bench.attention import as_bhsd
 
 BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
 SHARING = "flash", "cuDNN"  # backends that take more heads of Q than of K
-MOST_BYTES_OF_MATH = 2**31  # of the cache, which it copies to float32
-TIMES_L2 = 4  # of which the time is that of reading: a cache of 134 MB would leave some of itself in an L2 of 50 MB
+MOST_BYTES_OF_MATH = 2**31  # of the K and V cache, which this backend copies to float32
+L2_MULTIPLE = (
+    4  # more than usual, since the time is that of reading K and V: 134 MB would partly stay in an L2 of 50 MB
+)
 
 
-def tensors_of(problem, format, Q, K, V, O):
+def as_bhsd_tensors(problem, format, Q, K, V, O):
     """Return tensors with the axes batch, heads, positions, head_dim."""
-    return [as_heads_of_torch(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O)]
+    return [as_bhsd(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O)]
 
 
-def of_call(call, O):
+def launch_into(call, O):
     """Return a contender that makes a call of torch, whose result has the elements of O."""
-    return _torch.on_stream(call, lambda result: O.copy_(result.reshape(O.shape)))
+    return _torch.launch_on_stream(call, lambda result: O.copy_(result.reshape(O.shape)))
 
 
-def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, folded: bool):
+def torch_attention(problem, format, Q, K, V, lengths, table, O, *_, backend: str, folded: bool):
     """torch's attention by one of its backends.
 
     Folded, the one query of each head that shares a head of K is a query of that head, which every backend takes.
@@ -30,7 +32,7 @@ def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, fold
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    Q, K, V, O = tensors_of(problem, format, Q, K, V, O)
+    Q, K, V, O = as_bhsd_tensors(problem, format, Q, K, V, O)
     if folded:
         Q = Q.reshape(problem.batch, problem.kv_heads, problem.heads_per_kv, problem.head_dim)
     options = {"scale": problem.scale, "enable_gqa": not folded}
@@ -39,16 +41,16 @@ def of_torch(problem, format, Q, K, V, lengths, table, O, *_, backend: str, fold
         with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
             return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
 
-    return of_call(call, O)
+    return launch_into(call, O)
 
 
 def flex(problem, format, Q, K, V, lengths, table, O, *_):
     """torch.compile of flex_attention, which has a kernel of its own for few queries."""
     from torch.nn.attention.flex_attention import flex_attention
 
-    Q, K, V, O = tensors_of(problem, format, Q, K, V, O)
+    Q, K, V, O = as_bhsd_tensors(problem, format, Q, K, V, O)
     compiled = _torch.compiled(flex_attention)
-    return of_call(lambda: compiled(Q, K, V, scale=problem.scale, enable_gqa=True), O)
+    return launch_into(lambda: compiled(Q, K, V, scale=problem.scale, enable_gqa=True), O)
 
 
 def baselines(problem, format):
@@ -56,14 +58,14 @@ def baselines(problem, format):
     if not _torch.is_installed() or problem.queries > 1 or problem.ragged or problem.page is not None:
         return {}
     backends = [name for name in BACKENDS if name != "math" or problem.min_bytes(format) <= MOST_BYTES_OF_MATH]
-    ways = {name: partial(of_torch, backend=name, folded=False) for name in SHARING}
-    ways |= {f"{name} folded": partial(of_torch, backend=name, folded=True) for name in backends}
+    contenders = {name: partial(torch_attention, backend=name, folded=False) for name in SHARING}
+    contenders |= {f"{name} folded": partial(torch_attention, backend=name, folded=True) for name in backends}
     elements = problem.batch * problem.kv_heads * problem.keys * problem.head_dim
-    return ways | {"flex_attention": flex} if elements < 2**31 else ways  # more do not compile
+    return contenders | {"flex_attention": flex} if elements < 2**31 else contenders  # more do not compile
 
 
 LADDER = attention.ladder("decode")
-TABLE = _harness.Table(
-    LADDER.record, "Attention of few queries", (LADDER,), baselines=baselines, fastest=1, times_l2=TIMES_L2
+TABLE = _harness.Benchmark(
+    LADDER.record, "Attention of few queries", (LADDER,), baselines=baselines, fastest_steps=1, l2_multiple=L2_MULTIPLE
 )
 main = partial(_harness.run, TABLE)

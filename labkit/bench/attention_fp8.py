@@ -13,16 +13,16 @@ from labkit import attention
 from labkit.attention.fp8.problem import BLOCK, ORDER, decode_blocks, encode_blocks
 from labkit.attention.problem import expected_attention
 from labkit.bench import _harness, _record, _torch
-from labkit.bench.attention import is_known, of_backend
+from labkit.bench.attention import backend_launch, torch_supports
 from labkit.formats import FP32
 
 BACKENDS = "flash", "cuDNN"
-OUTLIERS, SIZE = 1e-3, 10.0  # of all numbers so many are so many times as large (FlashAttention-3, section 4.3)
-FAR_LARGER = 1e5  # are the numbers of the last positions
+OUTLIER_SHARE, OUTLIER_SIZE = 1e-3, 10.0  # one value in 1000 is 10 times larger (FlashAttention-3, section 4.3)
+END_FACTOR = 1e5  # by which the values of the last positions are multiplied
 
 
-def in_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale) -> list:
-    """Return tensors of the numbers that codes and scales encode."""
+def decode_to_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale) -> list:
+    """Return Q, K and V decoded from e4m3 codes and scales per block, as bfloat16 tensors."""
     Q, K, V, *scales = _torch.tensors(format, Q, K, V, q_scale, k_scale, v_scale)
     groups = V.float().unflatten(-1, (-1, len(ORDER)))[..., np.argsort(ORDER).tolist()]
     V = groups.flatten(-2)[..., : problem.keys].transpose(-1, -2)
@@ -33,41 +33,42 @@ def in_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale) -> list:
     return tensors
 
 
-def of_torch(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend: str):
+def torch_attention(problem, format, Q, K, V, q_scale, k_scale, v_scale, O, *_, backend: str):
     """torch's attention by one of its backends, in bfloat16."""
-    tensors = in_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale)
-    return of_backend(problem, *tensors, *_torch.tensors(format.result, O), backend)
+    tensors = decode_to_bfloat16(problem, format, Q, K, V, q_scale, k_scale, v_scale)
+    return backend_launch(problem, *tensors, *_torch.tensors(format.result, O), backend)
 
 
 def baselines(problem, format):
     """Return the backends that compute this problem in bfloat16."""
-    if not is_known(problem):
+    if not torch_supports(problem):
         return {}
-    return {f"{backend} bf16": partial(of_torch, backend=backend) for backend in BACKENDS}
+    return {f"{backend} bf16": partial(torch_attention, backend=backend) for backend in BACKENDS}
 
 
-def kinds_of_numbers(shape: tuple[int, ...]) -> dict[str, list]:
-    """Q, K and V of some kinds, by what they are."""
+def inputs_by_kind(shape: tuple[int, ...]) -> dict[str, list]:
+    """Return Q, K and V of several distributions, by name."""
     rng = np.random.default_rng(0)
     normal = [rng.standard_normal(shape) for _ in range(3)]
-    with_outliers = [X + SIZE * rng.standard_normal(shape) * (rng.random(shape) < OUTLIERS) for X in normal]
-    with_large_end = [X.copy() for X in normal]
-    with_large_end[2][:, :, -BLOCK:] *= FAR_LARGER
-    return {"normal": normal, "outliers": with_outliers, "large values at the end": with_large_end}
+    draw = rng.standard_normal
+    with_outliers = [X + OUTLIER_SIZE * draw(shape) * (rng.random(shape) < OUTLIER_SHARE) for X in normal]
+    large_at_end = [X.copy() for X in normal]
+    large_at_end[2][:, :, -BLOCK:] *= END_FACTOR
+    return {"normal": normal, "outliers": with_outliers, "large values at the end": large_at_end}
 
 
-def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
+def quantisation_errors(queries: int = 1024, head_dim: int = 128) -> list[dict]:
     """Return the relative error of each row of causal attention that quantisation causes.
 
     Both results are computed in float64; quantised numbers have one scale per block, or one per tensor.
     """
     problem = attention.AttentionForward(1, 1, queries, head_dim, causal=True)
-    places, shape, rows = np.arange(queries), (1, 1, queries, head_dim), []
-    for kind, arrays in kinds_of_numbers(shape).items():
-        exact = attended(problem, arrays)
+    positions, shape, rows = np.arange(queries), (1, 1, queries, head_dim), []
+    for kind, arrays in inputs_by_kind(shape).items():
+        exact = exact_attention(problem, arrays)
         quantised = {
-            f"a scale a {name}": attended(
-                problem, [decode_blocks(*encode_blocks(X, block), places, block) for X in arrays]
+            f"a scale a {name}": exact_attention(
+                problem, [decode_blocks(*encode_blocks(X, block), positions, block) for X in arrays]
             )
             for name, block in (("block", BLOCK), ("tensor", queries))
         }
@@ -78,18 +79,18 @@ def errors_of_scales(queries: int = 1024, head_dim: int = 128) -> list[dict]:
     return rows
 
 
-def attended(problem, arrays):
+def exact_attention(problem, arrays):
     """Attention in float64."""
     O, _ = expected_attention(problem, *arrays, np.asarray, FP32, 0.0)
     return O.value
 
 
 LADDER = attention.ladder("fp8")
-TABLE = _harness.Table(LADDER.record, "Attention of e4m3 numbers", (LADDER,), baselines=baselines)
+TABLE = _harness.Benchmark(LADDER.record, "Attention of e4m3 numbers", (LADDER,), baselines=baselines)
 
 
 def main(record: bool = False, out: Path | None = None) -> None:
     _harness.run(TABLE, record, out)
-    rows = errors_of_scales()
+    rows = quantisation_errors()
     columns = dict.fromkeys(rows[0], ".1e") | {"numbers": ""}
-    _record.show("Error of quantisation, of causal attention", rows, columns)
+    _record.print_table("Error of quantisation, of causal attention", rows, columns)

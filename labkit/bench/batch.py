@@ -6,25 +6,25 @@ from labkit.bench.gemm_tensor import cublas
 from labkit.formats import FP16, FP32
 from labkit.gemm import LayerProblem
 
-SIDE = 4096
-BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
+SIDE = 4096  # rows and columns of W
+BATCHES = (1, 4, 16, 64, 256, 1024, 4096)  # rows of X
 
 
-def of_layer(problem, format, X, W, Y):
+def cublas_layer(problem, format, X, W, Y):
     """Return a launch of Y = X @ W.T; float32 is computed without TF32."""
     return cublas_fp32(problem, format, X, W.T, Y) if format == FP32 else cublas(problem, format, X, W, Y)
 
 
-TABLE = _harness.Table("batch", f"X @ W.T by cuBLAS, W {SIDE} x {SIDE}", (), ours={"cuBLAS": of_layer})
+TABLE = _harness.Benchmark("batch", f"X @ W.T by cuBLAS, W {SIDE} x {SIDE}", (), ours={"cuBLAS": cublas_layer})
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("times kernels")
+    gpu = _record.require_gpu("times kernels")
     rows = [
         {**row, "batch": batch}
         for format in (FP16, FP32)
         for batch in BATCHES
         for row in _harness.measure(TABLE, LayerProblem(batch, SIDE, SIDE), format)
     ]
-    _harness.show(f"{TABLE.title}, on {found.name}", rows)
-    _record.finish(TABLE.name, rows, found.name, record, out)
+    _harness.print_comparison(f"{TABLE.title}, on {gpu.name}", rows)
+    _record.store_if_requested(TABLE.name, rows, gpu.name, record, out)

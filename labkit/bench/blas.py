@@ -11,12 +11,12 @@ from labkit.blas import copy, problem
 from labkit.formats import FP32
 
 
-def library(of, format, *operands):
+def torch_blas(blas_problem, format, *operands):
     """Return the contender of torch, which calls cuBLAS for dot and gemv."""
     import torch
 
     tensors = _torch.tensors(format, *operands)
-    match of:
+    match blas_problem:
         case problem.Copy():
             x, y = tensors
             call = partial(y.copy_, x)
@@ -31,28 +31,28 @@ def library(of, format, *operands):
             call = partial(torch.linalg.vector_norm, x, out=out[0])
         case _:
             _, A, x, _, y = tensors
-            call = partial(torch.mv, A.T if isinstance(of, problem.GemvTransposed) else A, x, out=y)
-    return _torch.on_stream(call)
+            call = partial(torch.mv, A.T if isinstance(blas_problem, problem.GemvTransposed) else A, x, out=y)
+    return _torch.launch_on_stream(call)
 
 
-def drivers_copy(of, format, *operands):
-    x, y = _halves(of)
+def driver_copy(problem, format, *operands):
+    x, y = _halves(problem)
     return lambda stream: y.copy_to_device(x, stream)
 
 
-def our_copy(of, format, *operands):
-    x, y = _halves(of)
+def our_copy(problem, format, *operands):
+    x, y = _halves(problem)
     return lambda stream: copy.launch(x, y, stream=stream)
 
 
-def _halves(of):
-    x = _torch.random(of.min_bytes() // 2 // FP32.itemsize)
+def _halves(problem):
+    x = _torch.random_normal(problem.min_bytes() // 2 // FP32.itemsize)
     return cuda.as_cuda_array(x), cuda.device_array(x.shape[0], FP32.dtype)
 
 
 CONTENDERS = {
-    "baselines": lambda problem, format: {"torch": library},
-    "yardsticks": {"cuMemcpy": drivers_copy, "copy": our_copy},
+    "baselines": lambda problem, format: {"torch": torch_blas},
+    "yardsticks": {"cuMemcpy": driver_copy, "copy": our_copy},
 }
-TABLE = _harness.Table("blas", "BLAS level 1 and 2 in float32", ladder.ladders("blas"), **CONTENDERS)
+TABLE = _harness.Benchmark("blas", "BLAS level 1 and 2 in float32", ladder.ladders("blas"), **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -12,21 +12,21 @@ import labkit
 from labkit import attention, conv, elementwise, gemm, layouts, norm, softmax
 from labkit.bench import _record
 
-CALLS, AT_ONCE, WARM_UP = 2000, 50, 100
+TIMED_CALLS, QUEUED_CALLS, WARM_UP_CALLS = 2000, 50, 100  # the GPU is synchronised after every 50 calls
 COLUMNS = {"operation": "", "problem": "", "planned_us": ".1f", "with_output_us": ".1f", "new_output_us": ".1f"}
 COLUMNS |= {"torch_us": ".1f"}
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("times calls")
+    gpu = _record.require_gpu("times calls")
     import torch
 
     rows = [measure(name, *case(torch)) for name, case in CASES.items()]
-    _record.show(f"Host time of a call on {found.name}", rows, COLUMNS)
-    _record.finish("calls", rows, found.name, record, out)
+    _record.print_table(f"Host time of a call on {gpu.name}", rows, COLUMNS)
+    _record.store_if_requested("calls", rows, gpu.name, record, out)
 
 
-def measure(name: str, problem: str, call: Callable, arrays: tuple, output: dict, options: dict, of_torch) -> dict:
+def measure(name: str, problem: str, call: Callable, arrays: tuple, output: dict, options: dict, torch_call) -> dict:
     """Return a row: the host time in us of a call in each form, and of torch's own function."""
     plan = labkit.plan(call, *arrays, **output, **options)
     return {
@@ -35,7 +35,7 @@ def measure(name: str, problem: str, call: Callable, arrays: tuple, output: dict
         "planned_us": host_time_us(plan),
         "with_output_us": host_time_us(partial(call, *arrays, **output, **options)),
         "new_output_us": host_time_us(partial(call, *arrays, **options)),
-        "torch_us": host_time_us(of_torch),
+        "torch_us": host_time_us(torch_call),
     }
 
 
@@ -43,11 +43,11 @@ def host_time_us(call: Callable[[], object]) -> float:
     """Return the median host time of a call in us."""
     import torch
 
-    for _ in range(WARM_UP):
+    for _ in range(WARM_UP_CALLS):
         call()
     times_us = []
-    for number in range(CALLS):
-        if number % AT_ONCE == 0:
+    for number in range(TIMED_CALLS):
+        if number % QUEUED_CALLS == 0:
             torch.cuda.synchronize()  # a full queue would make the call wait for the GPU
         start = perf_counter()
         call()
@@ -68,21 +68,21 @@ def _gemm(torch):
 
 def _conv(torch):
     x, w = _randn(4, 16, 16, 64), _randn(64, 3, 3, 64)
-    of_torch = partial(torch.nn.functional.conv2d, x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2))
+    torch_call = partial(torch.nn.functional.conv2d, x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2))
     problem = "4x64x16x16 64x3x3 NHWC bfloat16"
-    return problem, conv.forward, (x, w), {"y": _randn(4, 14, 14, 64)}, {"layout": "NHWC"}, of_torch
+    return problem, conv.forward, (x, w), {"y": _randn(4, 14, 14, 64)}, {"layout": "NHWC"}, torch_call
 
 
 def _layer_norm(torch):
     x, weight, bias = _randn(128, 1024, half=False), _randn(1024, half=False), _randn(1024, half=False)
-    of_torch = partial(torch.nn.functional.layer_norm, x, (1024,), weight, bias)
-    return "128x1024 float32", norm.layer_norm, (x, weight, bias), {"y": torch.empty_like(x)}, {}, of_torch
+    torch_call = partial(torch.nn.functional.layer_norm, x, (1024,), weight, bias)
+    return "128x1024 float32", norm.layer_norm, (x, weight, bias), {"y": torch.empty_like(x)}, {}, torch_call
 
 
 def _batch_norm(torch):
     x = _randn(8, 64, 16, 16, half=False)
-    of_torch = partial(torch.nn.functional.batch_norm, x, None, None, training=True)
-    return "8x64x16x16 float32", norm.batch_norm, (x,), {"y": torch.empty_like(x)}, {}, of_torch
+    torch_call = partial(torch.nn.functional.batch_norm, x, None, None, training=True)
+    return "8x64x16x16 float32", norm.batch_norm, (x,), {"y": torch.empty_like(x)}, {}, torch_call
 
 
 def _softmax(torch):
@@ -92,22 +92,22 @@ def _softmax(torch):
 
 def _attention(torch):
     Q = _randn(1, 4, 256, 128)
-    of_torch = partial(torch.nn.functional.scaled_dot_product_attention, Q, Q, Q, is_causal=True)
+    torch_call = partial(torch.nn.functional.scaled_dot_product_attention, Q, Q, Q, is_causal=True)
     problem = "1x4x256x128 causal bfloat16"
-    return problem, attention.attend, (Q, Q, Q), {"O": torch.empty_like(Q)}, {"causal": True}, of_torch
+    return problem, attention.attend, (Q, Q, Q), {"O": torch.empty_like(Q)}, {"causal": True}, torch_call
 
 
 def _layouts(torch):
     x, y = _randn(2, 16, 16, 16, half=False), _randn(2, 16, 16, 16, half=False)
-    of_torch = partial(torch.Tensor.copy_, y, x.permute(0, 2, 3, 1))
+    torch_call = partial(torch.Tensor.copy_, y, x.permute(0, 2, 3, 1))
     options = {"source": "NCHW", "target": "NHWC"}
-    return "2x16x16x16 float32", layouts.convert, (x,), {"y": y}, options, of_torch
+    return "2x16x16x16 float32", layouts.convert, (x,), {"y": y}, options, torch_call
 
 
 def _geglu(torch):
     gate, up = _randn(128, 1024), _randn(128, 1024)
-    of_torch = lambda: torch.nn.functional.gelu(gate) * up  # noqa: E731 - as a user writes it
-    return "128x1024 bfloat16", elementwise.geglu, (gate, up), {"y": torch.empty_like(up)}, {}, of_torch
+    torch_call = lambda: torch.nn.functional.gelu(gate) * up  # noqa: E731 - as a user writes it
+    return "128x1024 bfloat16", elementwise.geglu, (gate, up), {"y": torch.empty_like(up)}, {}, torch_call
 
 
 CASES = {

@@ -10,27 +10,27 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from labkit.bench import _harness, _record
+from labkit.bench import _harness, _record, _torch
 from labkit.conv.layers import RESNET_50_1X1, RESNET_50_3X3, TABLE_2
 
 NAME = "channels_last"
 IMAGES = 64
 LAYERS = tuple((*layer, layer[4] // 2) for layer in RESNET_50_3X3 + RESNET_50_1X1) + tuple(
     (*layer, 0) for layer in TABLE_2
-)
+)  # C, H, W, K, R, S, padding
 LAYOUTS = "NCHW", "NHWC"
 LAYER_DTYPES, NETWORK_DTYPES = ("bfloat16", "float32"), ("bfloat16", "tf32")
 STAGES = (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)  # of ResNet-50: width, blocks, stride of the first
-REPLAYS = 15
+REPLAYS = 15  # of a graph, whose median time counts
 CHANGES_LAYOUT = "nchwtonhwc", "nhwctonchw", "convert_tensor"  # in the names of cuDNN's kernels
 COLUMNS = {"problem": "", "dtype": "", "step": "", "time_ms": ".4f", "layout_share": ".0%"}
 
 
 def main(record: bool = False, out: Path | None = None) -> None:
-    found = _record.require_gpu("times torch's convolutions")
+    gpu = _record.require_gpu("times torch's convolutions")
     rows = [*layers(), *networks()]
-    _record.show(f"Channels last on {found.name}", rows, COLUMNS)
-    _record.finish(NAME, rows, found.name, record, out)
+    _record.print_table(f"Channels last on {gpu.name}", rows, COLUMNS)
+    _record.store_if_requested(NAME, rows, gpu.name, record, out)
 
 
 def layers() -> Iterator[dict]:
@@ -43,7 +43,7 @@ def layers() -> Iterator[dict]:
                 set_bytes = 2 * IMAGES * H * W * (C + K)
                 sets = [
                     (_images(layout, dtype, IMAGES, C, H, W), _images(layout, dtype, K, C, R, S))
-                    for _ in range(_harness.number_of_sets(set_bytes))
+                    for _ in range(_harness.count_operand_sets(set_bytes))
                 ]
                 calls = [partial(functional.conv2d, x, w, padding=pad) for x, w in sets]
                 problem = f"{IMAGES}x{C}x{H}x{W} {K}x{R}x{S}" + (f" pad={pad}" if pad else "")
@@ -57,7 +57,7 @@ def networks() -> Iterator[dict]:
     for dtype in NETWORK_DTYPES:
         for layout in LAYOUTS:
             x = _images(layout, dtype, IMAGES, 3, 224, 224)
-            model = resnet_50().cuda().to(x.dtype).to(memory_format=_memory(layout))
+            model = resnet_50().cuda().to(x.dtype).to(memory_format=_torch.memory_format(layout == "NHWC"))
 
             def infer(model=model, x=x):
                 with torch.no_grad():
@@ -77,26 +77,26 @@ def resnet_50():
     import torch
     from torch import nn
 
-    def convolved(C, K, taps, stride=1):
+    def conv_and_norm(C, K, taps, stride=1):
         return nn.Conv2d(C, K, taps, stride, taps // 2, bias=False), nn.BatchNorm2d(K)
 
     class Bottleneck(nn.Module):
         def __init__(self, C, width, stride):
             super().__init__()
-            first, second = convolved(C, width, 1), convolved(width, width, 3, stride)
-            third = convolved(width, 4 * width, 1)
+            first, second = conv_and_norm(C, width, 1), conv_and_norm(width, width, 3, stride)
+            third = conv_and_norm(width, 4 * width, 1)
             self.residual = nn.Sequential(*first, nn.ReLU(True), *second, nn.ReLU(True), *third)
-            self.shortcut = nn.Identity() if 4 * width == C else nn.Sequential(*convolved(C, 4 * width, 1, stride))
+            self.shortcut = nn.Identity() if 4 * width == C else nn.Sequential(*conv_and_norm(C, 4 * width, 1, stride))
 
         def forward(self, x):
             return torch.relu(self.residual(x) + self.shortcut(x))
 
-    found, C = [*convolved(3, 64, 7, 2), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)], 64
+    modules, C = [*conv_and_norm(3, 64, 7, 2), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)], 64
     for width, blocks, stride in STAGES:
         for number in range(blocks):
-            found.append(Bottleneck(C, width, 1 if number else stride))
+            modules.append(Bottleneck(C, width, 1 if number else stride))
             C = 4 * width
-    return nn.Sequential(*found, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(C, 1000))
+    return nn.Sequential(*modules, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(C, 1000))
 
 
 def _row(problem: str, layout: str, dtype: str, calls: list[Callable], sizes: dict) -> dict:
@@ -112,13 +112,7 @@ def _images(layout, dtype, *shape):
     import torch
 
     kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
-    return torch.randn(shape, device="cuda", dtype=kind).to(memory_format=_memory(layout))
-
-
-def _memory(layout):
-    import torch
-
-    return torch.channels_last if layout == "NHWC" else torch.contiguous_format
+    return torch.randn(shape, device="cuda", dtype=kind).to(memory_format=_torch.memory_format(layout == "NHWC"))
 
 
 def _replayed_ms(calls: list[Callable]) -> float:

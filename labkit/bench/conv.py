@@ -19,7 +19,7 @@ def torch_chosen(problem, format, x, w, y, _):
     sizes = padding, stride, [problem.dilation_h, problem.dilation_w], problem.groups
     benchmark, deterministic, allow_tf32 = True, False, False
     switches = benchmark, deterministic, allow_tf32
-    return _torch.on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
+    return _torch.launch_on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
 
 
 def torch_fft(problem, format, x, w, y, _):
@@ -34,24 +34,24 @@ def torch_fft(problem, format, x, w, y, _):
         whole = torch.fft.irfft2(torch.einsum("nchw,kchw->nkhw", *spectra), s=size)
         y.copy_(whole[:, :, : problem.P, : problem.Q])
 
-    return _torch.on_stream(call)
+    return _torch.launch_on_stream(call)
 
 
 def baselines(problem, format):
     """Return the contenders from other libraries for this problem."""
-    if not (_torch.is_installed() and _cudnn.applies(problem)):
+    if not (_torch.is_installed() and _cudnn.supports(problem)):
         return {}
-    found = {"cuDNN's search": _cudnn.contender}
+    contenders = {"cuDNN's search": _cudnn.contender}
     if isinstance(problem, conv.Forward) and not problem.flipped:
-        found["torch"] = torch_chosen
-        plain = (problem.stride_h, problem.stride_w, problem.top, problem.left, problem.groups) == (1, 1, 0, 0, 1)
-        if plain and (problem.dilation_h, problem.dilation_w, problem.layout) == (1, 1, "NCHW") and format == FP32:
-            found["torch.fft"] = torch_fft
-    return found
+        contenders["torch"] = torch_chosen
+        is_plain = (problem.stride_h, problem.stride_w, problem.top, problem.left, problem.groups) == (1, 1, 0, 0, 1)
+        if is_plain and (problem.dilation_h, problem.dilation_w, problem.layout) == (1, 1, "NCHW") and format == FP32:
+            contenders["torch.fft"] = torch_fft
+    return contenders
 
 
 TABLES = [
-    _harness.Table(ladder.record, f"Convolution, {ladder.name}", (ladder,), baselines=baselines)
+    _harness.Benchmark(ladder.record, f"Convolution, {ladder.name}", (ladder,), baselines=baselines)
     for ladder in ladders("conv")
 ]
 main = partial(_harness.run_all, TABLES)

@@ -20,6 +20,7 @@ from labkit.conv.layers import RESNET_50_3X3, TABLE_2, VGG_16, batched
 from labkit.formats import FP32
 
 TITLE = "conv.forward"
+COLUMNS = {"problem": "", "heuristic": "", "find": "", "loss": ".1%"}
 RECORDS = {
     "conv_choices": (*batched(16, TABLE_2), *batched(128, TABLE_2)),
     "conv_choices_3x3": (*batched(64, VGG_16, 1), *batched(64, RESNET_50_3X3, 1)),
@@ -27,21 +28,21 @@ RECORDS = {
 
 
 def main(record: bool = False, out: Path | None = None) -> None:
-    found = _record.require_gpu("times kernels")
+    gpu = _record.require_gpu("times kernels")
     for name, layers in RECORDS.items():
-        watched = track(layers, name, console=Console(stderr=True))
-        rows = [row for sizes in watched for row in measure(conv.Forward(*sizes), name)]
-        _harness.show(f"{TITLE} on {found.name}", rows)
-        _record.show("what is chosen", summary(rows), {"problem": "", "heuristic": "", "find": "", "loss": ".1%"})
-        _record.finish(name, rows, found.name, record, out)
+        layers_with_progress = track(layers, name, console=Console(stderr=True))
+        rows = [row for sizes in layers_with_progress for row in measure(conv.Forward(*sizes), name)]
+        _harness.print_comparison(f"{TITLE} on {gpu.name}", rows)
+        _record.print_table("what is chosen", summary(rows), COLUMNS)
+        _record.store_if_requested(name, rows, gpu.name, record, out)
 
 
 def measure(layer, name: str) -> list[dict]:
     """Return a row for each algorithm and baseline, with predictions and choices."""
     predicted = conv.heuristic(layer)
     applicable = {str(row.algorithm): row for row in predicted if not row.reason}
-    ours = {name: partial(_plan_of, row.algorithm, PlanWorkspace()) for name, row in applicable.items()}
-    rows = _harness.measure(_harness.Table(name, TITLE, (), ours=ours, baselines=baselines), layer, FP32)
+    ours = {name: partial(_algorithm_launch, row.algorithm, PlanWorkspace()) for name, row in applicable.items()}
+    rows = _harness.measure(_harness.Benchmark(name, TITLE, (), ours=ours, baselines=baselines), layer, FP32)
     fastest = str(conv.find(layer).best)
     for row in rows:
         prediction = applicable[row["step"]]
@@ -55,13 +56,13 @@ def summary(rows: list[dict]) -> list[dict]:
     lines = []
     for problem in dict.fromkeys(row["problem"] for row in rows):
         times = {row["step"]: row["time_ms"] for row in rows if row["problem"] == problem}
-        (named,) = {row["step"] for row in rows if row["problem"] == problem and row["is_predicted_best"]}
-        (found,) = {row["step"] for row in rows if row["problem"] == problem and row["is_found_best"]}
-        loss = times[named] / min(times.values()) - 1
-        lines.append({"problem": problem, "heuristic": named, "find": found, "loss": loss})
+        (predicted,) = {row["step"] for row in rows if row["problem"] == problem and row["is_predicted_best"]}
+        (fastest,) = {row["step"] for row in rows if row["problem"] == problem and row["is_found_best"]}
+        loss = times[predicted] / min(times.values()) - 1
+        lines.append({"problem": problem, "heuristic": predicted, "find": fastest, "loss": loss})
     return lines
 
 
-def _plan_of(algorithm, reserve, problem, format, x, w, y, _):
-    plan = make_plan(ConvByProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=reserve)
+def _algorithm_launch(algorithm, workspace, problem, format, x, w, y, _):
+    plan = make_plan(ConvByProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=workspace)
     return lambda stream: plan(stream=stream)

@@ -22,55 +22,56 @@ PAPERS_LAYERS = *batched(16, TABLE_2), *batched(128, TABLE_2)
 LAYERS = [
     conv.Forward(*sizes) for sizes in (*PAPERS_LAYERS, *batched(64, VGG_16[5:], 1), *batched(64, RESNET_50_3X3, 1))
 ]
-BEFORE = conv.Forward(2, 8, 20, 20, 8, 3, 3)
-CANDIDATES = 10  # that torch's benchmark mode tries if nobody says otherwise
+WARM_UP_LAYER = conv.Forward(2, 8, 20, 20, 8, 3, 3)
+CANDIDATES = 10  # that torch's benchmark mode tries by default
 
 
-def torch_way(benchmark: bool, limit: int = CANDIDATES) -> Callable:
+def torch_contender(benchmark: bool, limit: int = CANDIDATES) -> Callable:
     """Return a contender: cuDNN as torch calls it, by its heuristic or by timing `limit` candidates (0: all)."""
 
-    def way(problem, x, w, y):
+    def contender(problem, x, w, y):
         import torch
 
         torch.backends.cudnn.benchmark_limit = limit
         x, w, y = _torch.tensors(FP32, x, w, y)
         sizes = [problem.top, problem.left], [problem.stride_h] * 2, [1, 1], 1
-        return _torch.on_stream(
+        return _torch.launch_on_stream(
             lambda: torch.ops.aten.cudnn_convolution.out(x, w, *sizes, benchmark, False, False, out=y)
         )
 
-    return way
+    return contender
 
 
-def ours(problem, x, w, y):
+def labkit_forward(problem, x, w, y):
     """`conv.forward`, which ranks the algorithms, and compiles the kernels of the first."""
     return lambda stream: conv.forward(x, w, y=y, padding=problem.top, stream=stream)
 
 
-WAYS = {
-    "torch": torch_way(benchmark=False),
-    "torch, benchmark": torch_way(benchmark=True),
-    "torch, all candidates": torch_way(benchmark=True, limit=0),
-    "conv.forward": ours,
+CONTENDERS = {
+    "torch": torch_contender(benchmark=False),
+    "torch, benchmark": torch_contender(benchmark=True),
+    "torch, all candidates": torch_contender(benchmark=True, limit=0),
+    "conv.forward": labkit_forward,
 }
 
 
 def main(record: bool = False, out: Path | None = None) -> None:
-    found = _record.require_gpu("times calls")
+    gpu = _record.require_gpu("times calls")
     rows = []
-    for name in WAYS:
-        done = subprocess.run([sys.executable, "-m", __name__, name], capture_output=True, text=True)
-        rows += [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode:
-            print(f"{name} ended early: {done.stderr[-400:]}", file=sys.stderr)
-    _record.show(f"first calls on {found.name}", rows, {"step": "", "problem": "", "first_ms": ".2f", "time_ms": ".4f"})
-    _record.finish(NAME, rows, found.name, record, out)
+    for name in CONTENDERS:
+        process = subprocess.run([sys.executable, "-m", __name__, name], capture_output=True, text=True)
+        rows += [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+        if process.returncode:
+            print(f"{name} ended early: {process.stderr[-400:]}", file=sys.stderr)
+    columns = {"step": "", "problem": "", "first_ms": ".2f", "time_ms": ".4f"}
+    _record.print_table(f"first calls on {gpu.name}", rows, columns)
+    _record.store_if_requested(NAME, rows, gpu.name, record, out)
 
 
 def measure(name: str, layer) -> dict:
     """Time the first call of a layer in this process, and later ones."""
-    sets = _harness.on_gpu(layer.operands(), _harness.number_of_sets(layer.min_bytes()))
-    launches = [WAYS[name](layer, *operands[:3]) for operands in sets]
+    sets = _harness.copies_on_gpu(layer.operands(), _harness.count_operand_sets(layer.min_bytes()))
+    launches = [CONTENDERS[name](layer, *operands[:3]) for operands in sets]
     stream = timing.timing_stream()
     cuda.synchronize()
     start = perf_counter()
@@ -82,6 +83,6 @@ def measure(name: str, layer) -> dict:
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1], BEFORE)
+    measure(sys.argv[1], WARM_UP_LAYER)
     for one in LAYERS:
         print(json.dumps(measure(sys.argv[1], one)), flush=True)

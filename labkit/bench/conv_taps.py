@@ -9,7 +9,7 @@ BATCH, SIDE = 64, 28
 CHANNELS = 16, 128  # of images, and as many filters
 TAPS = 1, 3, 5, 7, 9, 11
 STEPS = {"fft": ("few_taps",), "implicit_gemm": ("gathered",), "winograd": ("f2x2", "f4x4")}
-TABLE = _harness.Table("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding same", (), baselines=baselines)
+TABLE = _harness.Benchmark("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding same", (), baselines=baselines)
 
 
 def problem(channels: int, taps: int) -> conv.Forward:
@@ -19,12 +19,12 @@ def problem(channels: int, taps: int) -> conv.Forward:
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("times kernels")
+    gpu = _record.require_gpu("times kernels")
     rows = []
     for channels in CHANNELS:
         for taps in TAPS:
             ladders = [name for name in STEPS if name != "winograd" or taps == 3]
             steps = [conv.ladder(name).step(slug) for name in ladders for slug in STEPS[name]]
             rows += _harness.measure(TABLE, problem(channels, taps), FP32, steps)
-    _harness.show(f"{TABLE.title}, on {found.name}", rows)
-    _record.finish(TABLE.name, rows, found.name, record, out)
+    _harness.print_comparison(f"{TABLE.title}, on {gpu.name}", rows)
+    _record.store_if_requested(TABLE.name, rows, gpu.name, record, out)

@@ -12,12 +12,12 @@ def cublas(problem, format, A, B, C):
 
     torch.backends.cuda.matmul.allow_tf32 = False
     A, B, C = _torch.tensors(format, A, B, C)
-    return _torch.on_stream(partial(torch.mm, A, B, out=C))
+    return _torch.launch_on_stream(partial(torch.mm, A, B, out=C))
 
 
 def baselines(problem, format):
     return {"cuBLAS fp32": cublas} if _torch.is_installed() else {}
 
 
-TABLE = _harness.Table("gemm", "C = A @ B in float32", (gemm.ladder("fp32"),), baselines=baselines)
+TABLE = _harness.Benchmark("gemm", "C = A @ B in float32", (gemm.ladder("fp32"),), baselines=baselines)
 main = partial(_harness.run, TABLE)

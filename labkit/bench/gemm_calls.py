@@ -33,7 +33,7 @@ class Call(ladder.Problem):
     transpose_b: bool = False
     alpha: float = 1.0
     beta: float = 0.0
-    is_part: bool = False  # each matrix is the left half of a wider one
+    is_submatrix: bool = False  # each matrix is the left half of a wider one
 
     def __str__(self):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
@@ -58,19 +58,21 @@ class Call(ladder.Problem):
         """Return arrays that hold the matrices; C is NaN if beta is 0."""
         rng = np.random.default_rng(seed)
         sides = (self.M, self.K)[:: -1 if self.transpose_a else 1], (self.K, self.N)[:: -1 if self.transpose_b else 1]
-        A, B, C = (normal(rng, self._whole(*side), format) for side in (*sides, (self.M, self.N)))
+        batch = (self.batches,) if self.batches > 1 else ()
+        shapes = ((*batch, rows, cols * (1 + self.is_submatrix)) for rows, cols in (*sides, (self.M, self.N)))
+        A, B, C = (normal(rng, shape, format) for shape in shapes)
         if self.beta == 0:
-            self.parts(A, B, C)[2][...] = format.result.encode(np.nan)
+            self.submatrices(A, B, C)[2][...] = format.result.encode(np.nan)
         return A, B, C
 
-    def parts(self, *arrays) -> list:
+    def submatrices(self, *arrays) -> list:
         """Return the matrices in these arrays."""
-        return [
-            X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] if self.is_part else X for X in arrays
-        ]
+        if not self.is_submatrix:
+            return list(arrays)
+        return [X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] for X in arrays]
 
     def part(self, operands: tuple) -> tuple:
-        A, B, C = self.parts(*operands)
+        A, B, C = self.submatrices(*operands)
         rows = sample_indices(self.M)
         return A[..., rows] if self.transpose_a else A[..., rows, :], B, C[..., rows, :]
 
@@ -80,10 +82,6 @@ class Call(ladder.Problem):
         value = self.alpha * (left @ right) + (self.beta * C if self.beta else 0)
         return {2: ladder.Expected(value, np.full_like(value, np.inf))}  # a bench tells errors, and judges none
 
-    def _whole(self, rows, cols):
-        batch = (self.batches,) if self.batches > 1 else ()
-        return (*batch, rows, cols * (1 + self.is_part))
-
 
 LARGE = 4096, 4096, 4096, 1
 CALLS = (
@@ -92,7 +90,7 @@ CALLS = (
     Call(*LARGE, "A.T @ B", transpose_a=True),
     Call(*LARGE, "A.T @ B.T", transpose_a=True, transpose_b=True),
     Call(*LARGE, "2 A @ B - C / 2", alpha=2.0, beta=-0.5),
-    Call(*LARGE, "A @ B of parts", is_part=True),
+    Call(*LARGE, "A @ B of parts", is_submatrix=True),
     Call(4095, 4093, 4091, 1, "A @ B, ragged"),
     Call(3, 4096, 4096, 1, "A @ B, few rows"),
     Call(3, 4096, 4096, 1, "A @ B.T, few rows", transpose_b=True),
@@ -104,7 +102,7 @@ CALLS = (
 
 
 def multiply(call, format, *arrays):
-    A, B, C = call.parts(*arrays)
+    A, B, C = call.submatrices(*arrays)
     plan = gemm.plan(A, B, C=C, format=format, **call.options)
     return lambda stream: plan(stream=stream)
 
@@ -114,22 +112,22 @@ def cublas(call, format, *arrays):
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = format == TF32
-    A, B, C = call.parts(*_torch.tensors(format, *arrays))
+    A, B, C = call.submatrices(*_torch.tensors(format, *arrays))
     factors = A.mT if call.transpose_a else A, B.mT if call.transpose_b else B
     if (call.alpha, call.beta) == (1, 0):
-        return _torch.on_stream(partial(torch.matmul, *factors, out=C))
-    return _torch.on_stream(partial(torch.addmm, C, *factors, alpha=call.alpha, beta=call.beta, out=C))
+        return _torch.launch_on_stream(partial(torch.matmul, *factors, out=C))
+    return _torch.launch_on_stream(partial(torch.addmm, C, *factors, alpha=call.alpha, beta=call.beta, out=C))
 
 
-TABLE = _harness.Table(
+TABLE = _harness.Benchmark(
     "gemm_calls", "gemm.multiply", (), ours={"multiply": multiply}, baselines=lambda call, format: {"cuBLAS": cublas}
 )
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("times kernels")
+    gpu = _record.require_gpu("times kernels")
     calls = [(call, format) for format in (BF16, TF32, FP32) for call in CALLS]
     measured = (_harness.measure(TABLE, *each) for each in track(calls, "calls", console=Console(stderr=True)))
     rows = [row for each in measured for row in each]
-    _harness.show(f"{TABLE.title} on {found.name}", [{**row, "problem": row["call"]} for row in rows])
-    _record.finish(TABLE.name, rows, found.name, record, out)
+    _harness.print_comparison(f"{TABLE.title} on {gpu.name}", [{**row, "problem": row["call"]} for row in rows])
+    _record.store_if_requested(TABLE.name, rows, gpu.name, record, out)

@@ -25,30 +25,30 @@ SQUARES = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))
 SIDES = (4096, 11008, 14336)
 LAYERS = tuple((M, N, K) for M, N, K in product((1, 8, 16, 64, 256, 1024, 4096), SIDES, SIDES))
 MOST_CANDIDATES = 7
-READ = nrm2.problem(2**28)
+READ_1_GB = nrm2.problem(2**28)  # of float32
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("times kernels")
+    gpu = _record.require_gpu("times kernels")
     rows = [measure(LayerProblem(*shape)) for shape in track([*SQUARES, *LAYERS], console=Console(stderr=True))]
-    _harness.show(f"gemm.multiply, bfloat16, on {found.name}", rows)
+    _harness.print_comparison(f"gemm.multiply, bfloat16, on {gpu.name}", rows)
     for name, mean in means(rows).items():
         Console().print(f"{name}: {mean:.1%} of cuBLAS's speed")
-    (reading,) = _harness.measure(_harness.Table("gemm_shapes", "", ()), READ, FP32, [nrm2])
+    (reading,) = _harness.measure(_harness.Benchmark("gemm_shapes", "", ()), READ_1_GB, FP32, [nrm2])
     Console().print(f"read from memory: {reading['gb_s']:.0f} GB/s")
-    _record.finish("gemm_shapes", [*rows, {**reading, "step": "read"}], found.name, record, out)
+    _record.store_if_requested("gemm_shapes", [*rows, {**reading, "step": "read"}], gpu.name, record, out)
 
 
 def measure(problem: LayerProblem) -> dict:
     """Return a row for C = A @ B.T by the fastest candidate."""
-    sets = _harness.on_gpu(problem.operands(BF16), _harness.number_of_sets(problem.min_bytes(BF16)))
-    ranked = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
+    sets = _harness.copies_on_gpu(problem.operands(BF16), _harness.count_operand_sets(problem.min_bytes(BF16)))
+    promising = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
     times_ms = timing.gpu_times_ms(
-        {way: [_plan_of(way, problem, BF16, *operands) for operands in sets] for way in ranked}
+        {way: [_candidate_launch(way, problem, BF16, *operands) for operands in sets] for way in promising}
     )
     fastest = min(times_ms, key=times_ms.get)
-    table = _harness.Table("gemm_shapes", "", (), ours={"multiply": partial(_plan_of, fastest)}, baselines=baselines)
-    (row,) = _harness.measure(table, problem, BF16)
+    ours = {"multiply": partial(_candidate_launch, fastest)}
+    (row,) = _harness.measure(_harness.Benchmark("gemm_shapes", "", (), ours=ours, baselines=baselines), problem, BF16)
     return {**row, "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step}
 
 
@@ -59,7 +59,7 @@ def means(rows: list[dict]) -> dict[str, float]:
     return {"squares": geometric_mean(squares), "layers": geometric_mean(layers)}
 
 
-def _plan_of(candidate, problem, format, A, B, C):
+def _candidate_launch(candidate, problem, format, A, B, C):
     """C = A @ B.T by a certain candidate."""
     operation = Product(transpose_b=True, format=format, candidate=candidate)
     plan = make_plan(operation, {"A": A, "B": B, "C": C})

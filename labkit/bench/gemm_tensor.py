@@ -22,8 +22,8 @@ def cublas(problem, format, A, B, C):
     if format == E4M3:
         one = torch.ones((), device="cuda")
         options = {"out_dtype": C.dtype, "use_fast_accum": True, "out": C}
-        return _torch.on_stream(partial(torch._scaled_mm, A, B.T, one, one, **options))
-    return _torch.on_stream(partial(torch.mm, A, B.T, out=C))
+        return _torch.launch_on_stream(partial(torch._scaled_mm, A, B.T, one, one, **options))
+    return _torch.launch_on_stream(partial(torch.mm, A, B.T, out=C))
 
 
 def baselines(problem, format):
@@ -31,5 +31,6 @@ def baselines(problem, format):
 
 
 CONTENDERS = {"ours": {"multiply": multiply}, "baselines": baselines}
-TABLE = _harness.Table("gemm_tensor", "C = A @ B.T on tensor cores", (gemm.ladder("tensor"),), (TF32,), **CONTENDERS)
+LADDERS = (gemm.ladder("tensor"),)
+TABLE = _harness.Benchmark("gemm_tensor", "C = A @ B.T on tensor cores", LADDERS, (TF32,), **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -18,15 +18,15 @@ COLUMNS = {"level": "", "ring_bytes": ",d", "latency_ns": ".1f", "latency_cycles
 
 
 @cuda.jit
-def pointer_chase(ring, steps, place):
-    at = place[0]
+def pointer_chase(ring, steps, position):
+    index = position[0]
     for _ in range(steps):
-        at = ring[at]
-    place[0] = at
+        index = ring[index]
+    position[0] = index
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("times loads")
+    gpu = _record.require_gpu("times loads")
     from numba import cuda as numba_cuda
 
     clock_ghz = numba_cuda.get_current_device().CLOCK_RATE / 1e6
@@ -35,18 +35,18 @@ def main(record=False, out=None) -> None:
         latency_ns = measure(ring_bytes)
         row = {"operation": "latency", "level": level, "ring_bytes": ring_bytes}
         rows.append({**row, "latency_ns": latency_ns, "latency_cycles": latency_ns * clock_ghz})
-    _record.show(f"One load on {found.name}", rows, COLUMNS)
-    _record.finish("latency", rows, found.name, record, out)
+    _record.print_table(f"One load on {gpu.name}", rows, COLUMNS)
+    _record.store_if_requested("latency", rows, gpu.name, record, out)
 
 
 def measure(ring_bytes: int) -> float:
     """Measure the time in ns from one load to the next, without the time of a launch."""
     ring = cuda.to_device(random_ring(ring_bytes // LINE_BYTES))
-    place = cuda.to_device(np.zeros(1, np.uint32))
+    position = cuda.to_device(np.zeros(1, np.uint32))
 
     def time_ms(steps):
         # each launch goes on where the last one stopped, and so meets no line that it left in L2
-        return timing.gpu_time_ms([lambda stream: pointer_chase[1, 1, stream](ring, steps, place)])
+        return timing.gpu_time_ms([lambda stream: pointer_chase[1, 1, stream](ring, steps, position)])
 
     return (time_ms(2 * STEPS) - time_ms(STEPS)) / STEPS * 1e6
 

@@ -14,17 +14,17 @@ def convert(problem, format, x, y, _):
 
 def torch_eager(problem, format, x, y, _):
     """Return the copy that `x.contiguous(memory_format=...)` makes, into existing memory."""
-    x, y = _alike(problem, *_torch.tensors(format, x, y))
-    return _torch.on_stream(partial(y.copy_, x))
+    x, y = _with_common_axes(problem, *_torch.tensors(format, x, y))
+    return _torch.launch_on_stream(partial(y.copy_, x))
 
 
 def torch_compiled(problem, format, x, y, _):
     """Return the same copy by torch.compile, for these sizes only."""
     import torch
 
-    x, y = _alike(problem, *_torch.tensors(format, x, y))
+    x, y = _with_common_axes(problem, *_torch.tensors(format, x, y))
     torch._dynamo.reset()  # else so many sizes count as too many, and it goes on as eager
-    return _torch.on_stream(partial(torch.compile(_copy, dynamic=False), x, y))
+    return _torch.launch_on_stream(partial(torch.compile(_copy, dynamic=False), x, y))
 
 
 def copy(problem, format, x, y, _):
@@ -44,7 +44,7 @@ def _copy(x, y):
     y.copy_(x)
 
 
-def _alike(problem, x, y):
+def _with_common_axes(problem, x, y):
     """Return the tensors with the same axes: N C H W, or N C H W and channels of a vector."""
     in_vectors = "NCHW_VECT_C" in (problem.source, problem.target)
 
@@ -59,5 +59,7 @@ def _alike(problem, x, y):
 
 CONTENDERS = {"ours": {"convert": convert}, "baselines": baselines, "yardsticks": {"cuMemcpy": copy}}
 NUM_STEPS = len(layouts.ladder("transpose"))
-TABLE = _harness.Table("layouts", "Layouts of images", ladder.ladders("layouts"), fastest=NUM_STEPS, **CONTENDERS)
+TABLE = _harness.Benchmark(
+    "layouts", "Layouts of images", ladder.ladders("layouts"), fastest_steps=NUM_STEPS, **CONTENDERS
+)
 main = partial(_harness.run, TABLE)

@@ -14,12 +14,12 @@ from labkit.loops.orders import ORDERS
 from labkit.results.computed import add_computed
 
 SIZE = 4096
-ROWS = {"python": 1, "compiled": 4, "rows": 128, "blocked": 512}
-ORDER_SIZE = 512
+TIMED_ROWS = {"python": 1, "compiled": 4, "rows": 128, "blocked": 512}
+ORDER_SIZE = 512  # side of the matrices for the six loop orders
 TILES = (8, 16, 32, 64, 128, 256, 512, 1024)
-TILE_ROWS = 256
+TILE_ROWS = 256  # rows of A that are timed for each tile
 WORKING_SETS_KB = tuple(2**power for power in range(4, 19))
-CHASED = 500_000
+CHASED_LOADS = 500_000  # dependent loads that are timed per working set
 TRACED_ACCESSES = 8_000_000
 COLUMNS = {"step": "", "problem": "", "time_ms": ",.1f", "gflops": ".3f", "timed_rows": "d"}
 COLUMNS |= {"baseline": "", "ratio": ".4f", "error": ".1e"}
@@ -29,13 +29,13 @@ def main(record=False, out=None) -> None:
     cpu = _record.cpu_name()
     steps, orders, tiles = time_steps(), time_orders(), time_tiles()
     latencies, misses = time_latencies(), trace_misses()
-    _record.show(f"C = A @ B in float32 on {cpu}", steps, COLUMNS)
-    _record.show("The six orders", orders, COLUMNS)
-    _record.show("Tiles", tiles, {"tile": "d", **COLUMNS})
-    _record.show("One load after the other", latencies, {"working_set_kb": ",d", "time_ns": ".2f"})
+    _record.print_table(f"C = A @ B in float32 on {cpu}", steps, COLUMNS)
+    _record.print_table("The six orders", orders, COLUMNS)
+    _record.print_table("Tiles", tiles, {"tile": "d", **COLUMNS})
+    _record.print_table("One load after the other", latencies, {"working_set_kb": ",d", "time_ns": ".2f"})
     columns = {"step": "", "problem": "", "cpu": "", "array": "", "l1_miss_rate": ".4f", "dram_rate": ".4f"}
-    _record.show("Accesses that miss, traced", misses, columns)
-    _record.finish("loops", [*steps, *orders, *tiles, *latencies, *misses], cpu, record, out)
+    _record.print_table("Accesses that miss, traced", misses, columns)
+    _record.store_if_requested("loops", [*steps, *orders, *tiles, *latencies, *misses], cpu, record, out)
 
 
 def time_steps() -> list[dict]:
@@ -45,13 +45,13 @@ def time_steps() -> list[dict]:
     baseline_ms = timing.host_time_ms(lambda: np.matmul(A, B, out=C), repeats=5)
     rows = []
     for step in loops.ladder():
-        part = ROWS[step.slug]
+        num_rows = TIMED_ROWS[step.slug]
         columns = SIZE // 16 if step.slug == "python" else SIZE
-        output = np.full((part, columns), np.nan, np.float32)
-        arguments = A[:part], np.ascontiguousarray(B[:, :columns]), output
+        output = np.full((num_rows, columns), np.nan, np.float32)
+        arguments = A[:num_rows], np.ascontiguousarray(B[:, :columns]), output
         time_ms = timing.host_time_ms(lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3)
-        row = _row(step.slug, problem, time_ms * (SIZE / part) * (SIZE / columns), arguments)
-        rows.append(_with_baseline(baseline_ms, {**row, "timed_rows": part}))
+        row = _row(step.slug, problem, time_ms * (SIZE / num_rows) * (SIZE / columns), arguments)
+        rows.append(_with_baseline(baseline_ms, {**row, "timed_rows": num_rows}))
     columns = SIZE // 16
     lists = A[:1].tolist(), B[:, :columns].tolist(), [[0.0] * columns]
     time_ms = timing.host_time_ms(lambda: _with_lists(*lists), repeats=3)
@@ -107,20 +107,20 @@ def time_latencies() -> list[dict]:
     rows = []
     for kb in WORKING_SETS_KB:
         order = rng.permutation(kb * 1024 // 64) * 8
-        following = np.zeros(kb * 128, np.int64)
-        following[order] = np.roll(order, -1)
-        time_ms = timing.host_time_ms(lambda following=following: _chase(following, CHASED), repeats=3)
-        time_ns = time_ms / CHASED * 1e6
+        chain = np.zeros(kb * 128, np.int64)
+        chain[order] = np.roll(order, -1)
+        time_ms = timing.host_time_ms(lambda chain=chain: _follow_chain(chain, CHASED_LOADS), repeats=3)
+        time_ns = time_ms / CHASED_LOADS * 1e6
         rows.append({"operation": "loops", "step": "pointer chase", "working_set_kb": kb, "time_ns": time_ns})
     return rows
 
 
 @njit
-def _chase(following, steps):
-    place = 0
+def _follow_chain(next_index, steps):
+    index = 0
     for _ in range(steps):
-        place = following[place]
-    return place
+        index = next_index[index]
+    return index
 
 
 def trace_misses() -> list[dict]:

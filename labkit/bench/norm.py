@@ -8,7 +8,7 @@ from labkit.ladder import ladders
 from labkit.norm.problem import BatchForward
 
 
-def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
+def torch_batch_norm(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
     """Return torch's batch norm, with a residual if there is one and ReLU, of images in a layout.
 
     torch does not return the batch's variance, which is therefore computed after the first call.
@@ -27,7 +27,7 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
         tensors["variance"].copy_(variance)
         tensors["mean"].copy_(mean)
 
-    return _torch.on_stream(partial(forward, x, *running, *residual), store)
+    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store)
 
 
 def _forward(relu, factor, eps):
@@ -48,18 +48,18 @@ def _compiled(relu, factor, eps):
 
 def baselines(problem, format):
     """Return torch in each layout, eager and compiled."""
-    return _torch.in_each_layout(of_torch)
+    return _torch.in_each_layout(torch_batch_norm)
 
 
 def copy(problem, format, *operands):
     """Return a copy of the images, which moves the least bytes that batch norm without a residual can move."""
-    of = problem.arrays_by_name(operands)
-    return lambda stream: of["y"].copy_to_device(of["x"], stream=stream)
+    arrays = problem.arrays_by_name(operands)
+    return lambda stream: arrays["y"].copy_to_device(arrays["x"], stream=stream)
 
 
 CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Table(ladder.record, f"Normalisation, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
+    _harness.Benchmark(ladder.record, f"Normalisation, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchForward)
 ]

@@ -8,7 +8,7 @@ from labkit.ladder import ladders
 from labkit.norm.backward import BatchBackward
 
 
-def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
+def torch_gradients(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
     """Return the gradients of torch's batch norm, with a residual if there is one and ReLU, of images in a layout.
 
     Autograd computes them, as in training, from what an eager or compiled forward pass kept. The forward pass runs
@@ -40,15 +40,15 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
         for name, gradient in zip(inputs, gradients, strict=True):
             images.get(name, tensors[name]).copy_(gradient)
 
-    return _torch.on_stream(call, store)
+    return _torch.launch_on_stream(call, store)
 
 
 def _residual_of(y, x, weight, eps):
     """Return a residual with which the forward pass gives y; where y is 0, the sum before ReLU is negative."""
     import torch
 
-    before = torch.nn.functional.batch_norm(x, None, None, weight, training=True, eps=eps)
-    return torch.where(y > 0, y, -1) - before
+    sum_before = torch.nn.functional.batch_norm(x, None, None, weight, training=True, eps=eps)
+    return torch.where(y > 0, y, -1) - sum_before
 
 
 def _forward(relu, eps):
@@ -72,25 +72,25 @@ def _compiled(relu, eps):
 
 def baselines(problem, format):
     """Return torch in each layout, eager and compiled."""
-    return _torch.in_each_layout(of_torch)
+    return _torch.in_each_layout(torch_gradients)
 
 
 def copy(problem, format, *operands):
     """Return copies of three times the images' bytes, the least that gradients without a residual can move."""
-    of = problem.arrays_by_name(operands)
+    arrays = problem.arrays_by_name(operands)
     half = problem.N // 2
 
     def launch(stream):
-        of["dx"].copy_to_device(of["x"], stream=stream)
+        arrays["dx"].copy_to_device(arrays["x"], stream=stream)
         if half:
-            of["dx"][:half].copy_to_device(of["dy"][:half], stream=stream)
+            arrays["dx"][:half].copy_to_device(arrays["dy"][:half], stream=stream)
 
     return launch
 
 
 CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Table(ladder.record, f"Gradients of batch norm, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
+    _harness.Benchmark(ladder.record, f"Gradients of batch norm, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchBackward)
 ]

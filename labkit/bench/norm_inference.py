@@ -6,7 +6,7 @@ from labkit.bench import _harness, _torch
 from labkit.ladder import ladder
 
 
-def of_torch(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
+def torch_inference(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
     """Return torch's batch norm in inference, and ReLU, of images in a layout."""
     import torch
 
@@ -15,7 +15,7 @@ def of_torch(problem, format, *operands, compiled: bool = False, channels_last: 
     x = images.contiguous(memory_format=_torch.memory_format(channels_last))
     parameters = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]
     inference = (_compiled if compiled else _inference)(problem.relu, problem.eps)
-    return _torch.on_stream(torch.no_grad()(partial(inference, x, *parameters)), result.copy_)
+    return _torch.launch_on_stream(torch.no_grad()(partial(inference, x, *parameters)), result.copy_)
 
 
 def _inference(relu, eps):
@@ -35,7 +35,7 @@ def _compiled(relu, eps):
 
 def baselines(problem, format):
     """Return torch in each layout, eager and compiled."""
-    return _torch.in_each_layout(of_torch)
+    return _torch.in_each_layout(torch_inference)
 
 
 def copy(problem, format, x, weight, bias, y, *_):
@@ -44,7 +44,7 @@ def copy(problem, format, x, weight, bias, y, *_):
 
 
 _LADDER = ladder("norm", "batch_inference")
-TABLE = _harness.Table(
+TABLE = _harness.Benchmark(
     _LADDER.record, "Batch norm in inference", (_LADDER,), baselines=baselines, yardsticks={"copy": copy}
 )
 main = partial(_harness.run, TABLE)

@@ -6,7 +6,7 @@ from labkit import norm
 from labkit.bench import _harness, _torch
 
 
-def forward_of_torch(problem, format, *operands, compiled: bool = False):
+def torch_forward(problem, format, *operands, compiled: bool = False):
     """Return torch's norm of rows; torch requires weights of the matrix's type.
 
     torch does not return the statistics, which are therefore computed after the first call.
@@ -24,7 +24,7 @@ def forward_of_torch(problem, format, *operands, compiled: bool = False):
         if problem.is_centred:
             tensors["mean"].copy_(mean)
 
-    return _torch.on_stream(partial(forward, tensors["x"], *weights), store)
+    return _torch.launch_on_stream(partial(forward, tensors["x"], *weights), store)
 
 
 def _forward(kind, columns, eps):
@@ -47,7 +47,7 @@ def _statistics(problem, x):
 
 def forward_baselines(problem, format):
     """Return torch, eager and compiled."""
-    return _torch.eager_and_compiled(forward_of_torch)
+    return _torch.eager_and_compiled(torch_forward)
 
 
 def copy(problem, format, x, weight, bias, y, *_):
@@ -55,7 +55,7 @@ def copy(problem, format, x, weight, bias, y, *_):
     return lambda stream: y.copy_to_device(x, stream=stream)
 
 
-def backward_of_torch(problem, format, *operands, compiled: bool = False):
+def torch_backward(problem, format, *operands, compiled: bool = False):
     """Return torch's gradients of a norm of rows from the forward pass's statistics: the kernels that autograd runs.
 
     torch requires weights of the matrix's type, and gives their gradients the same type.
@@ -70,7 +70,7 @@ def backward_of_torch(problem, format, *operands, compiled: bool = False):
             if name in problem.shapes:
                 tensors[name].copy_(gradient)
 
-    return _torch.on_stream(partial(backward, tensors["dy"], tensors["x"], weight, *statistics), store)
+    return _torch.launch_on_stream(partial(backward, tensors["dy"], tensors["x"], weight, *statistics), store)
 
 
 def _backward(kind, columns):
@@ -93,18 +93,18 @@ def _compiled_backward(kind, columns):
 
 def backward_baselines(problem, format):
     """Return torch, eager and compiled."""
-    return _torch.eager_and_compiled(backward_of_torch)
+    return _torch.eager_and_compiled(torch_backward)
 
 
 def copies(problem, format, dy, x, weight, mean, rstd, dx, *_):
     """Return one and a half copies of a matrix, which move the least bytes that the gradients can move."""
-    return _harness.copy_one_and_a_half(dx, dy, x)
+    return _harness.one_and_a_half_copies(dx, dy, x)
 
 
 FORWARD = {"baselines": forward_baselines, "yardsticks": {"copy": copy}}
 BACKWARD = {"baselines": backward_baselines, "yardsticks": {"copies": copies}}
 TABLES = [
-    _harness.table_of(norm.ladder("rows"), "Layer norm and RMS norm", **FORWARD),
-    _harness.table_of(norm.ladder("rows_backward"), "Gradients of layer norm and RMS norm", **BACKWARD),
+    _harness.benchmark_of_ladder(norm.ladder("rows"), "Layer norm and RMS norm", **FORWARD),
+    _harness.benchmark_of_ladder(norm.ladder("rows_backward"), "Gradients of layer norm and RMS norm", **BACKWARD),
 ]
 main = partial(_harness.run_all, TABLES)

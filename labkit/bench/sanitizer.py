@@ -22,7 +22,7 @@ from labkit.bench import _record
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 COLUMNS = dict.fromkeys(("bug", "kernel", "simulator", "lines", *TOOLS, "sanitizer_lines"), "")
-AT_A_TIME = 4
+PARALLEL_RUNS = 4
 TIMEOUT_S = 30
 NOT_RUN = "not run: it hangs"
 NO_END = f"no end within {TIMEOUT_S} s"
@@ -31,14 +31,14 @@ NO_END = f"no end within {TIMEOUT_S} s"
 def main(record=False, out=None) -> None:
     if places.CHECKOUT is None:
         sys.exit("This bench needs a checkout: the planted bugs are in its tests, not in the installed package.")
-    found = _record.require_gpu("watches kernels", "compute-sanitizer")
+    gpu = _record.require_gpu("watches kernels", "compute-sanitizer")
     rows = compare()
     shown = [{name: str(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows]
-    _record.show(f"planted bugs on {found.name}", shown, COLUMNS)
-    _record.finish("sanitizer", rows, found.name, record, out)
+    _record.print_table(f"planted bugs on {gpu.name}", shown, COLUMNS)
+    _record.store_if_requested("sanitizer", rows, gpu.name, record, out)
 
 
-def planted() -> dict:
+def planted_bugs() -> dict:
     """Import the modules of the planted bugs; returns them by name."""
     folder = str(places.CHECKOUT / "tests" / "simulator")
     if folder not in sys.path:
@@ -55,16 +55,16 @@ def launch_of(bug, kernel: str) -> tuple:
 
 def compare() -> list[dict]:
     """Return a row for each kernel: the simulator's findings, and those of each tool."""
-    bugs = planted()
+    bugs = planted_bugs()
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=_leave_the_gpu_alone) as pool:
         kernels = list(product(bugs, ("wrong", "right")))
-        rows = dict(zip(kernels, pool.map(simulated, *zip(*kernels)), strict=True))
+        rows = dict(zip(kernels, pool.map(simulate_kernel, *zip(*kernels)), strict=True))
     hanging = {(name, "wrong") for name, bug in bugs.items() if getattr(bug, "HANGS", False)}
-    alone = [[key] for key, row in rows.items() if row["simulator"] and key not in hanging]
-    together = [key for key, row in rows.items() if not row["simulator"]]
-    runs = list(product([*alone, together], TOOLS))
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        outputs = pool.map(lambda run: watched(*run), runs)
+    separate_runs = [[key] for key, row in rows.items() if row["simulator"] and key not in hanging]
+    shared_run = [key for key, row in rows.items() if not row["simulator"]]
+    runs = list(product([*separate_runs, shared_run], TOOLS))
+    with ThreadPoolExecutor(PARALLEL_RUNS) as pool:
+        outputs = pool.map(lambda run: run_sanitizer(*run), runs)
         for (kernels, tool), output in zip(runs, outputs, strict=True):
             for key in kernels:
                 rows[key][tool], lines = verdict(output, *key)
@@ -79,33 +79,33 @@ def _leave_the_gpu_alone():
     os.environ["LABKIT_DEVICE"] = "simulator"
 
 
-def simulated(name: str, kernel: str) -> dict:
+def simulate_kernel(name: str, kernel: str) -> dict:
     """Return the row of a kernel with the simulator's kinds of errors and their lines."""
-    bug = planted()[name]
+    bug = planted_bugs()[name]
     errors = labkit.simulate(getattr(bug, kernel), *launch_of(bug, kernel), *bug.arguments()).errors
     lines = sorted({line for e in errors for line in (e.line, e.other_line) if line})
     kinds = ", ".join(sorted({e.kind for e in errors}))
     return {"bug": name, "kernel": kernel, "simulator": kinds, "lines": lines, "sanitizer_lines": []}
 
 
-def watched(kernels: list[tuple[str, str]], tool: str) -> str:
+def run_sanitizer(kernels: list[tuple[str, str]], tool: str) -> str:
     """Return the output of compute-sanitizer on some kernels, launched one after the other in one process."""
     names = [".".join(key) for key in kernels]
-    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", sys.executable, "-c", LAUNCH, *names]
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", sys.executable, "-c", LAUNCH_SCRIPT]
     path = os.pathsep.join(filter(None, [str(places.CHECKOUT), os.environ.get("PYTHONPATH")]))
     with subprocess.Popen(
-        command,
+        [*command, *names],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
         env={**os.environ, "PYTHONPATH": path},
         start_new_session=True,  # so that the whole group can be ended
-    ) as run:
+    ) as process:
         try:
-            output, _ = run.communicate(timeout=TIMEOUT_S + len(kernels))
+            output, _ = process.communicate(timeout=TIMEOUT_S + len(kernels))
         except subprocess.TimeoutExpired:
-            os.killpg(run.pid, 9)
+            os.killpg(process.pid, 9)
             return NO_END
     return output
 
@@ -136,14 +136,14 @@ def reports_in(output: str) -> list[str]:
     return [r for r in reports if "SUMMARY" not in r and re.search(r"\+0x[0-9a-f]+|\.py:\d+", r)]
 
 
-LAUNCH = """
+LAUNCH_SCRIPT = """
 import sys
 import numpy as np
 from numba import cuda as numba_cuda
 from labkit import cuda
 from labkit.bench import sanitizer
 
-bugs = sanitizer.planted()
+bugs = sanitizer.planted_bugs()
 for name, kernel in (argument.split(".") for argument in sys.argv[1:]):
     bug = bugs[name]
     watched = cuda.jit(getattr(bug, kernel).py_func, lineinfo=True)

@@ -19,9 +19,8 @@ from labkit.results.computed import add_computed
 SIZES = (32, 64, 128)
 STEPS = ("naive", "tiled")
 COLUMNS = {"kernel": "", "problem": "", "numba_ms": ".1f", "labkit_ms": ".2f", "ratio": ".0f"}
-CURVE = (128, 256, 512, 1024)
-SAMPLED = 4096  # too large to run whole
-SAMPLE = 64  # blocks of it, at least
+CURVE_SIZES = (128, 256, 512, 1024)
+SAMPLED_SIZE, SAMPLED_BLOCKS = 4096, 64  # too large to run whole: at least so many blocks run
 CURVE_COLUMNS = {"kernel": "", "problem": "", "blocks_run": ",d", "labkit_ms": ",.1f"}
 CURVE_COLUMNS |= {"lane_operations": ",d", "ns_per_lane_operation": ".2f", "peak_mb": ",.0f"}
 FIRST_COLUMNS = {"kernel": "", "problem": "", "disk_cache": "", "first_simulate_s": ".2f"}
@@ -29,13 +28,14 @@ FIRST_COLUMNS = {"kernel": "", "problem": "", "disk_cache": "", "first_simulate_
 
 def main(record=False, out=None) -> None:
     rows = [compare(step, size) for step in STEPS for size in SIZES]
-    _record.show("one launch, all counters and findings on", rows, COLUMNS)
+    _record.print_table("one launch, all counters and findings on", rows, COLUMNS)
     with tempfile.TemporaryDirectory() as cache:
         first = [first_simulate(kind, cache) for kind in ("cold", "warm")]
-    _record.show("import and first simulate in a fresh process", first, FIRST_COLUMNS)
-    curve = [*(measure_growth("tiled", size) for size in CURVE), measure_growth("tiled", SAMPLED, SAMPLE)]
-    _record.show("time and memory of larger problems", curve, CURVE_COLUMNS)
-    _record.finish("simulator", rows + first + curve, _record.cpu_name(), record, out)
+    _record.print_table("import and first simulate in a fresh process", first, FIRST_COLUMNS)
+    curve = [measure_growth("tiled", size) for size in CURVE_SIZES]
+    curve.append(measure_growth("tiled", SAMPLED_SIZE, SAMPLED_BLOCKS))
+    _record.print_table("time and memory of larger problems", curve, CURVE_COLUMNS)
+    _record.store_if_requested("simulator", rows + first + curve, _record.cpu_name(), record, out)
 
 
 def compare(slug: str, size: int) -> dict:
@@ -43,31 +43,31 @@ def compare(slug: str, size: int) -> dict:
     step = gemm.step("fp32", slug)
     A, B, C = gemm.Problem(size, size, size).operands()
     labkit_ms = timing.host_time_ms(lambda: labkit.simulate(step.kernel, *step.geometry(size, size), A, B, C))
-    numba_ms = _run_script(NUMBA, slug, size, NUMBA_ENABLE_CUDASIM="1")["time_ms"]
+    numba_ms = _run_script(NUMBA_SCRIPT, slug, size, NUMBA_ENABLE_CUDASIM="1")["time_ms"]
     problem = f"{size}x{size}x{size}"
     return add_computed({"kernel": slug, "problem": problem, "numba_ms": numba_ms, "labkit_ms": labkit_ms})
 
 
 def first_simulate(disk_cache: str, cache_folder: str) -> dict:
     """Time in seconds a fresh process that imports labkit and simulates s03_tiled at 64 for the first time."""
-    seconds = _run_script(FIRST, "tiled", 64, NUMBA_CACHE_DIR=cache_folder)["time_s"]
+    seconds = _run_script(FIRST_SCRIPT, "tiled", 64, NUMBA_CACHE_DIR=cache_folder)["time_s"]
     return {"kernel": "tiled", "problem": "64x64x64", "disk_cache": disk_cache, "first_simulate_s": seconds}
 
 
 def measure_growth(slug: str, size: int, sample: int | None = None) -> dict:
     """Measure time and peak memory of one step; lane operations of a `sample` are those of the blocks that ran."""
-    found = _run_script(GROWN, slug, size, sample or 0)
-    return add_computed({"kernel": slug, "problem": f"{size}x{size}x{size}", **found})
+    measured = _run_script(GROWTH_SCRIPT, slug, size, sample or 0)
+    return add_computed({"kernel": slug, "problem": f"{size}x{size}x{size}", **measured})
 
 
 def _run_script(script: str, *arguments, **environment) -> dict:
     command = [sys.executable, "-c", script, *map(str, arguments)]
     settings = {**os.environ, "LABKIT_DEVICE": "simulator", **environment}
-    done = subprocess.run(command, env=settings, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(command, env=settings, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(process.stdout.splitlines()[-1])
 
 
-NUMBA = """
+NUMBA_SCRIPT = """
 import json, sys, time
 import numpy as np
 from numba import cuda
@@ -85,7 +85,7 @@ assert (np.abs(C - gemm.oracle(A, B)) <= gemm.error_bound(A, B)).all()
 print(json.dumps({"time_ms": seconds * 1e3}))
 """
 
-FIRST = """
+FIRST_SCRIPT = """
 import json, sys, time
 start = time.perf_counter()
 import labkit
@@ -97,7 +97,7 @@ assert not trace.errors
 print(json.dumps({"time_s": time.perf_counter() - start}))
 """
 
-GROWN = """
+GROWTH_SCRIPT = """
 import json, sys
 from math import prod
 import labkit

@@ -6,11 +6,11 @@ from labkit import softmax
 from labkit.bench import _harness, _torch
 
 
-def of_torch(function, problem, format, *operands, compiled: bool = False):
+def torch_launch(function, problem, format, *operands, compiled: bool = False):
     """Return a function of torch as a contender: its inputs are all arrays but the last one, the output."""
     *inputs, out = _torch.tensors(format, *operands[:-1])
     call = _torch.compiled(function) if compiled else function
-    return _torch.on_stream(partial(call, *inputs), out.copy_)
+    return _torch.launch_on_stream(partial(call, *inputs), out.copy_)
 
 
 def _forward(x):
@@ -25,12 +25,12 @@ def _backward(dy, y):
 
 def forward_baselines(problem, format):
     """Return torch, eager and compiled."""
-    return _torch.eager_and_compiled(partial(of_torch, _forward))
+    return _torch.eager_and_compiled(partial(torch_launch, _forward))
 
 
 def backward_baselines(problem, format):
     """Return torch, eager and compiled."""
-    return _torch.eager_and_compiled(partial(of_torch, _backward))
+    return _torch.eager_and_compiled(partial(torch_launch, _backward))
 
 
 def copy(problem, format, x, y, *_):
@@ -40,13 +40,13 @@ def copy(problem, format, x, y, *_):
 
 def copies(problem, format, dy, y, dx, *_):
     """Return one and a half copies of a matrix, which move the least bytes that the gradient can move."""
-    return _harness.copy_one_and_a_half(dx, dy, y)
+    return _harness.one_and_a_half_copies(dx, dy, y)
 
 
 FORWARD = {"baselines": forward_baselines, "yardsticks": {"copy": copy}}
 BACKWARD = {"baselines": backward_baselines, "yardsticks": {"copies": copies}}
 TABLES = [
-    _harness.table_of(softmax.ladder("forward"), "Softmax of rows", **FORWARD),
-    _harness.table_of(softmax.ladder("backward"), "Gradient of softmax of rows", **BACKWARD),
+    _harness.benchmark_of_ladder(softmax.ladder("forward"), "Softmax of rows", **FORWARD),
+    _harness.benchmark_of_ladder(softmax.ladder("backward"), "Gradient of softmax of rows", **BACKWARD),
 ]
 main = partial(_harness.run_all, TABLES)

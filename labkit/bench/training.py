@@ -28,36 +28,36 @@ class Training:
     """A model, its batches, and how it is trained."""
 
     model: str  # of `labkit.nn.models`
-    batches: Callable[[int, int], Iterator]  # by seed, and how many
+    batches: Callable[[int, int], Iterator]  # from a seed and the number of batches
     autocast: bool
     options: dict = field(default_factory=dict)
     steps: int = 300
     seeds: tuple[int, ...] = (0, 1, 2)
-    ways: tuple[str, ...] = (EAGER, CAPTURED)
+    modes: tuple[str, ...] = (EAGER, CAPTURED)
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("trains models")
+    gpu = _record.require_gpu("trains models")
     from labkit.nn.models import LABKIT, TORCH
 
     rows = []
     for name, training in TRAININGS.items():
         for seed in training.seeds:
-            for how in training.ways:
+            for mode in training.modes:
                 for layers, layers_of in (("labkit", LABKIT), ("torch", TORCH)):
-                    losses, time_ms = train(training, layers_of, seed, how)
-                    run = {"operation": "training", "model": name, "layers": layers, "how": how, "seed": seed}
+                    losses, time_ms = train(training, layers_of, seed, mode)
+                    run = {"operation": "training", "model": name, "layers": layers, "how": mode, "seed": seed}
                     numbers = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
                     rows += [{**run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in numbers]
-    _record.show(f"Training on {found.name}", rows, COLUMNS)
-    _record.finish("training", rows, found.name, record, out)
+    _record.print_table(f"Training on {gpu.name}", rows, COLUMNS)
+    _record.store_if_requested("training", rows, gpu.name, record, out)
 
 
-def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]:
+def train(training: Training, layers, seed: int, mode: str) -> tuple[dict, float]:
     """Train a new model; returns the loss of each step by its number, and the time of a step in ms."""
     import torch
 
-    step, losses = _step(training, layers, seed, how), {}
+    step, losses = _step(training, layers, seed, mode), {}
     numbered = enumerate(training.batches(seed, training.steps), 1)
     side_stream = torch.cuda.Stream()  # where torch wants what comes before a capture to run
     side_stream.wait_stream(torch.cuda.current_stream())
@@ -67,7 +67,7 @@ def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]
             if number == WARM_UP:
                 break
     torch.cuda.current_stream().wait_stream(side_stream)
-    timed_step = captured(step, *batch) if how == CAPTURED else step
+    timed_step = capture_step(step, *batch) if mode == CAPTURED else step
     torch.cuda.synchronize()
     start_s = time.perf_counter()
     for number, batch in numbered:
@@ -76,7 +76,7 @@ def train(training: Training, layers, seed: int, how: str) -> tuple[dict, float]
     return losses, (time.perf_counter() - start_s) / (training.steps - WARM_UP) * 1e3
 
 
-def captured(step, x, y):
+def capture_step(step, x, y):
     """Capture the step as a CUDA graph, for batches shaped like x and y. (PyTorch documentation, "CUDA Graphs".)
 
     Keep the step: a graph has the addresses of its parameters, and does not keep them.
@@ -96,7 +96,7 @@ def captured(step, x, y):
     return replay
 
 
-def _step(training, layers, seed, how):
+def _step(training, layers, seed, mode):
     """Return a training step of a new model: it takes a batch and returns the loss before the step."""
     import torch
 
@@ -104,12 +104,12 @@ def _step(training, layers, seed, how):
 
     torch.manual_seed(seed)
     model = getattr(models, training.model)(layers, **training.options).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, capturable=how == CAPTURED)
-    run = torch.compile(model) if how == COMPILED else model
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, capturable=mode == CAPTURED)
+    forward = torch.compile(model) if mode == COMPILED else model
 
     def step(x, y):
-        with torch.autocast("cuda", torch.bfloat16, enabled=training.autocast, cache_enabled=how != CAPTURED):
-            answer = run(x)
+        with torch.autocast("cuda", torch.bfloat16, enabled=training.autocast, cache_enabled=mode != CAPTURED):
+            answer = forward(x)
         loss = torch.nn.functional.cross_entropy(answer.float().flatten(0, -2), y.flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -119,7 +119,7 @@ def _step(training, layers, seed, how):
     return step
 
 
-def texts(length: int, count: int):
+def book_batches(length: int, count: int):
     """Return batches of `count` pieces of the book's chapters, with their next bytes as labels."""
 
     def batches(seed, steps):
@@ -136,7 +136,7 @@ def texts(length: int, count: int):
     return batches
 
 
-def stripes(seed: int, steps: int):
+def stripe_batches(seed: int, steps: int):
     """Yield batches of noisy images of stripes, with their directions as labels."""
     import torch
 
@@ -153,7 +153,7 @@ def stripes(seed: int, steps: int):
 
 LARGE = {"length": 2048, "width": 2048, "heads": 16}
 TRAININGS = {
-    "gpt": Training("GPT", texts(256, 32), autocast=True),
-    "cnn": Training("CNN", stripes, autocast=False),
-    "large gpt": Training("GPT", texts(2048, 8), True, LARGE, 50, (0,), (EAGER, COMPILED, CAPTURED)),
+    "gpt": Training("GPT", book_batches(256, 32), autocast=True),
+    "cnn": Training("CNN", stripe_batches, autocast=False),
+    "large gpt": Training("GPT", book_batches(2048, 8), True, LARGE, 50, (0,), (EAGER, COMPILED, CAPTURED)),
 }

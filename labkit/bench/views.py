@@ -34,17 +34,17 @@ def main(record=False, out=None) -> None:
             lab.open(NOTEBOOK)
             lab.run_all()
             frames = [lab.frames_per_s("playground") for _ in range(3)]
-            times_ms = [lab.slide("playground", "TILE", position) for position in _unseen()]
+            times_ms = [lab.slide("playground", "TILE", position) for position in _positions_not_seen()]
             lab.stop_kernels()
     rows = [
         _row("playground", "slider to picture, a tile not seen before, ms", times_ms, max(times_ms)),
         _row("tiling", "frames a second while stepping", frames, min(frames)),
     ]
-    _record.show("views in headless Chromium", rows, COLUMNS)
-    _record.finish("views", rows, _record.cpu_name(), record, out)
+    _record.print_table("views in headless Chromium", rows, COLUMNS)
+    _record.store_if_requested("views", rows, _record.cpu_name(), record, out)
 
 
-def _unseen():
+def _positions_not_seen():
     """Return every position of the slider but its first, near and far in turn."""
     middle = len(TILES) // 2
     return [at for step in range(1, middle + 1) for at in (middle - step, middle + step)]

@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionError
 from labkit import places
 from labkit.book.chapter import CHECKED, read_chapter
 from labkit.book.contents import SourceError, read_contents, source
-from labkit.book.readme import updated
+from labkit.book.readme import update_readme
 from labkit.exercises.contents import FILE, NOTEBOOK_GLOB, book_contents
 from labkit.table import json_lines
 
@@ -57,7 +57,7 @@ def build(
         readme = notebooks.parent / "README.md"  # of a checkout
         if (
             readme.exists()
-            and (text := updated(before := readme.read_text(encoding="utf-8"), notebooks, book)) != before
+            and (text := update_readme(before := readme.read_text(encoding="utf-8"), notebooks, book)) != before
         ):
             changed.append(readme.name)
             if not check:
@@ -73,7 +73,7 @@ def build(
                 continue
             _execute(chapter.solved, f"{slug}.md")
         for path, notebook in ((solved_path, chapter.solved), (blank_path, chapter.blank)):
-            text = _in_lines(notebook)
+            text = _notebook_text(notebook)
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 changed.append(str(path.relative_to(notebooks)))
                 if not check:
@@ -82,7 +82,7 @@ def build(
     return changed
 
 
-def _in_lines(notebook) -> str:
+def _notebook_text(notebook) -> str:
     """Return the notebook as JSON with one cell per line, for review and comparison."""
     nbformat.validate(notebook)
     options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": True}

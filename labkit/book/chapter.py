@@ -10,7 +10,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from labkit.book.contents import SourceError
-from labkit.book.links import resolved, titled
+from labkit.book.links import number_title, resolve_references
 from labkit.exercises import exercise
 from labkit.exercises.contents import Contents, book_contents
 
@@ -38,12 +38,12 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     assert chapter is not None, f"{path.name} is in no table of contents"
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
     _require_exercises(path.name, cells)
-    cells[0].source = titled(cells[0].source, chapter)
+    cells[0].source = number_title(cells[0].source, chapter)
     for cell in cells:
-        cell.source = resolved(cell.source, chapter, book, is_code=cell.cell_type == "code")
+        cell.source = resolve_references(cell.source, chapter, book, is_code=cell.cell_type == "code")
     ids = _cell_ids(chapter.slug, cells)
-    solved = [_cell(cell, id, _solved(cell.source)) for cell, id in zip(cells, ids, strict=True)]
-    blank = [_cell(cell, id, _blank(cell.source)) for cell, id in zip(cells, ids, strict=True)]
+    solved = [_cell(cell, id, _keep_solution(cell.source)) for cell, id in zip(cells, ids, strict=True)]
+    blank = [_cell(cell, id, _replace_solution(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     for cell in solved:
         if "check" in cell.metadata.get("tags", ()):
             cell.metadata["tags"].append(CHECKED)
@@ -100,7 +100,10 @@ def _require_exercises(file, cells):
             id = cell.metadata.get("exercise")
             if not isinstance(id, str):
                 raise SourceError(f"{file}: a cell tagged `{tag}` needs its exercise, `:exercise: pad-the-tile`.")
-            _require_exercise(file, id)
+            try:
+                exercise(id)
+            except ValueError as error:
+                raise SourceError(f"{file}: {error}") from error
             found.append((tag, id))
     wanted = [(tag, id) for id in dict.fromkeys(id for _, id in found) for tag in ("exercise", "check")]
     if found != wanted:
@@ -111,26 +114,19 @@ def _require_exercises(file, cells):
         raise SourceError(f"{file}: {'; '.join(dict.fromkeys(faults)) or 'its exercises are out of order'}.")
 
 
-def _require_exercise(file, id):
-    try:
-        exercise(id)
-    except ValueError as error:
-        raise SourceError(f"{file}: {error}") from error
-
-
-def _solved(source):
+def _keep_solution(source):
     return _SOLUTION.sub(lambda region: "".join(_lines(region, given=False)), source).rstrip("\n")
 
 
-def _blank(source):
-    return _SOLUTION.sub(_given, source).rstrip("\n")
+def _replace_solution(source):
+    return _SOLUTION.sub(_stub, source).rstrip("\n")
 
 
-def _given(region):
+def _stub(region):
     """Return the lines marked `#|`, such as a bug to find, else `...`; a lone `#|` is no line."""
     lines = _lines(region, given=True)
-    kept = [re.sub(r"#\| ?", "", line, count=1) for line in lines if line.strip() != "#|"]
-    return "".join(kept) if lines else f"{region[1]}...\n"
+    unmarked = [re.sub(r"#\| ?", "", line, count=1) for line in lines if line.strip() != "#|"]
+    return "".join(unmarked) if lines else f"{region[1]}...\n"
 
 
 def _lines(region, given):

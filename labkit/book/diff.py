@@ -15,7 +15,7 @@ from labkit.ladder import Step
 
 CONTEXT = 2  # equal lines that are shown around a change
 MARKS = {"-": ("labkit-gone", "taken out"), "+": ("labkit-new", "put in"), " ": ("", "")}
-CHANGED = [
+DIFF_RULES = [
     ".labkit-diff .labkit-gone { background: color-mix(in srgb, #D55E00 16%, transparent); }",
     ".labkit-diff .labkit-new { background: color-mix(in srgb, #009E73 20%, transparent); }",
     # a long line continues in the next, indented by four more characters
@@ -41,7 +41,7 @@ class Diff:
     def _repr_html_(self):
         rows = "".join(map(_row, self.lines))
         title = f"<p><code>{escape(self.before)}</code> → <code>{escape(self.after)}</code></p>"
-        style = f"<style>{' '.join(RULES + CHANGED)}</style>"
+        style = f"<style>{' '.join(RULES + DIFF_RULES)}</style>"
         return (
             f'{style}{title}<div class="labkit-listing labkit-diff">'
             f'<pre style="white-space: pre-wrap; word-break: normal">{rows}</pre></div>'
@@ -59,12 +59,12 @@ def diff(before: Step, after: Step) -> Diff:
     old, new = _constants_and_kernel(before), _constants_and_kernel(after)
     lines: list[tuple[str, str] | None] = []
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    for place, (kind, a, b, c, d) in enumerate(changes):
+    for number, (kind, a, b, c, d) in enumerate(changes):
         if kind != "equal":
             lines += [("-", line) for line in old[a:b]] + [("+", line) for line in new[c:d]]
             continue
-        head = CONTEXT if place else 0
-        tail = CONTEXT if place < len(changes) - 1 else 0
+        head = CONTEXT if number else 0
+        tail = CONTEXT if number < len(changes) - 1 else 0
         equal = [(" ", line) for line in old[a:b]]
         if len(equal) <= head + tail + 1:  # a mark instead of one line would save nothing
             lines += equal

@@ -19,12 +19,12 @@ _REFERENCE = re.compile(r"\[([^\]\n]*)\]\((chapter|exercise|task):([\w-]*)\)")
 _TITLE = re.compile(r"\A# (.+)")
 
 
-def titled(text: str, chapter: Chapter) -> str:
+def number_title(text: str, chapter: Chapter) -> str:
     """Return the chapter's first cell with the number in its title."""
     return _TITLE.sub(rf"# {chapter.number} · \1", text)
 
 
-def resolved(text: str, chapter: Chapter, book: Contents, is_code: bool) -> str:
+def resolve_references(text: str, chapter: Chapter, book: Contents, is_code: bool) -> str:
     """Return the text of a cell of this chapter with its references by slug written out."""
 
     def reference(match):

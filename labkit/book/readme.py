@@ -11,7 +11,7 @@ _TABLE = re.compile(re.escape(_HEAD) + r"(?:\|.*\n)*")
 _LINK = re.compile(r"(\[[Cc]hapter) \d\d\]\(notebooks/\d\d-([\w-]+)\.ipynb\)")
 
 
-def updated(readme: str, notebooks: Path, book: Contents) -> str:
+def update_readme(readme: str, notebooks: Path, book: Contents) -> str:
     """Return the README's text with the rows and links of this book's chapters."""
     sentences = {entry.slug: entry.sentence for part in read_toc(notebooks) for entry in part.chapters}
     rows = [

@@ -68,13 +68,13 @@ class Listing:
         return "\n".join(f"{number}  {line}".rstrip() for number, line in _aligned(self.lines))
 
     def _repr_html_(self):
-        text = _coloured(self.lines, PythonLexer)
+        text = _highlighted_html(self.lines, PythonLexer)
         for helper in self.helpers:
-            text += _folded(f"{helper.title}, which it uses", _coloured(helper.lines, PythonLexer))
+            text += _fold(f"{helper.title}, which it uses", _highlighted_html(helper.lines, PythonLexer))
         if self.cuda_cpp:
-            twin = _coloured(enumerate(self.cuda_cpp.splitlines(), 1), CudaLexer)
-            text += _folded(f"{self.title} in CUDA C++", twin)
-        return f"<style>{' '.join(RULES)}</style>" + (_folded(self.folded, text) if self.folded else text)
+            twin = _highlighted_html(enumerate(self.cuda_cpp.splitlines(), 1), CudaLexer)
+            text += _fold(f"{self.title} in CUDA C++", twin)
+        return f"<style>{' '.join(RULES)}</style>" + (_fold(self.folded, text) if self.folded else text)
 
 
 def show(step: Any, folded: str = "") -> Listing:
@@ -92,7 +92,7 @@ def show(step: Any, folded: str = "") -> Listing:
     """
     function = python_function(getattr(step, "kernel", step))
     helpers = tuple(_listing(helper) for helper in surroundings.helpers(function))
-    twin = _twin(function)
+    twin = _cuda_cpp_path(function)
     cuda_cpp = twin.read_text(encoding="utf-8") if twin else ""
     return replace(_listing(function), helpers=helpers, cuda_cpp=cuda_cpp, folded=folded)
 
@@ -109,7 +109,7 @@ def _aligned(lines):
     return [(str(number or "").rjust(width), line) for number, line in lines]
 
 
-def _coloured(lines, lexer):
+def _highlighted_html(lines, lexer):
     numbers, code = zip(*_aligned(lines))
     coloured = highlight("\n".join(code), lexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
     rows = (f'<span class="linenos">{number}</span>{line}\n' for number, line in zip(numbers, coloured, strict=True))
@@ -117,11 +117,11 @@ def _coloured(lines, lexer):
     return f'<div class="labkit-listing"><pre style="white-space: pre; overflow-x: auto">{"".join(rows)}</pre></div>'
 
 
-def _folded(title, content):
+def _fold(title, content):
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
-def _twin(function):
+def _cuda_cpp_path(function):
     """Return kernels/gemm/fp32/s03_tiled.cu for labkit.gemm.fp32.s03_tiled, if it exists."""
     package, *path = function.__module__.split(".")
     twin = places.folder("kernels").joinpath(*path).with_suffix(".cu")

@@ -59,7 +59,8 @@ def batches(dtype: str) -> dict[str, Standing]:
     for machine, row in _rows("batch", dtype=dtype):
         name = f"batch {row['batch']}"
         speeds = found[name].measured_tflops if name in found else {}
-        found[name] = Standing(_arithmetic(format_named(dtype)), _intensity(row), {**speeds, machine: row["tflops"]})
+        intensity = 1000 * row["tflops"] / row["gb_s"]  # FLOP per byte if each byte moves once
+        found[name] = Standing(_arithmetic(format_named(dtype)), intensity, {**speeds, machine: row["tflops"]})
     return found
 
 
@@ -107,8 +108,3 @@ def _rows(operation, **fields):
             found = results.load(operation, machine)
             for row in found.select(**fields):
                 yield GPU_BY_DRIVER_NAME.get(found.header.get("gpu", ""), machine), row
-
-
-def _intensity(row):
-    """Return FLOPs per byte, with each byte moved once, as in `gb_s`."""
-    return 1000 * row["tflops"] / row["gb_s"]

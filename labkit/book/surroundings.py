@@ -20,21 +20,21 @@ def constants(function: Callable) -> list[tuple[int | None, str]]:
     function
         A function of the package. For any other, such as a learner's own, there are none.
     """
-    return _constants(sys.modules[function.__module__], _names(function)) if _of_package(function) else []
+    return _constants(sys.modules[function.__module__], _names_read(function)) if _is_in_package(function) else []
 
 
 def _constants(module, names):
     source = inspect.getsource(module)
-    lines, given = source.splitlines(), assignments(source, names)
-    wanted: dict = {}  # names by the module from which they are imported
-    for name in sorted(imports(module).keys() & names.union(*map(names_in, given))):
-        home, there = imports(module)[name]
-        wanted.setdefault(home, set()).add(there)
+    lines, definitions = source.splitlines(), assignments(source, names)
+    names_by_module: dict = {}  # names by the module from which they are imported
+    for name in sorted(imports(module).keys() & names.union(*map(names_in, definitions))):
+        home, original_name = imports(module)[name]
+        names_by_module.setdefault(home, set()).add(original_name)
     found = []
-    for home, of_home in wanted.items():
-        if theirs := _constants(home, of_home):
-            found += [(None, f"# {home.__name__.replace('.', '/')}.py"), *theirs, (None, "")]
-    own = [(n, lines[n - 1]) for node in given for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)]
+    for home, of_home in names_by_module.items():
+        if imported_lines := _constants(home, of_home):
+            found += [(None, f"# {home.__name__.replace('.', '/')}.py"), *imported_lines, (None, "")]
+    own = [(n, lines[n - 1]) for node in definitions for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)]
     return found + own if own else found[:-1]
 
 
@@ -44,10 +44,10 @@ def helpers(function: Callable) -> list[Callable]:
     Instructions in `labkit.ptx` do not count: they are the GPU's.
     """
     found: list[Callable] = []
-    if _of_package(function):
-        for name in sorted(_names(function)):
+    if _is_in_package(function):
+        for name in sorted(_names_read(function)):
             called = getattr(getattr(sys.modules[function.__module__], name, None), "py_func", None)
-            if called is not None and _of_package(called) and called is not function:
+            if called is not None and _is_in_package(called) and called is not function:
                 found += [called, *helpers(called)]
     return list(dict.fromkeys(found))
 
@@ -55,9 +55,9 @@ def helpers(function: Callable) -> list[Callable]:
 def instructions(function: Callable) -> set[str]:
     """Return the names in `labkit.ptx` that a function of the package or its helpers use: "ldmatrix4"."""
     found = set()
-    for one in (function, *helpers(function)):
-        imported = imports(sys.modules[one.__module__])
-        for node in ast.walk(_tree(one)):
+    for used_function in (function, *helpers(function)):
+        imported = imports(sys.modules[used_function.__module__])
+        for node in ast.walk(_tree(used_function)):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ptx":
                 found.add(node.attr)
             elif isinstance(node, ast.Name) and node.id in imported and imported[node.id][0] is ptx:
@@ -65,11 +65,11 @@ def instructions(function: Callable) -> set[str]:
     return found
 
 
-def _of_package(function):
+def _is_in_package(function):
     return function.__module__.partition(".")[0] == "labkit"
 
 
-def _names(function):
+def _names_read(function):
     """Return every name that a function's source reads, its decorator's included."""
     return names_in(_tree(function))
 

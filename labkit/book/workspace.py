@@ -25,21 +25,22 @@ def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
     news = []
     for chapter in sorted((notebooks or places.folder("notebooks")).glob(NOTEBOOK_GLOB)):
         slug, latest = slug_of(chapter.stem), _digest(chapter)
-        new = workspace / chapter.name
-        mine = new if new.exists() else next(iter(sorted(workspace.glob(f"[0-9][0-9]-{slug}.ipynb"))), None)
-        if mine and latest in (ledger.get(slug), _digest(mine)):
+        target = workspace / chapter.name
+        copies = [target] if target.exists() else sorted(workspace.glob(f"[0-9][0-9]-{slug}.ipynb"))
+        learners_copy = copies[0] if copies else None
+        if learners_copy and latest in (ledger.get(slug), _digest(learners_copy)):
             ledger[slug] = latest
             continue
-        if mine is None:
+        if learners_copy is None:
             news.append(f"New: {chapter.name}")
-        elif _digest(mine) == ledger.get(slug):
-            mine.unlink()
-            before = f"was {mine.name} and " if mine != new else ""
+        elif _digest(learners_copy) == ledger.get(slug):
+            learners_copy.unlink()
+            before = f"was {learners_copy.name} and " if learners_copy != target else ""
             news.append(f"Updated: {chapter.name}, which {before}you had not changed")
         else:
-            new = new if mine != new else _free_name(workspace, chapter)
-            news.append(f"{mine.name} has a newer edition; yours is untouched, the new one is {new.name}")
-        shutil.copyfile(chapter, new)
+            target = target if learners_copy != target else _free_name(workspace, chapter)
+            news.append(f"{learners_copy.name} has a newer edition; yours is untouched, the new one is {target.name}")
+        shutil.copyfile(chapter, target)
         ledger[slug] = latest
     ledger_path.write_text(json.dumps(ledger, indent=1) + "\n", encoding="utf-8")
     return news
@@ -61,8 +62,8 @@ def serve(folder: Path, arguments: tuple[str, ...] = ()):
     chapters = sorted(path.name for path in folder.glob(NOTEBOOK_GLOB))
     first = f"/tree/{chapters[0]}" if chapters else ""
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
-    ours = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url=/lab{first}", *root]
-    main([*ours, *arguments])
+    options = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url=/lab{first}", *root]
+    main([*options, *arguments])
 
 
 def _config_path() -> str:

@@ -93,10 +93,11 @@ def time_bound(trace: Trace, gpu: str | Gpu | None = None) -> TimeBound:
         GPU that runs it; by default the trace's. Cache hits stay the trace's.
     """
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
-    return TimeBound(*longest(unit_terms(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))), figures.name)
+    terms = unit_terms(trace, figures, busy_sms=min(prod(trace.grid), figures.sms))
+    return TimeBound(*longest_term(terms), figures.name)
 
 
-def longest(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[str, str]]:
+def longest_term(terms: dict[str, Term]) -> tuple[float, str, dict[str, float], dict[str, str]]:
     """Return the time of overlapping terms, the name of the longest one, and all times and formulas."""
     limiter = max(terms, key=lambda name: terms[name].time_ms)
     return (

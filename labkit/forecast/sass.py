@@ -25,17 +25,17 @@ from tempfile import TemporaryDirectory
 
 from labkit.trace import WARP_LANES, Trace
 
-BROUGHT_BY = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
+PIP_PACKAGES = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 
 # Kind of access of an instruction, by the first part of its name (CUDA Binary Utilities, "Instruction Set Reference").
-ACCESSES = {
+ACCESS_KINDS = {
     "LDG": "global load", "STG": "global store", "LDGSTS": "global load",
     "ATOM": "global atomic", "ATOMG": "global atomic", "RED": "global atomic", "REDG": "global atomic",
     "LDS": "shared load", "STS": "shared store", "ATOMS": "shared atomic",
     "LDL": "local load", "STL": "local store",
 }  # fmt: skip
 NEVER_MERGED = ("FLOPs", "global store", "shared store", "global atomic", "shared atomic")
-FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
+FLOPS_PER_LANE = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
 
 class SassError(RuntimeError):
@@ -57,7 +57,7 @@ class Instruction:
 
     def amount(self, kind: str) -> int:
         """Return its amount of a kind: 1 for an access, such as a "shared load", or the FLOP of each lane."""
-        return FLOPS.get(self.opcode, 0) if kind == "FLOPs" else int(ACCESSES.get(self.opcode) == kind)
+        return FLOPS_PER_LANE.get(self.opcode, 0) if kind == "FLOPs" else int(ACCESS_KINDS.get(self.opcode) == kind)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         architecture = f"sm_{''.join(map(str, compute_capability))}"
-        log = _run("ptxas", "-v", "-lineinfo", f"-arch={architecture}", source, "-o", result).stderr
+        log = _run_tool("ptxas", "-v", "-lineinfo", f"-arch={architecture}", source, "-o", result).stderr
         registers = int(re.findall(r"Used (\d+) registers", log)[0])
         spills = sum(map(int, re.findall(r"(\d+) bytes spill (?:stores|loads)", log)))
         return of_cubin(result.read_bytes(), registers, spills)
@@ -230,27 +230,27 @@ def of_cubin(cubin: bytes, registers: int | None = None, spill_bytes: int | None
     with TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        return parsed(_run("nvdisasm", "-g", "-c", path).stdout, registers, spill_bytes)
+        return parsed(_run_tool("nvdisasm", "-g", "-c", path).stdout, registers, spill_bytes)
 
 
 def parsed(text: str, registers: int | None = None, spill_bytes: int | None = None) -> Sass:
     """Parse the output of `nvdisasm -g -c` for one kernel."""
     if len(re.findall(r"^\s*\.section\s+\.text", text, re.M)) != 1:
         raise SassError("this is not one kernel with its functions inlined: take `inline='never'` and recursion out")
-    instructions, jumps, labels, waiting = [], [], {}, []
-    line, block, opens = None, 0, True
+    instructions, jumps, labels, pending_labels = [], [], {}, []
+    line, block, starts_block = None, 0, True
     for row in text.splitlines():
         if found := re.match(r"\s*//## File .*, line (\d+)", row):
             line = int(found[1])
         elif found := re.match(r"(\.L_x_\d+):", row):
-            waiting.append(found[1])
-            opens = True
+            pending_labels.append(found[1])
+            starts_block = True
         elif found := re.match(r"\s*/\*([0-9a-f]+)\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*);", row):
             address, name, rest = int(found[1], 16), found[2], found[3]
-            block = address if opens else block
-            opens = name.partition(".")[0] in ("BRA", "EXIT", "RET", "BRX", "JMP")
-            labels |= dict.fromkeys(waiting, address)
-            waiting = []
+            block = address if starts_block else block
+            starts_block = name.partition(".")[0] in ("BRA", "EXIT", "RET", "BRX", "JMP")
+            labels |= dict.fromkeys(pending_labels, address)
+            pending_labels = []
             if name == "NOP":
                 continue
             instructions.append(Instruction(address, name, line, block))
@@ -268,14 +268,14 @@ def tool(name: str) -> str | None:
     return shutil.which(name) or (str(found[0]) if found else None)
 
 
-def _run(name, *arguments):
+def _run_tool(name, *arguments):
     path = tool(name)
     if path is None:
-        raise SassError(f"`{name}` of the CUDA toolkit is not here: `pip install {BROUGHT_BY[name]}` brings it")
-    done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode:
-        raise SassError(f"{name} refused the code: {done.stderr.strip()}")
-    return done
+        raise SassError(f"`{name}` of the CUDA toolkit is not here: `pip install {PIP_PACKAGES[name]}` brings it")
+    process = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True)
+    if process.returncode:
+        raise SassError(f"{name} refused the code: {process.stderr.strip()}")
+    return process
 
 
 def _executions(trace):
@@ -289,16 +289,16 @@ def _executions(trace):
 def _operations(trace, line):
     """Return the floating-point additions, subtractions and multiplications of a line; 0 if they are not certain."""
     count, is_unsure = 0, False
-    waiting = [ast.parse(trace.source)]
-    while waiting:
-        node = waiting.pop()
+    nodes = [ast.parse(trace.source)]
+    while nodes:
+        node = nodes.pop()
         here = getattr(node, "lineno", 0) + trace.first_line - 1 == line
         if here and isinstance(node, ast.BinOp | ast.AugAssign):
             count += isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
             is_unsure |= not isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
         is_unsure |= here and isinstance(node, ast.Call)
         index = node.slice if isinstance(node, ast.Subscript) else None  # its arithmetic is on integers
-        waiting += [child for child in ast.iter_child_nodes(node) if child is not index]
+        nodes += [child for child in ast.iter_child_nodes(node) if child is not index]
     return 0 if is_unsure else count
 
 

@@ -17,7 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from math import ceil, prod
 
-from labkit.forecast.roofline import Term, TimeBound, longest, unit_terms
+from labkit.forecast.roofline import Term, TimeBound, longest_term, unit_terms
 from labkit.forecast.sass import Sass
 from labkit.machine import gpus
 from labkit.machine.gpus import Gpu, Latencies
@@ -69,7 +69,7 @@ def modelled_time(
     terms["instruction issue"] = _issue(trace, figures, evenly_used_sms, code)
     if figures.latencies:
         terms["latency"] = _latency(trace, figures, figures.latencies, resident, waves)
-    return TimeModel(*longest(terms), figures.name, resident, waves)
+    return TimeModel(*longest_term(terms), figures.name, resident, waves)
 
 
 def _issue(trace, gpu, sms, code):

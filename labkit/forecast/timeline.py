@@ -26,10 +26,10 @@ from labkit.machine.gpus import Gpu
 from labkit.trace import TENSOR, WARP_LANES, Event, Trace
 
 TENSOR_FLOP_PER_CYCLE = 4096  # of an SM, in 16-bit formats (NVIDIA H100 whitepaper, 2022)
-REFERENCE = "float16 tensor"
+REFERENCE_PRECISION = "float16 tensor"
 EXP2_PER_CYCLE = 16  # of an SM (CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions")
-ISSUE = 4  # cycles in which a warp issues a wgmma: an assumption, and short compared with the wgmma
-TURN = 32  # cycles after which computing warps alternate
+ISSUE_CYCLES = 4  # cycles in which a warp issues a wgmma: an assumption, and short compared with the wgmma
+TURN_CYCLES = 32  # cycles after which computing warps alternate
 
 
 @dataclass(frozen=True)
@@ -84,18 +84,19 @@ class Timeline:
 
     def bubbles(self) -> list[Bubble]:
         """Return the spans in which the tensor cores idle."""
-        found, begin, products = [], 0.0, self.products()
+        bubbles, begin, products = [], 0.0, self.products()
         for end in self.ends:
-            mine = [span for span in products if begin <= span.start < end]
-            starts, stops = [*(span.start for span in mine), end], [begin, *(span.end for span in mine)]
-            edges = 0, len(mine)
-            found += [
+            products_of_block = [span for span in products if begin <= span.start < end]
+            starts = [*(span.start for span in products_of_block), end]
+            stops = [begin, *(span.end for span in products_of_block)]
+            edges = 0, len(products_of_block)
+            bubbles += [
                 Bubble(stop, start, number in edges)
                 for number, (stop, start) in enumerate(zip(stops, starts, strict=True))
                 if start > stop
             ]
             begin = end
-        return found
+        return bubbles
 
     @property
     def idle_share(self) -> float:
@@ -221,7 +222,7 @@ class _Block:
         self.number = 0
         self.spans: list[Span] = []
         self.gpu = gpu
-        share = gpu.peak_tflops[dtype] / gpu.peak_tflops[REFERENCE]
+        share = gpu.peak_tflops[dtype] / gpu.peak_tflops[REFERENCE_PRECISION]
         self.product_rate = TENSOR_FLOP_PER_CYCLE * share / gpu.sm_parts
         self.exp2_rate = EXP2_PER_CYCLE / gpu.sm_parts
         self.copy_rate = gpu.l2_bytes_per_clock / gpu.sms
@@ -281,7 +282,7 @@ class _Block:
                     self.copy(warp, event)
                 case "product":
                     products.last = self.multiply(warp, event)
-                    yield self.pause(ISSUE)
+                    yield self.pause(ISSUE_CYCLES)
                 case "store":
                     stores.last = self.store(warp, event)
                 case "commit":
@@ -319,7 +320,7 @@ class _Block:
         cycles = max(operations, powers * WARP_LANES / self.exp2_rate)
         unit, start, end = self.cuda[warp % self.gpu.sm_parts], self.now, _Signal()
         while cycles > 0:
-            turn, cycles = min(cycles, TURN), cycles - TURN
+            turn, cycles = min(cycles, TURN_CYCLES), cycles - TURN_CYCLES
             unit.request(warp, turn, lambda *_, is_last=cycles <= 0: is_last and self.fire(end))
         yield end
         self.spans.append(Span(warp, "compute", "", start, self.now, powers))

@@ -11,7 +11,7 @@ def draw_picture(trace: Trace, line: int | None) -> tuple[str, str]:
     """Draw a run as SVG and in words; both are "" if it is too large or has nothing to show."""
     if len(trace.samples.site) > MAX_ACCESSES:
         return "", ""
-    from labkit.views.base import plain  # these import matplotlib: only for a picture
+    from labkit.views.base import strip_marks  # these import matplotlib: only for a picture
     from labkit.views.tiling import tiling
 
     try:
@@ -23,7 +23,7 @@ def draw_picture(trace: Trace, line: int | None) -> tuple[str, str]:
         return "", ""
     if not rows or len(picture) > MAX_CHARACTERS:
         return "", ""
-    return picture, plain(f"{view.title}. {view.data['say'][step]} {COLOURS}")
+    return picture, strip_marks(f"{view.title}. {view.data['say'][step]} {COLOURS}")
 
 
 def _choose_block(trace, line):

@@ -15,7 +15,7 @@ from numba.extending import overload
 from labkit.simulator.caches import Cache, touch
 
 LOGGED, FLOPS, ITERATIONS = range(3)
-OUTSIDE, WRAPPED = range(2)
+OUTSIDE, NEGATIVE = range(2)
 
 
 class Notes(NamedTuple):
@@ -33,7 +33,7 @@ class Notes(NamedTuple):
 
 
 @njit(cache=True)
-def _note(notes, array, site, index):
+def _log_access(notes, array, site, index):
     """Log an access, and return whether it is inside the array."""
     offset, inside, wrapped = 0, True, False
     for axis in range(array.ndim):
@@ -44,7 +44,7 @@ def _note(notes, array, site, index):
         inside = inside and 0 <= position < array.shape[axis]
         offset += position * array.strides[axis]
     if wrapped or not inside:
-        strays = notes.strays[site, WRAPPED if inside else OUTSIDE]
+        strays = notes.strays[site, NEGATIVE if inside else OUTSIDE]
         if strays[0] == 0:
             for axis in range(array.ndim):
                 strays[1 + axis] = index[axis]
@@ -60,7 +60,7 @@ def _note(notes, array, site, index):
 @njit(cache=True)
 def load(notes, array, site, index):
     """Return array[index] and log the access; 0 where the index is outside."""
-    if _note(notes, array, site, index):
+    if _log_access(notes, array, site, index):
         return array[index]
     return array.dtype.type(0)
 
@@ -68,7 +68,7 @@ def load(notes, array, site, index):
 @njit(cache=True)
 def store(notes, array, site, index, value):
     """Set array[index] = value and log the access; skip it where the index is outside."""
-    if _note(notes, array, site, index):
+    if _log_access(notes, array, site, index):
         array[index] = value
 
 

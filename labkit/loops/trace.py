@@ -9,7 +9,7 @@ from numba.core.errors import NumbaError
 
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
-from labkit.loops.memory import FLOPS, ITERATIONS, LOGGED, OUTSIDE, WRAPPED, Notes, count_accesses, look_up_lines
+from labkit.loops.memory import FLOPS, ITERATIONS, LOGGED, NEGATIVE, OUTSIDE, Notes, count_accesses, look_up_lines
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
@@ -17,7 +17,7 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.trace import ArrayInfo, Finding
 
 PAGE_BYTES = 4096
-LOG_ACCESSES = 1 << 16
+LOG_CAPACITY = 1 << 16
 MAX_ACCESSES = 20_000_000  # some seconds of work
 MAX_ITERATIONS = 50_000_000  # also of loops without accesses
 MAX_ELEMENTS = 10**6  # that are counted one by one
@@ -59,7 +59,7 @@ def trace(
         instrumented = instrument(loop, copies)
     except TypeError as error:
         raise LaunchError(str(error)) from None
-    memory = _Memory(machine, instrumented, _arrays(instrumented, copies), record)
+    memory = _SimulatedMemory(machine, instrumented, _arrays_by_name(instrumented, copies), record)
     complete = _run(instrumented, copies, memory, most_accesses)
     return _result(instrumented, machine, copies, memory, complete)
 
@@ -78,13 +78,13 @@ def _copy(position, value):
     raise LaunchError(f"argument {position} is a {type(value).__name__}: a loop takes NumPy arrays and numbers")
 
 
-def _arrays(instrumented, copies):
+def _arrays_by_name(instrumented, copies):
     code = instrumented.function.__code__
     names = code.co_varnames[: len(copies)]
     return {name: value for name, value in zip(names, copies, strict=True) if isinstance(value, np.ndarray)}
 
 
-class _Memory:
+class _SimulatedMemory:
     """A CPU's caches and memory, in which each array begins on a page of its own."""
 
     def __init__(self, machine: Cpu, instrumented: Instrumented, arrays: dict[str, np.ndarray], record: int):
@@ -102,7 +102,7 @@ class _Memory:
         self.is_store = np.array([site.kind == "store" for site in sites], bool)
         self.notes = Notes(
             tally=np.zeros(3, np.int64),
-            log=np.zeros((LOG_ACCESSES, 2), np.int64),
+            log=np.zeros((LOG_CAPACITY, 2), np.int64),
             strays=np.zeros((len(sites), 2, 4), np.int64),
             rounds=np.zeros(len(instrumented.loops), np.int64),
         )
@@ -131,7 +131,7 @@ class _Memory:
         return len(log)
 
 
-def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int | None) -> bool:
+def _run(instrumented: Instrumented, copies, memory: _SimulatedMemory, most_accesses: int | None) -> bool:
     """Run the loop, and return whether it ran to its end."""
     loop = _compile(instrumented)
     budget = most_accesses or MAX_ACCESSES
@@ -141,7 +141,7 @@ def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int
             if budget <= 0 and most_accesses:
                 return False
             if budget <= 0 or memory.notes.tally[ITERATIONS] > MAX_ITERATIONS:
-                raise _make_timeout(instrumented.loops, memory.notes)
+                raise _timeout_error(instrumented.loops, memory.notes)
     except NumbaError as error:
         raise _explain_error(error, instrumented) from None
     except RuntimeError:  # numba's own analysis gives up on some loops that cannot end
@@ -157,7 +157,7 @@ def _run(instrumented: Instrumented, copies, memory: _Memory, most_accesses: int
     return True
 
 
-def _make_timeout(loops, notes):
+def _timeout_error(loops, notes):
     """Return the error for the running `while` loop with most iterations, else for such a `for` loop."""
     rounds = zip(loops, notes.rounds.tolist(), strict=True)
     is_while, count, line = max((is_while, count, line) for (line, is_while), count in rounds if count)
@@ -185,7 +185,7 @@ def _explain_error(error, instrumented):
     return KernelError(message.removeprefix("TypingError: ").strip(), line)
 
 
-def _result(instrumented, machine, copies, memory: _Memory, complete) -> LoopTrace:
+def _result(instrumented, machine, copies, memory: _SimulatedMemory, complete) -> LoopTrace:
     sites = tuple(
         LoopSite(site, tuple(map(int, served))) for site, served in zip(instrumented.sites, memory.served, strict=True)
     )
@@ -228,7 +228,7 @@ def _elements(memory):
         return {}
     parts = np.split(memory.elements, memory.offsets[1:])
     return {
-        name: np.stack([level.reshape(array.shape, order=_order(array)) for level in part.T], axis=-1)
+        name: np.stack([level.reshape(array.shape, order=_memory_order(array)) for level in part.T], axis=-1)
         for (name, array), part in zip(memory.arrays.items(), parts, strict=True)
     }
 
@@ -238,12 +238,12 @@ def _samples(memory):
     arrays = list(memory.arrays.values())
     for number, array in enumerate(arrays):
         rows_of_array = memory.array_of_site[rows[:, 0]] == number
-        position = np.unravel_index(rows[rows_of_array, 1], array.shape, order=_order(array))
+        position = np.unravel_index(rows[rows_of_array, 1], array.shape, order=_memory_order(array))
         rows[rows_of_array, 1] = np.ravel_multi_index(position, array.shape)
     return LoopSamples(*rows.T.copy())
 
 
-def _order(array):
+def _memory_order(array):
     return "C" if array.flags.c_contiguous else "F"
 
 
@@ -251,7 +251,7 @@ def _findings(sites, infos, all_strays):
     shapes = {info.name: info.shape for info in infos}
     for site, strays in zip(sites, all_strays, strict=True):
         shape = shapes[site.array]
-        for kind in (OUTSIDE, WRAPPED):
+        for kind in (OUTSIDE, NEGATIVE):
             count, *first = map(int, strays[kind])
             if not count:
                 continue

@@ -148,7 +148,7 @@ def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path 
 
     def difference(machine):
         is_other = known[machine] != tuple(capability[:2])
-        return machine != slug(gpu), is_other, _difference(gpu, headers[machine]["gpu"]), machine
+        return machine != slug(gpu), is_other, _gpu_difference(gpu, headers[machine]["gpu"]), machine
 
     return {machine: known[machine] for machine in sorted(known, key=difference)}
 
@@ -157,7 +157,7 @@ def save(results: Results, machine: str, folder: Path = FOLDER) -> Path:
     """Write the results to `folder/machine/operation.json`, in place of older ones; returns the file."""
     path = folder / slug(machine) / f"{results.operation}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_text(results), encoding="utf-8", newline="\n")
+    path.write_text(_json_text(results), encoding="utf-8", newline="\n")
     return path
 
 
@@ -182,21 +182,21 @@ def _read(path: Path, missing_gpu: str = "") -> Results:
 
 def _load_nearest(operation, machines, folder):
     """Return the record of this machine's GPU, else of the nearest GPU, else of a CPU."""
-    here = device.detect()
-    gpu, capability = here.name, _capability(here)
+    this_device = device.detect()
+    gpu, capability = this_device.name, _capability(this_device)
     ranked = list(nearest(operation, gpu, capability, folder))
-    chosen = (ranked or machines)[0]
-    is_missing = here.kind == "gpu" and bool(ranked) and chosen != slug(gpu)
-    return _read(folder / chosen / f"{operation}.json", gpu if is_missing else "")
+    machine = (ranked or machines)[0]
+    is_missing = this_device.kind == "gpu" and bool(ranked) and machine != slug(gpu)
+    return _read(folder / machine / f"{operation}.json", gpu if is_missing else "")
 
 
-def _capability(here: device.Device) -> tuple[int, ...]:
-    if here.kind == "gpu":  # whose detail is "compute capability 9.0"
-        return tuple(map(int, re.findall(r"\d+", here.detail)))
-    return GPUS[here.name].compute_capability
+def _capability(this_device: device.Device) -> tuple[int, ...]:
+    if this_device.kind == "gpu":  # whose detail is "compute capability 9.0"
+        return tuple(map(int, re.findall(r"\d+", this_device.detail)))
+    return GPUS[this_device.name].compute_capability
 
 
-def _text(results: Results) -> str:
+def _json_text(results: Results) -> str:
     """Return the results as JSON: an indented header, and one row per line without computed fields."""
     head = {"operation": results.operation, "header": results.header, "rows": []}
     start = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("[]\n}")
@@ -215,7 +215,7 @@ def _cell(value):
     return "" if value is None else value if isinstance(value, int | float) else str(value)
 
 
-def _difference(one: str, other: str) -> float:
+def _gpu_difference(one: str, other: str) -> float:
     """Return the difference of two GPUs in multiprocessors and bandwidth; infinite if one is not in the table."""
     first, second = (GPUS.get(GPU_BY_DRIVER_NAME.get(name, name)) for name in (one, other))
     if first is None or second is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 Row = dict[str, Any]
 # A field, the fields that it is computed from, and how.
-COMPUTED: tuple[tuple[str, tuple[str, ...], Callable[..., float]], ...] = (
+COMPUTED_FIELDS: tuple[tuple[str, tuple[str, ...], Callable[..., float]], ...] = (
     ("tflops", ("flops", "time_ms"), lambda flops, time_ms: flops / time_ms / 1e9),
     ("gb_s", ("min_bytes", "time_ms"), lambda min_bytes, time_ms: min_bytes / time_ms / 1e6),
     ("ratio", ("baseline_time_ms", "time_ms"), lambda other_ms, time_ms: other_ms / time_ms),
@@ -28,6 +28,6 @@ def drop_computed(row: Row) -> Row:
 def _computed(row: Row) -> Row:
     return {
         name: compute(*(row[source] for source in sources))
-        for name, sources, compute in COMPUTED
+        for name, sources, compute in COMPUTED_FIELDS
         if all(row.get(source) is not None for source in sources)
     }

@@ -16,7 +16,7 @@ VERDICTS = {
     "missed": ("v", "▼", "hot", "beyond its bound"),
 }
 LABELS = ("kernel", "problem", "counter")
-RATES = "_rate"  # counters that are shares: they stand in the table alone
+RATE_SUFFIX = "_rate"  # counters that are shares: they stand in the table alone
 
 
 def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
@@ -36,18 +36,18 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
     """
     if not rows:
         raise ValueError("agreement needs the rows of `python -m labkit bench counters`; load them with labkit.results")
-    points = [row for row in rows if not row["counter"].endswith(RATES)]
-    kinds = [kind for kind in VERDICTS if any(verdict(row) == kind for row in points)]
+    points = [row for row in rows if not row["counter"].endswith(RATE_SUFFIX)]
+    verdicts_present = [kind for kind in VERDICTS if any(verdict(row) == kind for row in points)]
 
-    def content(axes):
+    def draw_points(axes):
         chart.set_logarithmic(axes)
         expected = [_expected(row) for row in points if _expected(row)]
         ends = (min(expected) / 3, max(expected) * 3)
         axes.plot(ends, ends, color=COLOURS["dim"], linewidth=1)
-        for kind in kinds:
+        for kind in verdicts_present:
             mark, _, colour, _ = VERDICTS[kind]
-            mine = [row for row in points if verdict(row) == kind]
-            xs, ys = [_expected(row) for row in mine], [row["measured"] for row in mine]
+            of_verdict = [row for row in points if verdict(row) == kind]
+            xs, ys = [_expected(row) for row in of_verdict], [row["measured"] for row in of_verdict]
             axes.plot(xs, ys, mark, ms=7, mfc="none", mec=COLOURS[colour], mew=1.5)
         axes.set(xlim=ends, ylim=ends)
         for axis in (axes.xaxis, axes.yaxis):
@@ -56,8 +56,8 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
 
     data = {
         "say": _sentence(rows),
-        "charts": chart.svgs(content),
-        "legend": [(sign, colour, text) for _, sign, colour, text in map(VERDICTS.__getitem__, kinds)],
+        "charts": chart.svgs(draw_points),
+        "legend": [(sign, colour, text) for _, sign, colour, text in map(VERDICTS.__getitem__, verdicts_present)],
         "table": table(
             ("launch", *LABELS[1:], "expected", "measured", ""),
             [
@@ -66,7 +66,7 @@ def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
             ],
         ),
     }
-    return View("chart", f"Counters: predicted, and measured on {gpu}", data, chart.still_of(content))
+    return View("chart", f"Counters: predicted, and measured on {gpu}", data, chart.still_function(draw_points))
 
 
 def verdict(row: dict[str, Any]) -> str:
@@ -83,13 +83,13 @@ def _expected(row):
 
 
 def _sentence(rows):
-    found = [verdict(row) for row in rows]
+    verdicts = [verdict(row) for row in rows]
     launches = len({(row["kernel"], row["problem"]) for row in rows})
-    text = f"**{len(rows)}** counters of {launches} launches: **{found.count('exact')}** are equal, "
-    text += f"{found.count('held')} are within their bound, {found.count('open')} are left open"
-    missed = found.count("missed")
+    text = f"**{len(rows)}** counters of {launches} launches: **{verdicts.count('exact')}** are equal, "
+    text += f"{verdicts.count('held')} are within their bound, {verdicts.count('open')} are left open"
+    missed = verdicts.count("missed")
     text += f", {missed} are beyond their bound." if missed else "."
-    rates = sum(row["counter"].endswith(RATES) for row in rows)
+    rates = sum(row["counter"].endswith(RATE_SUFFIX) for row in rows)
     return text + (f" The {rates} that are hit rates stand in the table alone." if rates else "")
 
 

@@ -9,7 +9,7 @@ from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
-LOOKS = ("B", "A", "C", "dim")  # of formats, in their order
+FORMAT_COLOURS = ("B", "A", "C", "dim")  # keys of `COLOURS`, for the first format, the second, ...
 
 
 def attention_errors(
@@ -27,8 +27,7 @@ def attention_errors(
     weights
         One query's weights at each spread.
     stored, fused
-        By the name of a format, and for each spread, what O is off as a share of it: with a matrix of scores in memory,
-        and with scores that stay on the chip.
+        Relative errors of O at each spread, by format: with the matrix of scores in memory, and kept on the chip.
     """
     spreads = [float(spread) for spread in spreads]
     if not spreads or spreads != sorted(spreads) or spreads[0] <= 0:
@@ -38,8 +37,9 @@ def attention_errors(
             f"stored has the formats {join(sorted(stored)) or 'none'}, and fused {join(sorted(fused)) or 'none'}: give "
             "both in the same formats."
         )
-    if len(fused) > len(LOOKS):
-        raise ValueError(f"The picture tells {len(LOOKS)} formats apart, and these are {len(fused)}: leave some out.")
+    if len(fused) > len(FORMAT_COLOURS):
+        most = len(FORMAT_COLOURS)
+        raise ValueError(f"The picture tells {most} formats apart, and these are {len(fused)}: leave some out.")
     for name, values in [("weights", weights), *stored.items(), *fused.items()]:
         if len(values) != len(spreads):
             raise ValueError(
@@ -61,20 +61,20 @@ def attention_errors(
         "spreads": spreads,
         "weights": pack(ranked),
         "names": list(errors),
-        "looks": list(LOOKS[: len(errors)]),
+        "looks": list(FORMAT_COLOURS[: len(errors)]),
         "errors": pack(np.array(list(errors.values()))),
         "limits": _limits(errors),
         "start": len(spreads) // 2,
         "table": table(["spread of the logits", "largest weight", *columns], rows, by_step=True),
     }
-    return View("attention_errors", "Error of attention, by the spread of its logits", data, still)
+    return View("attention_errors", "Error of attention, by the spread of its logits", data, draw_still)
 
 
 def _limits(errors):
     """Return the powers of ten between which all errors are."""
-    found = np.array(list(errors.values()))
-    found = found[np.isfinite(found) & (found > 0)]
-    low, high = np.floor(np.log10(found.min())), np.ceil(np.log10(found.max()))
+    values = np.array(list(errors.values()))
+    values = values[np.isfinite(values) & (values > 0)]
+    low, high = np.floor(np.log10(values.min())), np.ceil(np.log10(values.max()))
     return [float(10.0**low), float(10.0 ** max(high, low + 1))]
 
 
@@ -89,9 +89,9 @@ def _sentence(spread, weights, errors) -> str:
     return " ".join(says)
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the errors by spread, with the step marked, and the weights of the step."""
-    stills.set_up(figure, data, step, 9.5, 3.8, fontsize=8, wrap=True)
+    stills.set_size_and_title(figure, data, step, 9.5, 3.8, fontsize=8, wrap=True)
     bars, chart = figure.subplots(1, 2, width_ratios=[1, 1.8])
     weights = unpack(data["weights"])[step]
     bars.bar(range(len(weights)), weights, color=COLOURS["A"])
@@ -106,4 +106,4 @@ def still(figure, data, step):
     chart.set_ylabel("error of O, over O", fontsize=8)
     chart.legend(fontsize=8, frameon=False)
     for axes in (bars, chart):
-        stills.show_two_sides(axes)
+        stills.hide_top_and_right(axes)

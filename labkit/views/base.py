@@ -4,7 +4,7 @@ How a view is made. Python computes everything, once, into JSON-ready `data`; Ja
 
     def memory(trace, ...):
         data = {"say": ["**12.5%** of ...", ...], "lanes": pack(array), "table": table([...], rows)}
-        return View("memory", "Memory: one load of warp 0", data, still)
+        return View("memory", "Memory: one load of warp 0", data, draw_still)
 
 - "memory" names `static/memory.js`, which defines `const view = {start(ui, data) {...}}` (see base.js).
 - `data["say"]` is the sentence, or a list with one for each step: then the view gets its stepping
@@ -12,7 +12,7 @@ How a view is made. Python computes everything, once, into JSON-ready `data`; Ja
 - `data["table"]` is what stands behind the picture. `data["start"]` is the step shown first.
 - NumPy arrays travel by `pack` (base64; rows of lanes by `pack_lanes`) and arrive in JavaScript as typed
   arrays with a `shape`.
-- `still(figure, data, step)` draws the same data into a matplotlib Figure: the picture that stands still.
+- `draw_still(figure, data, step)` draws the same data into a matplotlib Figure: the picture that stands still.
 
 Displaying a view gives the notebook two outputs: a text/html that needs no kernel, and the live widget.
 The live one hides the other; where the widget is gone (a reopened or exported notebook) the other shows.
@@ -31,7 +31,7 @@ import numpy as np
 
 STATIC = Path(__file__).parent / "static"
 
-# The light theme of base.css, for pictures that stand still.
+# The light theme of base.css: A blue, B orange, C green for arrays by role, hot (red) for what a step touches.
 COLOURS = {
     "bg": "#ffffff", "fg": "#1b1f24", "dim": "#5b6570", "line": "#d5dae0", "cell": "#f1f3f5",
     "A": "#0072B2", "B": "#E69F00", "C": "#009E73", "hot": "#D55E00", "ink": "#24292f",
@@ -49,15 +49,15 @@ class View:
         Heading.
     data
         JSON-ready, with "say" and, if there is one, "table" (see the module's docstring).
-    still
-        `still(figure, data, step)` draws one step into a matplotlib Figure.
+    draw_still
+        `draw_still(figure, data, step)` draws one step into a matplotlib Figure.
     """
 
-    def __init__(self, script, title, data, still):
+    def __init__(self, script, title, data, draw_still):
         self.script = script
         self.title = title
         self.data = {"title": title, **data}
-        self.still = still
+        self.draw_still = draw_still
         self.id = uuid.uuid4().hex[:12]
         self._widget = None
 
@@ -65,7 +65,7 @@ class View:
     def sentence(self) -> str:
         """The sentence of the step that the view shows first."""
         say = self.data["say"]
-        return plain(say if isinstance(say, str) else say[self.data.get("start", 0)])
+        return strip_marks(say if isinstance(say, str) else say[self.data.get("start", 0)])
 
     @property
     def widget(self):
@@ -80,7 +80,7 @@ class View:
         if self._widget is not None:
             self._widget.data = self.data
 
-    def received(self, message):
+    def handle_message(self, message):
         """Handle what the live widget sent; a view that listens overrides this."""
 
     def to_html(self) -> str:
@@ -89,8 +89,8 @@ class View:
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width">'
-            f"<title>{html.escape(plain(self.title))}</title>"
-            f'<style>{static_text("base.css")}</style></head><body class="labkit-page">'
+            f"<title>{html.escape(strip_marks(self.title))}</title>"
+            f'<style>{read_static("base.css")}</style></head><body class="labkit-page">'
             f'<script type="application/json" id="labkit-data">{data}</script>'
             f'<script type="module">{self.module()}\nlabkitPage("{self.id}");</script></body></html>'
         )
@@ -101,7 +101,7 @@ class View:
 
     def module(self) -> str:
         """Return the JavaScript of this view: base.js and its own."""
-        return static_text("base.js") + static_text(f"{self.script}.js")
+        return read_static("base.js") + read_static(f"{self.script}.js")
 
     def save_html(self, path):
         """Write the view as a page that opens anywhere, offline."""
@@ -121,8 +121,8 @@ class View:
         with matplotlib.rc_context(style):
             figure = self._drawn(step, layout=None)
             figure.savefig(text, format="svg", facecolor=COLOURS["bg"], metadata={"Date": None, "Creator": None})
-        drawn = text.getvalue()
-        return drawn[drawn.index("<svg") :]
+        svg = text.getvalue()
+        return svg[svg.index("<svg") :]
 
     def _drawn(self, step, layout: Any = "constrained"):
         """Return a figure with the still picture of a step; None is the step shown first."""
@@ -132,9 +132,10 @@ class View:
         last = 0 if isinstance(say, str) else len(say) - 1
         step = self.data.get("start", 0) if step is None else step
         if step not in range(last + 1):
-            raise ValueError(f"`{plain(self.title)}` has the steps 0 to {last}, and no {step}: choose one of them.")
+            title = strip_marks(self.title)
+            raise ValueError(f"`{title}` has the steps 0 to {last}, and no {step}: choose one of them.")
         figure = Figure(layout=layout)
-        self.still(figure, self.data, step)
+        self.draw_still(figure, self.data, step)
         return figure
 
     def _ipython_display_(self):
@@ -142,7 +143,7 @@ class View:
 
         page = html.escape(self.to_html(), quote=True)
         fallback = (
-            f'<iframe data-labkit="{self.id}" title="{html.escape(plain(self.title))}" srcdoc="{page}" '
+            f'<iframe data-labkit="{self.id}" title="{html.escape(strip_marks(self.title))}" srcdoc="{page}" '
             "onload=\"this.style.height = this.style.height || '30em'\" "
             'style="width:100%;border:0;display:block"></iframe>'  # the page sets its height where it can
         )
@@ -221,15 +222,15 @@ def stats_by_step(columns, cells, labels, values) -> dict:
 def heading(data, step) -> str:
     """Return title and sentence of a step, for still pictures."""
     say = data["say"] if isinstance(data["say"], str) else data["say"][step]
-    return f"{plain(data['title'])}\n{plain(say)}"
+    return f"{strip_marks(data['title'])}\n{strip_marks(say)}"
 
 
-def plain(sentence) -> str:
+def strip_marks(sentence) -> str:
     """Return a sentence without its marks."""
     return re.sub(r"[`]|\*\*", "", sentence)
 
 
-def static_text(name: str) -> str:
+def read_static(name: str) -> str:
     """Return the text of a file of `static/`."""
     return (STATIC / name).read_text(encoding="utf-8")
 
@@ -240,10 +241,10 @@ def _make_widget(view):
 
     class Widget(anywidget.AnyWidget):
         _esm = view.module()
-        _css = static_text("base.css")
+        _css = read_static("base.css")
         data = traitlets.Dict().tag(sync=True)
         view_id = traitlets.Unicode().tag(sync=True)
 
     widget = Widget(data=view.data, view_id=view.id)
-    widget.on_msg(lambda _, message, buffers: view.received(message))
+    widget.on_msg(lambda _, message, buffers: view.handle_message(message))
     return widget

@@ -12,7 +12,7 @@ from labkit.machine.gpus import cpu as named_cpu
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, layout_data, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, count, element_name, elements_in
+from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, count_text, element_name, elements_in
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
@@ -31,14 +31,14 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     if steps < 1:
         raise ValueError(f"A cache view of {steps} accesses shows nothing: give steps=1 or more.")
     if isinstance(trace, LoopTrace):
-        chosen = cpu or trace.cpu
-        machine = named_cpu(chosen) if isinstance(chosen, str) else chosen
+        cpu_or_name = cpu or trace.cpu
+        machine = named_cpu(cpu_or_name) if isinstance(cpu_or_name, str) else cpu_or_name
         replay = replay_loop(trace, machine.caches[0], steps)
     else:
         replay = replay_launch(trace, steps)
     if not len(replay.array):
-        how = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
-        raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {how}")
+        remedy = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
+        raise ValueError(f"{trace.kernel} has no recorded accesses of global arrays to show: {remedy}")
     data = {
         "say": _sentences(replay),
         "arrays": [{"name": info.name, **layout_data(info)} for info in replay.arrays],
@@ -50,8 +50,8 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
         "start": len(replay.array) // 2,
     }
-    which = f"a {replay.cache}" if replay.copies == 1 else f"the {replay.cache} of each of {replay.copies} SMs"
-    return View("cache", f"Cache: {which} while `{trace.kernel}` runs", data, _still)
+    subject = f"a {replay.cache}" if replay.copies == 1 else f"the {replay.cache} of each of {replay.copies} SMs"
+    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs", data, _draw_still)
 
 
 def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
@@ -71,7 +71,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
         "bars": bars,
         "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
     }
-    return View("bars", "L1 hit rates", data, _still_bars)
+    return View("bars", "L1 hit rates", data, _draw_still_bars)
 
 
 def _sentences(replay: Replay):
@@ -107,11 +107,11 @@ def _warp_sentence(replay, step, incoming):
     requested = len(np.unique(replay.pieces[step][replay.elements[step] >= 0]))
     block = f" of block {block_name(replay.blocks[replay.block[step]])}" if len(replay.blocks) > 1 else ""
     text = f"Load {step + 1:,}, line {replay.line[step]}: warp {replay.warp[step]}{block} reads "
-    text += f"{count(len(np.unique(lanes)), 'element')} of `{info.name}` in {count(requested, 'sector')}; "
+    text += f"{count_text(len(np.unique(lanes)), 'element')} of `{info.name}` in {count_text(requested, 'sector')}; "
     if not incoming:
         return text + "L1 had all of it."
     first = elements_in(info, incoming[0], replay.piece_bytes)
-    return text + f"**{count(len(incoming), 'sector')} of {requested} had to come in**, the first with {first}."
+    return text + f"**{count_text(len(incoming), 'sector')} of {requested} had to come in**, the first with {first}."
 
 
 def _rows(replay):
@@ -123,7 +123,7 @@ def _rows(replay):
         yield info.name, f"{accesses:,}", f"{misses:,}", f"{accesses / max(touched, 1):.3g}"
 
 
-def in_cache(data, step) -> list[np.ndarray]:
+def cached_flags(data, step) -> list[np.ndarray]:
     """Return a flag per element of each array: is it in the cache after a step?"""
     moves = unpack(data["moves"])
     moved = moves[moves[:, 0] <= step]
@@ -136,12 +136,12 @@ def in_cache(data, step) -> list[np.ndarray]:
     return flags
 
 
-def _still(figure, data, step):
+def _draw_still(figure, data, step):
     """Draw the elements that are in the cache after a step, one picture per array."""
     array, elements = (unpack(data[name]) for name in ("array", "elements"))
     figure.set_size_inches(2.8 * len(data["arrays"]), 3.2)
     figure.suptitle(data["title"].replace("`", ""), fontsize=10)
-    for i, (info, held) in enumerate(zip(data["arrays"], in_cache(data, step), strict=True)):
+    for i, (info, held) in enumerate(zip(data["arrays"], cached_flags(data, step), strict=True)):
         shade = 0.45 * held
         if array[step] == i:
             shade[elements[step][elements[step] >= 0]] = 1
@@ -151,7 +151,7 @@ def _still(figure, data, step):
         axes.set(xticks=[], yticks=[])
 
 
-def _still_bars(figure, data, step):
+def _draw_still_bars(figure, data, step):
     figure.set_size_inches(6, 0.45 * len(data["bars"]) + 0.8)
     axes = figure.add_subplot()
     labels, values = zip(*((bar["label"], bar["value"]) for bar in data["bars"]), strict=True)

@@ -25,20 +25,20 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def draw(figure: Figure, size: str, content: Callable[[Axes], None], height: float | None = None) -> None:
+def draw(figure: Figure, size: str, draw_content: Callable[[Axes], None], height: float | None = None) -> None:
     """Draw `content` between axes, in one of the sizes; `height` is in inches, if it depends on the content."""
     with matplotlib.rc_context(STYLE):
-        wide, tall = SIZES[size]
-        figure.set_size_inches(wide, height or tall)
+        width, tall = SIZES[size]
+        figure.set_size_inches(width, height or tall)
         axes = figure.add_subplot()
         axes.grid(color=COLOURS["line"], linewidth=0.8)
         axes.tick_params(length=0)
-        content(axes)
+        draw_content(axes)
 
 
-def still_of(content: Callable[[Axes], None]) -> Callable:
+def still_function(draw_content: Callable[[Axes], None]) -> Callable:
     """Return the function that draws `content` as a view's still picture."""
-    return lambda figure, data, step: draw(figure, "wide", content)
+    return lambda figure, data, step: draw(figure, "wide", draw_content)
 
 
 def set_logarithmic(axes: Axes) -> None:
@@ -50,19 +50,19 @@ def set_logarithmic(axes: Axes) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def svgs(content: Callable[[Axes], None], height: float | None = None) -> dict[str, str]:
+def svgs(draw_content: Callable[[Axes], None], height: float | None = None) -> dict[str, str]:
     """Return the chart in each size, as SVG whose colours are the page's CSS variables."""
-    return {size: _svg(content, size, height) for size in SIZES}
+    return {size: _svg(draw_content, size, height) for size in SIZES}
 
 
-def _svg(content, size, height):
+def _svg(draw_content, size, height):
     text = io.StringIO()
     figure = Figure(layout="constrained")
-    draw(figure, size, content, height)
+    draw(figure, size, draw_content, height)
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": size}):
         figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
-    drawn = text.getvalue()
+    svg = text.getvalue()
     # matplotlib knows no CSS: the light theme's colours stand for the variables until here
     for name, colour in COLOURS.items():
-        drawn = drawn.replace(colour.lower(), f"var(--{name})")
-    return drawn[drawn.index("<svg") :]
+        svg = svg.replace(colour.lower(), f"var(--{name})")
+    return svg[svg.index("<svg") :]

@@ -16,7 +16,7 @@ LABELS = [
     "FLOPs of transforms",
     "error, of the largest output",
 ]
-MOST_SINGLE = 4  # outputs of a tile that are shown one by one
+MAX_SINGLE_OUTPUTS = 4  # outputs of a tile that are shown one by one
 PIXELS, TRANSFORMED, MULTIPLIED, DONE = range(4)  # how far a tile is
 
 
@@ -37,11 +37,11 @@ def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: 
         Whether to tell how far off the outputs are.
     """
     check_trace("collapse", direct)
-    kept = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]
-    if not kept:
+    choices = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]
+    if not choices:
         raise ValueError("collapse compares a convolution with those by transforms: give the launches of one.")
-    data = {**kept[0], "kept": kept, "chosen": 0}
-    return View("collapse", "Products: as defined, and of transformed pixels", data, still)
+    data = {**choices[0], "kept": choices, "chosen": 0}
+    return View("collapse", "Products: as defined, and of transformed pixels", data, draw_still)
 
 
 def _choice_data(direct, traces, errors) -> dict:
@@ -54,8 +54,8 @@ def _choice_data(direct, traces, errors) -> dict:
     if exact.shape != y.shape:
         raise ValueError("The outputs are not as many as the window has places: show a convolution without padding.")
     out, tile = _sides(len(U), w.shape)
-    across = -(-y.shape[1] // out[1])
-    count = -(-y.shape[0] // out[0]) * across
+    tiles_per_row = -(-y.shape[1] // out[1])
+    count = -(-y.shape[0] // out[0]) * tiles_per_row
     flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
     loads = [counted for counted in direct.sites if (counted.site.array, counted.site.kind) == ("x", "load")]
@@ -64,12 +64,12 @@ def _choice_data(direct, traces, errors) -> dict:
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
     for number in range(count):
-        first = number // across * out[0], number % across * out[1]
-        inside = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
-        of_tile = error[inside]
-        parts = _later_tile_steps if number else _first_tile_steps
-        for stage, shown, counted, sentence in parts(per_output, of_tile.size, len(U), flops):
-            worst = max(worst, of_tile.max()) if stage == DONE else worst
+        first = number // tiles_per_row * out[0], number % tiles_per_row * out[1]
+        tile_slices = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
+        tile_error = error[tile_slices]
+        tile_steps = _later_tile_steps if number else _first_tile_steps
+        for stage, shown, counted, sentence in tile_steps(per_output, tile_error.size, len(U), flops):
+            worst = max(worst, tile_error.max()) if stage == DONE else worst
             steps.append([number, shown, stage])
             numbers = [*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"]
             stats.append([numbers[column] for column in columns])
@@ -115,8 +115,8 @@ def _sides(places, taps):
 def _first_tile_steps(per_output, outputs, places, flops):
     """Yield the steps of the first tile: stage, outputs shown, products and FLOPs so far, sentence."""
     yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
-    for shown in range(1, outputs + 1) if outputs <= MOST_SINGLE else [outputs]:
-        subject = f"output {shown} takes" if outputs <= MOST_SINGLE else f"each of {outputs} outputs takes"
+    for shown in range(1, outputs + 1) if outputs <= MAX_SINGLE_OUTPUTS else [outputs]:
+        subject = f"output {shown} takes" if outputs <= MAX_SINGLE_OUTPUTS else f"each of {outputs} outputs takes"
         sentence = f"As defined, {subject} **{per_output}**, a pixel times a tap; that makes **{shown * per_output}**."
         yield PIXELS, shown, [shown * per_output, 0, 0], sentence
     cost = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
@@ -141,30 +141,30 @@ def _later_tile_steps(per_output, outputs, places, flops):
     yield DONE, outputs, counted, f"{outputs * per_output} products as defined, **{places}** of transformed pixels."
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the image and its tile, the products of both algorithms, and the outputs at a step."""
-    stills.set_up(figure, data, step, 9.5, 3.4)
-    panels = painted(data, step)
-    places = figure.subplots(1, len(panels), width_ratios=[max(cells.shape[:2]) for cells in panels.values()])
-    for axes, (title, cells) in zip(places, panels.items(), strict=True):
+    stills.set_size_and_title(figure, data, step, 9.5, 3.4)
+    panels = colour_panels(data, step)
+    axes_row = figure.subplots(1, len(panels), width_ratios=[max(cells.shape[:2]) for cells in panels.values()])
+    for axes, (title, cells) in zip(axes_row, panels.items(), strict=True):
         stills.show_cells(axes, cells, title, lines=0.6)
 
 
-def painted(data, step):
+def colour_panels(data, step):
     """Return each panel of the still picture as colours, by title."""
     colours = {name: stills.rgb(name) for name in ("cell", "A", "C", "hot")}
     sides, (number, shown, stage) = data["sides"], unpack(data["steps"])[step].tolist()
     (H, W), (P, Q), (R, S), (rows, columns), tile = (sides[name] for name in ("x", "y", "w", "out", "tile"))
-    across = -(-Q // columns)
+    tiles_per_row = -(-Q // columns)
     pixels = np.tile(stills.tint("A", 0.35), (H, W, 1))
-    row, column = number // across * rows, number % across * columns
+    row, column = number // tiles_per_row * rows, number % tiles_per_row * columns
     pixels[row : row + tile[0], column : column + tile[1]] = colours["hot"]
-    done = np.arange(-(-P // rows) * across).reshape(-1, across) < number + (stage == DONE)
-    outputs = np.where(np.kron(done, np.ones((rows, columns)))[:P, :Q, None], colours["C"], colours["cell"])
+    is_done = np.arange(-(-P // rows) * tiles_per_row).reshape(-1, tiles_per_row) < number + (stage == DONE)
+    outputs = np.where(np.kron(is_done, np.ones((rows, columns)))[:P, :Q, None], colours["C"], colours["cell"])
     shown_outputs = np.indices((rows, columns)) + np.array([row, column])[:, None, None]
     shown_outputs = (shown_outputs[0] < P) & (shown_outputs[1] < Q)
     shown_outputs &= np.cumsum(shown_outputs).reshape(shown_outputs.shape) <= shown
     direct = np.where(np.kron(shown_outputs, np.ones((R, S)))[..., None], colours["hot"], colours["cell"])
-    of_stage = {PIXELS: "cell", TRANSFORMED: "A", MULTIPLIED: "hot", DONE: "hot"}
-    transformed = np.tile(colours[of_stage[stage]], (*tile, 1))
+    stage_colours = {PIXELS: "cell", TRANSFORMED: "A", MULTIPLIED: "hot", DONE: "hot"}
+    transformed = np.tile(colours[stage_colours[stage]], (*tile, 1))
     return {"x": pixels, "as defined": direct, "transformed": transformed, "y": outputs}

@@ -3,7 +3,7 @@
 from labkit.loops import LoopTrace
 from labkit.trace import Finding, Trace
 from labkit.views.base import COLOURS, View, table
-from labkit.views.wording import ANY_TRACE, check_trace, count
+from labkit.views.wording import ANY_TRACE, check_trace, count_text
 
 MARKS = {"error": "✖ error", "advice": "◆ advice"}
 
@@ -11,9 +11,9 @@ MARKS = {"error": "✖ error", "advice": "◆ advice"}
 def findings(trace: Trace | LoopTrace) -> View:
     """Show a kernel's or loop's source with what the simulator found, each under the line it is about."""
     check_trace("findings", trace, ANY_TRACE)
-    found = sorted(trace.findings, key=lambda finding: (finding.severity != "error", finding.line))
+    ordered = sorted(trace.findings, key=lambda finding: (finding.severity != "error", finding.line))
     notes = {}
-    for finding in found:
+    for finding in ordered:
         notes.setdefault(finding.line, []).append(_note(trace, finding))
         if finding.other_line not in (None, finding.line):
             notes.setdefault(finding.other_line, []).append(_second_note(trace, finding))
@@ -26,28 +26,28 @@ def findings(trace: Trace | LoopTrace) -> View:
         ],
         "table": table(
             ("", "line", "finding", "threads", "times"),
-            [[MARKS[f.severity], f.line, f.message, " and ".join(_threads(trace, f)), f"{f.count:,}"] for f in found],
+            [[MARKS[f.severity], f.line, f.message, " and ".join(_threads(trace, f)), f"{f.count:,}"] for f in ordered],
         ),
     }
-    return View("findings", f"Findings in `{trace.kernel}`", data, _still)
+    return View("findings", f"Findings in `{trace.kernel}`", data, _draw_still)
 
 
 def _summary(trace):
     errors, advice = len(trace.errors), len(trace.advice)
     if not errors and not advice:
         return "Nothing wrong was found in this run."
-    parts = [f"**{count(errors, 'error')}**"] if errors else ["No errors"]
+    parts = [f"**{count_text(errors, 'error')}**"] if errors else ["No errors"]
     if advice:
-        parts.append(f"{count(advice, 'piece')} of advice")
+        parts.append(f"{count_text(advice, 'piece')} of advice")
     return " and ".join(parts) + "."
 
 
 def _note(trace, finding: Finding):
     site = next((s.site for s in trace.sites if (s.site.line, s.site.column) == (finding.line, finding.column)), None)
     mark = {"severity": finding.severity, "mark": f"{MARKS[finding.severity]}: {finding.kind}"}
-    place = {"column": finding.column, "width": len(site.text) if site else 1}
+    span = {"column": finding.column, "width": len(site.text) if site else 1}
     times = f"{finding.count:,} times" if finding.count > 1 else ""
-    return mark | place | {"message": _without_line(finding), "threads": _threads(trace, finding), "times": times}
+    return mark | span | {"message": _without_line(finding), "threads": _threads(trace, finding), "times": times}
 
 
 def _threads(trace, finding):
@@ -62,17 +62,17 @@ def _without_line(finding):
 
 def _second_note(trace, finding):
     """Return the note at the second line of a race or a deadlock."""
-    wanted = finding.other_line, finding.array
-    site = next((s.site for s in trace.sites if (s.site.line, s.site.array) == wanted), None)
+    line_and_array = finding.other_line, finding.array
+    site = next((s.site for s in trace.sites if (s.site.line, s.site.array) == line_and_array), None)
     noun, message = "access", f"It meets line {finding.line} here."
     if finding.kind == "deadlock":
         noun, message = "wait", f"Neither this one nor that of line {finding.line} ends."
     mark = {"severity": finding.severity, "mark": f"✖ the other {noun} of the {finding.kind}"}
-    place = {"column": site.column if site else 0, "width": len(site.text) if site else 0}
-    return mark | place | {"message": message, "threads": [], "times": ""}
+    span = {"column": site.column if site else 0, "width": len(site.text) if site else 0}
+    return mark | span | {"message": message, "threads": [], "times": ""}
 
 
-def _still(figure, data, step):
+def _draw_still(figure, data, step):
     """Draw the listing as text, with its notes."""
     rows = []
     for line in data["lines"]:

@@ -32,7 +32,8 @@ def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = 
     check_traces("fragments", traces)
     choices = {name: _choice(name, trace, (A, B, C)) for name, trace in traces.items()}
     first = next(iter(choices))
-    return View("fragments", "Fragments: who holds what in one `mma`", {**choices[first], "choices": choices}, still)
+    data = {**choices[first], "choices": choices}
+    return View("fragments", "Fragments: who holds what in one `mma`", data, draw_still)
 
 
 def _choice(name, trace, arrays):
@@ -46,21 +47,21 @@ def _choice(name, trace, arrays):
             f"and stores four sums to {arrays[2]}; the run {name!r} does something else."
         )
     words = trace.array(arrays[0]).shape[1]
-    each = [k // words, k // words, 1]  # elements of a register
+    elements_per_register = [k // words, k // words, 1]  # of A, B and C
     widths = [words, words, N]
     registers = [
         [[_part(array, int(flat), width, size) for flat in row] for row in found]
-        for array, found, width, size in zip(arrays, held, widths, each, strict=True)
+        for array, found, width, size in zip(arrays, held, widths, elements_per_register, strict=True)
     ]
     names = [f"{letter}{n}" for letter, found in zip("abc", held, strict=True) for n in range(len(found))]
     rows = [[lane, *(row[lane] for found in registers for row in found)] for lane in range(WARP_LANES)]
     return {
-        "say": [_sentence(lane, registers, each[0]) for lane in range(WARP_LANES)],
+        "say": [_sentence(lane, registers, elements_per_register[0]) for lane in range(WARP_LANES)],
         "start": 6,
         "name": name,
         "arrays": list(arrays),
         "k": k,
-        "each": each,
+        "each": elements_per_register,
         "held": [pack(found) for found in held],
         "words": words,
         "table": table(["lane", *names], rows),
@@ -69,15 +70,15 @@ def _choice(name, trace, arrays):
 
 def _accesses(trace, array, kind):
     """Return the element of each lane, one row per access of the first warp."""
-    wanted = [i for i, found in enumerate(trace.sites) if found.site.array == array and found.site.kind == kind]
+    site_numbers = [i for i, found in enumerate(trace.sites) if found.site.array == array and found.site.kind == kind]
     samples = trace.samples
-    return samples.index[np.isin(samples.site, wanted) & (samples.warp == 0)]
+    return samples.index[np.isin(samples.site, site_numbers) & (samples.warp == 0)]
 
 
-def _part(array, flat, width, each):
+def _part(array, flat, width, count):
     """Return the elements of a register, as Python writes them."""
-    row, first = flat // width, flat % width * each
-    return f"{array}[{row}, {first}]" if each == 1 else f"{array}[{row}, {first}:{first + each}]"
+    row, first = flat // width, flat % width * count
+    return f"{array}[{row}, {first}]" if count == 1 else f"{array}[{row}, {first}:{first + count}]"
 
 
 def _sentence(lane, registers, each):
@@ -91,19 +92,19 @@ def _sentence(lane, registers, each):
 
 def cells(choice, lane):
     """Return row, column and register of each element that a lane holds, of A, of B transposed as drawn, and of C."""
-    found = []
-    for which, (letter, packed) in enumerate(zip("abc", choice["held"], strict=True)):
-        width, each = (N if which == 2 else choice["words"]), choice["each"][which]
-        places = []
+    cells_by_matrix = []
+    for matrix, (letter, packed) in enumerate(zip("abc", choice["held"], strict=True)):
+        width, each = (N if matrix == 2 else choice["words"]), choice["each"][matrix]
+        matrix_cells = []
         for number, flat in enumerate(unpack(packed)[:, lane].tolist()):
             for i in range(each):
                 row, column = flat // width, flat % width * each + i
-                places.append((column, row, f"{letter}{number}") if which == 1 else (row, column, f"{letter}{number}"))
-        found.append(places)
-    return found
+                matrix_cells.append((*((column, row) if matrix == 1 else (row, column)), f"{letter}{number}"))
+        cells_by_matrix.append(matrix_cells)
+    return cells_by_matrix
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw A left, B above, C where they meet; the lane's elements are filled."""
     k = data["k"]
     figure.set_size_inches(0.3 * (k + 12), 0.3 * (k + 20))

@@ -38,7 +38,7 @@ def inspector(trace: Trace) -> View:
         "changes": changes,
         "table": table(["step", "line"], rows, by_step=True),
     }
-    return View("inspector", f"Inspector: one thread of `{trace.kernel}`", data, still)
+    return View("inspector", f"Inspector: one thread of `{trace.kernel}`", data, draw_still)
 
 
 def _sentence(number, line, changed, before):
@@ -49,7 +49,7 @@ def _sentence(number, line, changed, before):
     return f"Statement {number}, line {line}: {', '.join(parts)}."
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the source with the current line marked, and the variables after it."""
     variables = {}
     for change in data["changes"][: step + 1]:

@@ -9,7 +9,7 @@ from labkit.machine.gpus import GPUS, UnknownDevice
 from labkit.trace import Trace
 from labkit.views import chart, roofline_figure
 from labkit.views.base import View, table
-from labkit.views.roofline_figure import Place
+from labkit.views.roofline_figure import RooflinePoint
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
             ),
         ),
     }
-    places = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
-    content = partial(roofline_figure.content, places=places, device=GPUS[gpu], precision=precision)
-    return View("landscape", "Roofline: kernels under the roofs of any GPU", data, chart.still_of(content))
+    points = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
+    content = partial(roofline_figure.draw_roofline, points=points, device=GPUS[gpu], precision=precision)
+    return View("landscape", "Roofline: kernels under the roofs of any GPU", data, chart.still_function(content))
 
 
 def _shown(name, standing):
@@ -93,11 +93,11 @@ def _best_tflops(standing, gpu):
 def _time_ms(trace, gpu):
     terms = roofline.unit_terms(trace, gpu, busy_sms=gpu.sms)
     terms.pop("DRAM bandwidth", None)
-    time_ms, *_ = roofline.longest(terms)
+    time_ms, *_ = roofline.longest_term(terms)
     return time_ms
 
 
-def _place(shown, gpu):
+def _place(kernel, gpu):
     """Return the place that the still picture draws."""
-    at = shown["intensity"]
-    return Place(shown["name"], at, shown["best"].get(gpu), shown["measured"].get(gpu), at)
+    intensity = kernel["intensity"]
+    return RooflinePoint(kernel["name"], intensity, kernel["best"].get(gpu), kernel["measured"].get(gpu), intensity)

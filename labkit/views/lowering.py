@@ -11,7 +11,7 @@ from labkit.views.base import View, pack, stats_by_step, unpack
 from labkit.views.wording import block_name, check_trace, element_name, index_text, join
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
-UNKNOWN = -2  # which pixel stands at a place, where -1 is none
+NOT_STORED = -2  # in place of an element's pixel; -1 is padding
 LABELS = ("copies of this pixel", "memory of the matrix, times the images", "tiles made so far")
 
 
@@ -50,10 +50,10 @@ def lowering(
             f"{pixels} pixels and a matrix of {rows} x {columns} are too many to show, which is beyond {MOST_PIXELS} "
             f"and {MOST_ELEMENTS} elements: take a smaller problem."
         )
-    pixel_at = np.full(rows * columns, UNKNOWN)
+    pixel_at = np.full(rows * columns, NOT_STORED)
     for _, elements, found in stored:
         pixel_at[elements] = found
-    if (pixel_at == UNKNOWN).any():
+    if (pixel_at == NOT_STORED).any():
         raise ValueError(f"Not all stores to {matrix} were recorded: record every block.")
     tiles, sides = ([], (0, 0)) if tiled is None else _tiles(tiled, tile, pixel_at.reshape(rows, columns))
     copies = np.bincount(pixel_at[pixel_at >= 0], minlength=pixels).tolist()
@@ -82,7 +82,7 @@ def lowering(
         },
         **stats_by_step(["step"], [[name] for name in names], labels, values),
     }
-    return View("lowering", f"Lowering: what `{lowered.kernel}` stores{not_stored}", data, still)
+    return View("lowering", f"Lowering: what `{lowered.kernel}` stores{not_stored}", data, draw_still)
 
 
 def _copied_elements(trace, name, space):
@@ -97,7 +97,7 @@ def _copied_elements(trace, name, space):
     if not loads:
         raise ValueError(f"`{trace.kernel}` fills no {space} array {name} from another one: say which one it fills.")
     images = max(loads, key=lambda site: site.line).array
-    samples, found = trace.samples, {}
+    samples, threads = trace.samples, {}
     for row, site in enumerate(samples.site.tolist()):
         is_load = (sites[site].array, sites[site].kind) == (images, "load")
         if site < 0 or not (stores[site] or is_load):
@@ -105,19 +105,21 @@ def _copied_elements(trace, name, space):
         lanes = np.flatnonzero(samples.index[row] >= 0)
         for lane, element in zip(lanes.tolist(), samples.index[row][lanes].tolist(), strict=True):
             thread = int(samples.block[row]), int(samples.warp[row]) * WARP_LANES + lane
-            progress = found.setdefault(thread, {"loaded": -1, "stored": []})
+            progress = threads.setdefault(thread, {"loaded": -1, "stored": []})
             if is_load:
                 progress["loaded"] = element
             else:
                 progress["stored"].append((element, progress["loaded"]))
                 progress["loaded"] = -1
     copies = [
-        (block, *np.array(progress["stored"]).T) for (block, _), progress in sorted(found.items()) if progress["stored"]
+        (block, *np.array(progress["stored"]).T)
+        for (block, _), progress in sorted(threads.items())
+        if progress["stored"]
     ]
     return trace.array(name), trace.array(images), copies
 
 
-def _tiles(trace, name, place):
+def _tiles(trace, name, pixel_at):
     """Return the tiles that blocks make (block, iteration, corner in the matrix, content), and their sides."""
     tile, _, stored = _copied_elements(trace, name, "shared")
     (height, width), tiles = tile.shape, {}
@@ -125,15 +127,15 @@ def _tiles(trace, name, place):
         for step, (element, pixel) in enumerate(zip(elements, found, strict=True)):
             tiles.setdefault((block, step), np.full((height, width), -1)).flat[element] = pixel
     found_tiles = []
-    for (block, step), held in sorted(tiles.items()):
+    for (block, step), content in sorted(tiles.items()):
         index = trace.samples.blocks[block]
         top, left = step * height, index[0] * width
-        part = place[top : top + height, left : left + width]
-        if (held[: part.shape[0], : part.shape[1]] != part).any():
+        expected = pixel_at[top : top + height, left : left + width]
+        if (content[: expected.shape[0], : expected.shape[1]] != expected).any():
             raise ValueError(
                 f"What block {block_name(index)} puts into {name} is no tile of the matrix: run one problem."
             )
-        found_tiles.append((block_name(index), step, (top, left), part))
+        found_tiles.append((block_name(index), step, (top, left), expected))
     return found_tiles, (height, width)
 
 
@@ -148,8 +150,8 @@ def _pixel_sentence(name, matrix, places):
     return f"`{name}` stands at **{len(places)} places** of the matrix, {ends}, each under another tap."
 
 
-def _tile_sentence(one, matrix, tile):
-    block, step, (top, left), held = one
+def _tile_sentence(tile_data, matrix, tile):
+    block, step, (top, left), held = tile_data
     rows, columns = held.shape
     different, zeros = len(np.unique(held[held >= 0])), int((held < 0).sum())
     where = f"rows {top} to {top + rows - 1}, columns {left} to {left + columns - 1}"
@@ -160,10 +162,10 @@ def _tile_sentence(one, matrix, tile):
     )
 
 
-def _breaks(place, rows, columns, shape):
+def _breaks(pixel_at, rows, columns, shape):
     """Return the rows before which another channel begins, and the columns before which another image begins."""
-    plane, place = prod(shape[-2:]), place.reshape(rows, columns)
-    return [_changes(place, plane), _changes(place.T, plane * prod(shape[-3:-2]))]
+    plane, pixel_at = prod(shape[-2:]), pixel_at.reshape(rows, columns)
+    return [_changes(pixel_at, plane), _changes(pixel_at.T, plane * prod(shape[-3:-2]))]
 
 
 def _changes(lines, pixels):
@@ -174,41 +176,41 @@ def _changes(lines, pixels):
 
 def state_at(data, step):
     """Return the marked pixels and matrix elements of a step, and a flag per element: does it exist by then?"""
-    place, pixels = unpack(data["place"]), len(data["say"]) - len(unpack(data["tile"]["corners"])) // 2
+    pixel_at, pixels = unpack(data["place"]), len(data["say"]) - len(unpack(data["tile"]["corners"])) // 2
     if step < pixels:
-        return np.array([step]), np.flatnonzero(place == step), np.ones(place.shape, bool)
+        return np.array([step]), np.flatnonzero(pixel_at == step), np.ones(pixel_at.shape, bool)
     (height, width), columns = data["tile"]["sides"], data["matrix"]["columns"]
     top, left = unpack(data["tile"]["corners"]).reshape(-1, 2)[step - pixels]
     inside = np.zeros((data["matrix"]["rows"], columns), bool)
     inside[top : top + height, left : left + width] = True
-    held = place[inside.ravel()]
+    held = pixel_at[inside.ravel()]
     return np.unique(held[held >= 0]), np.flatnonzero(inside.ravel()), inside.ravel()
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the images and the matrix with marked elements, and the bytes of both."""
-    stills.set_up(figure, data, step, 9.5, 4.6)
+    stills.set_size_and_title(figure, data, step, 9.5, 4.6)
     pixels, elements, exists = state_at(data, step)
-    place, image, matrix = unpack(data["place"]), data["image"], data["matrix"]
+    pixel_at, image, matrix = unpack(data["place"]), data["image"], data["matrix"]
     (down, across), (rows, columns) = image["planes"], image["sides"]
     cell, full, hot = map(stills.rgb, ("cell", "A", "hot"))
 
-    def shaded(numbers):
+    def shade(numbers):
         share = (0.25 + 0.55 * (numbers % (rows * columns)) / (rows * columns))[:, None]
         return np.where((numbers >= 0)[:, None], share * full + (1 - share) * cell, cell)
 
-    of_image = shaded(np.arange(down * across * rows * columns))
-    of_image[pixels] = hot
+    image_colours = shade(np.arange(down * across * rows * columns))
+    image_colours[pixels] = hot
     planes = np.pad(
-        of_image.reshape(down, across, rows, columns, 3), [(0, 0)] * 2 + [(0, 1)] * 2 + [(0, 0)], constant_values=1
+        image_colours.reshape(down, across, rows, columns, 3), [(0, 0)] * 2 + [(0, 1)] * 2 + [(0, 0)], constant_values=1
     )
-    of_matrix = np.where(exists[:, None], shaded(place), cell)
+    matrix_colours = np.where(exists[:, None], shade(pixel_at), cell)
     if exists.all():
-        of_matrix[elements] = hot
+        matrix_colours[elements] = hot
     left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
     planes = planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3)
     stills.show_cells(left, planes, image["name"], "A")
     held = ("images", "matrix") if exists.all() else ("images", "tile")
     sizes = join([f"{name} {data['bytes'][name]:,} bytes" for name in held])
     title = f"{matrix['name']}: {matrix['rows']} x {matrix['columns']}; {sizes}"
-    stills.show_cells(right, of_matrix.reshape(matrix["rows"], matrix["columns"], 3), title, "A")
+    stills.show_cells(right, matrix_colours.reshape(matrix["rows"], matrix["columns"], 3), title, "A")

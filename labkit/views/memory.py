@@ -7,8 +7,8 @@ from labkit import layout
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
 from labkit.views import stills
-from labkit.views.base import COLOURS, View, heading, layout_data, pack, pack_lanes, plain, table, unpack
-from labkit.views.wording import block_name, check_trace, count, elements_in, join, recorded_block
+from labkit.views.base import COLOURS, View, heading, layout_data, pack, pack_lanes, strip_marks, table, unpack
+from labkit.views.wording import block_name, check_trace, count_text, elements_in, join, recorded_block
 
 MOST_STEPS = 2000
 
@@ -31,12 +31,12 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
     block, site, lanes = _accesses(trace, "global", line, array, warp, block)
     sites = [_site_data(trace, i) for i in range(len(trace.sites))]
     says, rows, firsts = [], [], []
-    for step, (which, index) in enumerate(zip(site.tolist(), lanes, strict=True)):
-        facts, info = sites[which], trace.array(trace.sites[which].site.array)
-        used, moved, first = _bytes(facts, index)
-        says.append(_memory_sentence(trace.sites[which].site, facts, index, _is_transposed(info)))
-        firsts.append(plain(elements_in(info, first, SECTOR_BYTES)))
-        rows.append([step + 1, facts["line"], facts["text"], moved // SECTOR_BYTES, used, moved])
+    for step, (site_number, index) in enumerate(zip(site.tolist(), lanes, strict=True)):
+        site_data, info = sites[site_number], trace.array(trace.sites[site_number].site.array)
+        used, moved, first = _bytes(site_data, index)
+        says.append(_memory_sentence(trace.sites[site_number].site, site_data, index, _is_transposed(info)))
+        firsts.append(strip_marks(elements_in(info, first, SECTOR_BYTES)))
+        rows.append([step + 1, site_data["line"], site_data["text"], moved // SECTOR_BYTES, used, moved])
     columns = ["access", "line", "text", "sectors", "bytes used", "bytes moved"]
     data = {
         "say": says,
@@ -47,7 +47,7 @@ def memory(trace: Trace, line: int | None = None, array: str | None = None, warp
         "table": table(columns, rows, by_step=True),
     }
     title = f"Memory: warp {warp} of block {block_name(block)} of `{trace.kernel}`"
-    return View("memory", title, data, memory_still)
+    return View("memory", title, data, draw_memory_still)
 
 
 def banks(
@@ -74,8 +74,8 @@ def banks(
         check_trace("banks", trace)
     sides = []
     for i, trace in enumerate(traces):
-        of = array if line or array else _worst_array(traces, trace)
-        _, site, lanes = _accesses(trace, "shared", line, of, warp, block)
+        shown_array = array if line or array else _worst_array(traces, trace)
+        _, site, lanes = _accesses(trace, "shared", line, shown_array, warp, block)
         sites = [_site_data(trace, s) for s in range(len(trace.sites))]
         passes = [_passes(sites[s], index) for s, index in zip(site.tolist(), lanes, strict=True)]
         first = trace.array(trace.sites[site[0]].site.array)
@@ -104,7 +104,7 @@ def banks(
         "alone": len(sides) == 1,
         "table": table(columns, rows, by_step=True),
     }
-    return View("banks", f"Banks: what warp {warp} meets in shared memory", data, banks_still)
+    return View("banks", f"Banks: what warp {warp} meets in shared memory", data, draw_banks_still)
 
 
 def _accesses(trace, space, line, array, warp, block):
@@ -112,8 +112,8 @@ def _accesses(trace, space, line, array, warp, block):
     block, rows = recorded_block(trace, block)
     samples = trace.samples
     of_space = [(i, counted.site) for i, counted in enumerate(trace.sites) if counted.site.space == space]
-    chosen = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
-    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], chosen)][:MOST_STEPS]
+    site_numbers = [i for i, site in of_space if line in (None, site.line) and array in (None, site.array)]
+    rows = rows[(samples.warp[rows] == warp) & np.isin(samples.site[rows], site_numbers)][:MOST_STEPS]
     if not len(rows):
         places = sorted({f"{site.text} (line {site.line})" for _, site in of_space})
         available = f"there are {join(places)}" if places else "there is none"
@@ -156,16 +156,17 @@ def _is_transposed(info):
     return len(strides) == 2 and strides[0] < strides[1]
 
 
-def _memory_sentence(site, facts, index, is_transposed):
+def _memory_sentence(site, site_data, index, is_transposed):
     lanes = int((index >= 0).sum())
-    used, moved, _ = _bytes(facts, index)
+    used, moved, _ = _bytes(site_data, index)
     note = f" (Neighbours in memory stand one below the other in `{site.array}`.)" if is_transposed else ""
     verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
-    distinct = used // facts["bytes"]
-    subject = count(lanes, "lane") + ("" if distinct == lanes else f" ({count(distinct, 'different element')})")
+    distinct = used // site_data["bytes"]
+    note_distinct = "" if distinct == lanes else f" ({count_text(distinct, 'different element')})"
+    subject = count_text(lanes, "lane") + note_distinct
     share = f"{100 * used / moved:.1f}".removesuffix(".0")
     return (
-        f"Line {site.line}, `{site.text}`: {subject} {verb} {count(moved // SECTOR_BYTES, 'sector')} "
+        f"Line {site.line}, `{site.text}`: {subject} {verb} {count_text(moved // SECTOR_BYTES, 'sector')} "
         f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**{note}"
     )
 
@@ -200,17 +201,17 @@ def _banks_sentence(sides, step, warp):
         waves = f"**{passes} wavefronts**" if passes > 1 else "1 wavefront"
         return side["texts"][int(unpack(side["site"])[at])], waves
 
-    found = [side_at(side) for side in sides]
+    texts_and_waves = [side_at(side) for side in sides]
     if len(sides) == 1:
-        return f"Warp {warp}, {found[0][0]}: {found[0][1]}."
-    if len({text for text, _ in found}) == 1:
-        waves = join([f"{waves} with {side['label']}" for side, (_, waves) in zip(sides, found, strict=True)])
-        return f"Warp {warp}, {found[0][0]}: {waves}."
-    parts = [f"{side['label']}, {text}: {waves}" for side, (text, waves) in zip(sides, found, strict=True)]
+        return f"Warp {warp}, {texts_and_waves[0][0]}: {texts_and_waves[0][1]}."
+    if len({text for text, _ in texts_and_waves}) == 1:
+        waves = join([f"{waves} with {side['label']}" for side, (_, waves) in zip(sides, texts_and_waves, strict=True)])
+        return f"Warp {warp}, {texts_and_waves[0][0]}: {waves}."
+    parts = [f"{side['label']}, {text}: {waves}" for side, (text, waves) in zip(sides, texts_and_waves, strict=True)]
     return f"Warp {warp}, {'; '.join(parts)}."
 
 
-def memory_still(figure, data, step):
+def draw_memory_still(figure, data, step):
     """Draw lanes above and sectors below, each used byte marked."""
     site = data["sites"][int(unpack(data["site"])[step])]
     index = unpack(data["index"])[step].astype(int)
@@ -221,16 +222,16 @@ def memory_still(figure, data, step):
     axes.set_axis_off()
     width = 32 / max(8, len(sectors))
     for lane in range(32):
-        on = index[lane] >= 0
-        axes.add_patch(Rectangle((lane, 3), 0.8, 0.6, facecolor=COLOURS["A"] if on else COLOURS["cell"]))
-        colour = "white" if on else COLOURS["dim"]
+        is_active = index[lane] >= 0
+        axes.add_patch(Rectangle((lane, 3), 0.8, 0.6, facecolor=COLOURS["A"] if is_active else COLOURS["cell"]))
+        colour = "white" if is_active else COLOURS["dim"]
         stills.write(axes, lane + 0.4, 3.3, lane, fontsize=7, color=colour)
-    for place in range(len(sectors)):
-        axes.add_patch(Rectangle((place * width, 0), width * 0.9, 0.7, facecolor=COLOURS["line"]))
+    for position in range(len(sectors)):
+        axes.add_patch(Rectangle((position * width, 0), width * 0.9, 0.7, facecolor=COLOURS["line"]))
     for lane in np.flatnonzero(index >= 0):
-        place = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
+        position = int(np.searchsorted(sectors, address[lane] // SECTOR_BYTES))
         byte = width * 0.9 / SECTOR_BYTES
-        left, size = place * width + address[lane] % SECTOR_BYTES * byte, site["bytes"] * byte
+        left, size = position * width + address[lane] % SECTOR_BYTES * byte, site["bytes"] * byte
         axes.add_patch(Rectangle((left, 0), size, 0.7, facecolor=COLOURS["hot"]))
         axes.plot([lane + 0.4, left + size / 2], [3, 0.7], color=COLOURS["hot"], lw=0.6, alpha=0.6)
     which = "the first sector" if len(sectors) > 1 else "the sector"
@@ -239,17 +240,17 @@ def memory_still(figure, data, step):
     axes.set_title(heading(data, step), fontsize=9, loc="left", color=COLOURS["fg"])
 
 
-def banks_still(figure, data, step):
+def draw_banks_still(figure, data, step):
     """Draw each trace's banks; the words that meet in one are stacked."""
     figure.set_size_inches(9.5, 2.4)
     for axes, side in zip(np.ravel(figure.subplots(1, len(data["sides"]))), data["sides"], strict=True):
-        at = min(step, side["count"] - 1)
-        site = side["sites"][int(unpack(side["site"])[at])]
-        index = unpack(side["index"])[at].astype(int)
+        access = min(step, side["count"] - 1)
+        site = side["sites"][int(unpack(side["site"])[access])]
+        index = unpack(side["index"])[access].astype(int)
         words = np.unique(_addresses(site, index)[index >= 0] // 4)
         counts = np.bincount(words % BANKS, minlength=BANKS)
         axes.bar(range(BANKS), counts, color=[COLOURS["hot"] if c > 1 else COLOURS["C"] for c in counts])
-        passes = int(unpack(side["passes"])[at])
+        passes = int(unpack(side["passes"])[access])
         axes.set_title(f"{side['label']}: {passes} wavefront{'s'[: passes != 1]}", fontsize=10, loc="left")
         axes.set(ylim=(0, 32), xlabel="bank", ylabel="words", xticks=[0, 8, 16, 24, 31])
         axes.spines[["top", "right"]].set_visible(False)

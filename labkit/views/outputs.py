@@ -73,7 +73,7 @@ def outputs(trace: Trace, block=None, warp: int = 0) -> View:
             by_step=True,
         ),
     }
-    return View("outputs", f"Outputs: warp {warp} of block {block_name(block)} of `{trace.kernel}`", data, still)
+    return View("outputs", f"Outputs: warp {warp} of block {block_name(block)} of `{trace.kernel}`", data, draw_still)
 
 
 def _owners(trace, rows):
@@ -84,19 +84,19 @@ def _owners(trace, rows):
         site = counted.site
         if (site.space, site.kind) == ("global", "store") and len(trace.array(site.array).shape) == 2:
             stores.setdefault(site.array, []).append((number, site.elements))
-    written = {name: [] for name in stores}
+    stored = {name: [] for name in stores}
     for name, sites in stores.items():
         for number, elements in sites:
-            at = rows[samples.site[rows] == number]
-            thread = samples.warp[at][:, None] * WARP_LANES + np.arange(WARP_LANES)
-            first = samples.index[at]
+            sample_rows = rows[samples.site[rows] == number]
+            thread = samples.warp[sample_rows][:, None] * WARP_LANES + np.arange(WARP_LANES)
+            first = samples.index[sample_rows]
             for n in range(elements):
-                written[name].append(np.stack([thread[first >= 0], first[first >= 0] + n]))
-    written = {name: np.concatenate(parts, axis=1) for name, parts in written.items()}
-    name = max(written, key=lambda name: written[name].shape[1], default=None)
-    if name is None or not written[name].size:
+                stored[name].append(np.stack([thread[first >= 0], first[first >= 0] + n]))
+    stored = {name: np.concatenate(parts, axis=1) for name, parts in stored.items()}
+    name = max(stored, key=lambda name: stored[name].shape[1], default=None)
+    if name is None or not stored[name].size:
         raise ValueError("outputs shows who computes which element of a matrix, and this block stored into none.")
-    thread, element = written[name]
+    thread, element = stored[name]
     row, column = np.divmod(element, trace.array(name).shape[1])
     top, left = row.min(), column.min()
     owner = np.full((row.max() - top + 1, column.max() - left + 1), -1)
@@ -109,12 +109,12 @@ def _loaded(trace, rows, warp, lanes):
     samples = trace.samples
     loads = [(n, c.site) for n, c in enumerate(trace.sites) if c.site.kind == "load"]
     space = "shared" if any(site.space == "shared" for _, site in loads) else "global"
-    found = {}
+    indices_by_array = {}
     for number, site in loads:
         if site.space == space:
-            at = rows[(samples.site[rows] == number) & (samples.warp[rows] == warp)]
-            found.setdefault(site.array, []).append(samples.index[at])
-    stacked = {array: np.concatenate(parts) for array, parts in found.items()}
+            sample_rows = rows[(samples.site[rows] == number) & (samples.warp[rows] == warp)]
+            indices_by_array.setdefault(site.array, []).append(samples.index[sample_rows])
+    stacked = {array: np.concatenate(parts) for array, parts in indices_by_array.items()}
     return {array: [np.unique(index[:, lane]) for lane in lanes] for array, index in stacked.items() if index.size}
 
 
@@ -146,22 +146,22 @@ def _ranges(numbers):
     return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs if len(run))
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the block's part of the matrix, and the warp's lanes in their arrangement."""
     owner, warp = unpack(data["owner"]).astype(int), data["warp"]
     cells = np.tile(stills.rgb("cell"), (*owner.shape, 1))
     for mask, strength in ((owner >= 0, 0.15), (owner // WARP_LANES == warp, 0.6)):
         cells[mask] = stills.tint("C", strength)
     cells[owner == WARP_LANES * warp + step] = stills.rgb("hot")
-    stills.set_up(figure, data, step, 9.5, 4.2)
+    stills.set_size_and_title(figure, data, step, 9.5, 4.2)
     left, right = figure.subplots(1, 2)
     stills.show_cells(left, cells, data["array"], "C")
     grid = np.tile(stills.rgb("cell"), (max(data["down"]) + 1, max(data["across"]) + 1, 1))
-    places = list(zip(data["down"], data["across"], strict=True))
-    for lane, place in enumerate(places):
+    lane_positions = list(zip(data["down"], data["across"], strict=True))
+    for lane, place in enumerate(lane_positions):
         for loaded in data["loaded"]:
             if loaded["alike"][lane] == loaded["alike"][step]:
                 grid[place] = stills.tint(loaded["role"], 0.6)
         stills.write(right, place[1], place[0], lane, fontsize=6)
-    grid[places[step]] = stills.rgb("hot")
+    grid[lane_positions[step]] = stills.rgb("hot")
     stills.show_cells(right, grid, "lanes of the warp", aspect="auto" if grid.shape[1] > 16 else "equal")

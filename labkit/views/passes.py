@@ -11,8 +11,8 @@ from labkit.views.base import COLOURS, View, stats_by_step
 from labkit.views.wording import check_trace, join
 
 VERBS = {"load": "reads", "store": "writes"}
-MOVES = {"load": ("load",), "store": ("store",), "atomic": ("load", "store")}  # by the kind of an access
-LEAST = 0.05  # of an array: less is no pass over it, if no more comes from other places in the source
+ACCESSES_BY_KIND = {"load": ("load",), "store": ("store",), "atomic": ("load", "store")}  # by the kind of an access
+MIN_SHARE = 0.05  # of an array: less is no pass over it, if no more comes from other places in the source
 
 
 def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None = None) -> View:
@@ -37,33 +37,34 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
     names = names or {}
     sizes = (_bytes_of(info) for traces in runs.values() for trace in traces for info in _global(trace))
     size_bytes = max(sizes, default=1)
-    kept = [
+    runs_data = [
         {"name": name, "launches": [_launch(trace, size_bytes, names) for trace in traces]}
         for name, traces in runs.items()
     ]
     steps, says, stats = [], [], []
-    for number, run in enumerate(kept):
-        done = [_rounded(sum_) for sum_ in accumulate(map(_total, run["launches"]))]
-        run["total"] = done[-1]
-        for at, so_far in enumerate(done):
-            is_last = at + 1 == len(done)
-            steps.append([number, at])
-            compared = is_last and number and so_far and kept[0]["total"]
-            fewer = f"{_number(kept[0]['total'] / so_far)} times" if compared else "-"
+    for number, run in enumerate(runs_data):
+        passes_so_far = [_rounded(sum_) for sum_ in accumulate(map(_total, run["launches"]))]
+        run["total"] = passes_so_far[-1]
+        for launch_number, so_far in enumerate(passes_so_far):
+            is_last = launch_number + 1 == len(passes_so_far)
+            steps.append([number, launch_number])
+            compared = is_last and number and so_far and runs_data[0]["total"]
+            fewer = f"{_number(runs_data[0]['total'] / so_far)} times" if compared else "-"
             stats.append([_number(so_far), f"{so_far * size_bytes:,.0f}", fewer])
-            says.append(_sentence(kept, number, at, so_far))
-    labels = ["passes so far", "bytes so far", f"fewer than {kept[0]['name']}"]
-    if len(kept) == 1:
+            says.append(_sentence(runs_data, number, launch_number, so_far))
+    labels = ["passes so far", "bytes so far", f"fewer than {runs_data[0]['name']}"]
+    if len(runs_data) == 1:
         labels, stats = labels[:2], [row[:2] for row in stats]
-    cells = [[kept[run]["name"], kept[run]["launches"][at]["kernel"]] for run, at in steps]
+    cells = [[runs_data[run]["name"], runs_data[run]["launches"][launch]["kernel"]] for run, launch in steps]
+    all_passes = [one for run in runs_data for launch in run["launches"] for one in launch["passes"]]
     data = {
         "say": says,
-        "runs": kept,
-        "arrays": list(dict.fromkeys(one["array"] for run in kept for la in run["launches"] for one in la["passes"])),
+        "runs": runs_data,
+        "arrays": list(dict.fromkeys(one["array"] for one in all_passes)),
         "steps": steps,
         **stats_by_step(["run", "launch"], cells, labels, stats),
     }
-    return View("passes", "Passes over memory, launch by launch", data, still)
+    return View("passes", "Passes over memory, launch by launch", data, draw_still)
 
 
 def _global(trace):
@@ -77,20 +78,20 @@ def _bytes_of(info):
 def _launch(trace, size_bytes, names):
     """Return the passes of a launch, reads first."""
     large = {info.name for info in _global(trace) if _bytes_of(info) >= size_bytes / 2}
-    found, small = [], Counter()
+    shares, small = [], Counter()
     for counted in trace.sites:
         site, share = counted.site, counted.bytes / size_bytes
-        for kind in MOVES[site.kind] if site.space == "global" and site.array in large else ():
-            if share >= LEAST:
-                found.append((kind, site.array, share))
+        for kind in ACCESSES_BY_KIND[site.kind] if site.space == "global" and site.array in large else ():
+            if share >= MIN_SHARE:
+                shares.append((kind, site.array, share))
             else:
                 small[kind, site.array] += share
-    found += [(*of, share) for of, share in small.items() if share >= LEAST]
-    found.sort(key=lambda one: one[0])
+    shares += [(*of, share) for of, share in small.items() if share >= MIN_SHARE]
+    shares.sort(key=lambda one: one[0])
     return {
         "kernel": trace.kernel,
         "passes": [
-            {"array": names.get(array, array), "kind": kind, "passes": _rounded(share)} for kind, array, share in found
+            {"array": names.get(array, array), "kind": kind, "passes": _rounded(share)} for kind, array, share in shares
         ],
     }
 
@@ -133,9 +134,9 @@ def _plural(count):
     return f"{_number(count)} pass{'es' * (_number(count) != '1')}"
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the bars at a step."""
-    stills.set_up(figure, data, step, 9.5, 1.2 + 0.38 * len(data["runs"]))
+    stills.set_size_and_title(figure, data, step, 9.5, 1.2 + 0.38 * len(data["runs"]))
     axes = figure.subplots()
     run, launch = data["steps"][step]
     for row, one in enumerate(data["runs"][: run + 1]):
@@ -143,7 +144,7 @@ def still(figure, data, step):
         for at, of_launch in enumerate(one["launches"][: launch + 1 if row == run else None]):
             now = (row, at) == (run, launch)
             for part in of_launch["passes"]:
-                colour = COLOURS[colour_of(part, data["arrays"])]
+                colour = COLOURS[pass_colour(part, data["arrays"])]
                 axes.barh(row, part["passes"], 0.7, x, color=colour, edgecolor=COLOURS["hot" if now else "bg"])
                 label = f"{VERBS[part['kind']][0]} {part['array']}"
                 ink = COLOURS["fg" if colour == COLOURS["B"] else "bg"]
@@ -157,7 +158,7 @@ def still(figure, data, step):
     stills.hide_marks(axes, labelsize=8)
 
 
-def colour_of(part, arrays) -> str:
+def pass_colour(part, arrays) -> str:
     """Return blue for reads of the first array, orange for reads of others, green for writes."""
     if part["kind"] == "store":
         return "C"

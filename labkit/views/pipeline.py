@@ -77,23 +77,23 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
         "table": table(["step", "line", "does", "stage", "tile", "warps"], lines, by_step=True),
     }
     whose = f"of `{info.name}` in `{trace.kernel}`"
-    return View("pipeline", f"Pipeline: the {stages} stage{'s'[: stages != 1]} {whose}", data, still)
+    return View("pipeline", f"Pipeline: the {stages} stage{'s'[: stages != 1]} {whose}", data, draw_still)
 
 
 def _runs(trace, rows, info):
     """Return runs of accesses to one stage: (they fill it, stage, warps, line of the first access)."""
-    of_stage = int(np.prod(info.shape[1:]))
+    stage_elements = int(np.prod(info.shape[1:]))
     samples, runs = trace.samples, []
-    for at in rows:
-        if samples.site[at] < 0:
+    for row in rows:
+        if samples.site[row] < 0:
             continue
-        site = trace.sites[samples.site[at]].site
+        site = trace.sites[samples.site[row]].site
         if site.array != info.name or site.kind == "atomic":
             continue
-        fills, stage = site.kind == "store", int(samples.index[at].max()) // of_stage
+        fills, stage = site.kind == "store", int(samples.index[row].max()) // stage_elements
         if not runs or runs[-1][:2] != (fills, stage):
             runs.append((fills, stage, set(), site.line))
-        runs[-1][2].add(int(samples.warp[at]))
+        runs[-1][2].add(int(samples.warp[row]))
     return runs
 
 
@@ -118,20 +118,21 @@ def _sentence(fills, stage, warps, line, state, tile, in_flight, overwritten):
     return f"Line {line}: **{_warps_text(warps)} {verb} tile {tile[stage]}**, in {where}. {busy}{free_stages}"
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the stages as rows, time to the right, with a frame around the step."""
     states, tiles = unpack(data["states"]), unpack(data["tiles"])
     shown = min(len(states), 40)
     figure.set_size_inches(9.5, 0.4 * data["stages"] + 1.1)
     axes = figure.add_subplot()
     colours = [COLOURS["cell"], COLOURS["B"], COLOURS["C"]]
-    for at in range(shown):
+    for shown_step in range(shown):
         for stage in range(data["stages"]):
-            state = states[at, stage]
-            late = data["early"][at] and stage == unpack(data["at"])[at]
-            axes.add_patch(Rectangle((at, stage), 0.94, 0.9, facecolor=COLOURS["hot"] if late else colours[state]))
+            state = states[shown_step, stage]
+            is_early = data["early"][shown_step] and stage == unpack(data["at"])[shown_step]
+            colour = COLOURS["hot"] if is_early else colours[state]
+            axes.add_patch(Rectangle((shown_step, stage), 0.94, 0.9, facecolor=colour))
             if state != FREE:
-                stills.write(axes, at + 0.47, stage + 0.47, tiles[at, stage], fontsize=7)
+                stills.write(axes, shown_step + 0.47, stage + 0.47, tiles[shown_step, stage], fontsize=7)
     if step < shown:
         axes.add_patch(Rectangle((step - 0.03, -0.05), 1, data["stages"], fill=False, edgecolor=COLOURS["ink"]))
     axes.set(xlim=(-0.2, shown + 0.2), ylim=(data["stages"] + 0.1, -0.2), xlabel="steps", xticks=[])

@@ -13,13 +13,13 @@ from labkit.machine.gpus import Cpu
 from labkit.rebinding import names_used_by
 from labkit.simulator.errors import SimulatorError
 from labkit.trace import Trace
-from labkit.views.base import STATIC, View, static_text
+from labkit.views.base import STATIC, View, read_static
 from labkit.views.tiling import tiling
-from labkit.views.wording import count, type_name
+from labkit.views.wording import count_text, type_name
 
-_KEPT_STATES = 8  # how many slider positions a page without a kernel holds, at most
-_INNER = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
-_RECORDED = 2000  # accesses of a loop that are kept one by one, for the views
+_MAX_PAGE_STATES = 8  # how many slider positions a page without a kernel holds, at most
+_INNER_SCRIPTS = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
+_RECORDED_ACCESSES = 2000  # accesses of a loop that are kept one by one, for the views
 
 
 def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str | Cpu | None = None, **sliders) -> View:
@@ -76,25 +76,27 @@ class Playground(View):
         self._shown = None
         self._before = {}
         data = self._state(_start_positions(kernel, choices))
-        super().__init__("playground", f"Playground: `{self.name}`", data, self._still)
+        super().__init__("playground", f"Playground: `{self.name}`", data, self._draw_still)
 
     def move(self, **values):
         """Set sliders to these of their values, run, and show the result."""
         positions = dict(self.data["positions"])
         for name, value in values.items():
             if value not in self.choices.get(name, ()):
-                raise ValueError(f"{name} cannot be {value}; the sliders hold {self._offered()}.")
+                offered = ", ".join(f"{name} in {values}" for name, values in self.choices.items())
+                raise ValueError(f"{name} cannot be {value}; the sliders hold {offered}.")
             positions[name] = self.choices[name].index(value)
         self.update(self._state(positions))
 
-    def received(self, message):
+    def handle_message(self, message):
         """Run again, since a slider moved in the browser or the button was pressed."""
         self.update({**self._state(message["positions"]), "serial": message["serial"]})
 
     def module(self):
         """Return JavaScript with every view's file by name: only a successful run decides which view is shown."""
-        views = ",\n".join(f"{name}: (() => {{\n{static_text(f'{name}.js')}\nreturn view;\n}})()" for name in _INNER)
-        return static_text("base.js") + f"const inner = {{\n{views}\n}};\n" + static_text("playground.js")
+        scripts = {name: read_static(f"{name}.js") for name in _INNER_SCRIPTS}
+        views = ",\n".join(f"{name}: (() => {{\n{text}\nreturn view;\n}})()" for name, text in scripts.items())
+        return read_static("base.js") + f"const inner = {{\n{views}\n}};\n" + read_static("playground.js")
 
     def page_data(self):
         """Run a few positions of the sliders for the page: each slider's ends and middle."""
@@ -102,10 +104,10 @@ class Playground(View):
         start = self.data["positions"]
         corners = {name: sorted({0, len(v) // 2, len(v) - 1}) for name, v in self.choices.items()}
         wanted = [start, *({**start, name: at} for name in corners for at in corners[name])]
-        if math.prod(map(len, corners.values())) <= _KEPT_STATES:
+        if math.prod(map(len, corners.values())) <= _MAX_PAGE_STATES:
             wanted = [start, *(dict(zip(corners, at, strict=True)) for at in product(*corners.values()))]
         for positions in wanted:
-            if positions not in [state["positions"] for state in states] and len(states) < _KEPT_STATES:
+            if positions not in [state["positions"] for state in states] and len(states) < _MAX_PAGE_STATES:
                 self._before = {}
                 states.append(self._state(positions))
         self._shown, self.trace, self._before = shown, trace, counters_before
@@ -154,17 +156,14 @@ class Playground(View):
             description = f"{len(prepared)} of them" if isinstance(prepared, tuple | list) else type_name(prepared)
             raise ValueError(f"setup returns `{expected}`, not {description}.")
         if self.cpu is not None:
-            return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED)
+            return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED_ACCESSES)
         grid, block, *arguments = prepared
         record = _inner_block(grid) if self.record is None else self.record
         return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
 
-    def _offered(self):
-        return ", ".join(f"{name} in {values}" for name, values in self.choices.items())
-
-    def _still(self, figure, data, step):
+    def _draw_still(self, figure, data, step):
         if self._shown:
-            self._shown.still(figure, self._shown.data, step)
+            self._shown.draw_still(figure, self._shown.data, step)
 
 
 def _inner_block(grid):
@@ -189,12 +188,12 @@ def _choices(name, slider):
 def _start_positions(kernel, choices):
     """Return the positions of the kernel's own constants; other sliders start in the middle."""
     function = getattr(kernel, "py_func", kernel)
-    own = names_used_by(function) if inspect.isfunction(function) else {}
+    kernel_constants = names_used_by(function) if inspect.isfunction(function) else {}
     positions = {}
     for name, values in choices.items():
-        value = own.get(name)
-        known = isinstance(value, int | float) and value in values
-        positions[name] = values.index(value) if known else len(values) // 2
+        value = kernel_constants.get(name)
+        is_listed = isinstance(value, int | float) and value in values
+        positions[name] = values.index(value) if is_listed else len(values) // 2
     return positions
 
 
@@ -236,5 +235,5 @@ def _counters(trace):
 
 def _findings_sentence(findings):
     if errors := sum(finding.severity == "error" for finding in findings):
-        return f"**{count(errors, 'error')} found.**"
-    return f"no errors, {count(len(findings), 'piece') + ' of' if findings else 'no'} advice."
+        return f"**{count_text(errors, 'error')} found.**"
+    return f"no errors, {count_text(len(findings), 'piece') + ' of' if findings else 'no'} advice."

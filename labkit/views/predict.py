@@ -18,7 +18,7 @@ class Prediction(View):
         self.unit = unit
         self.choices = tuple(choices)
         data = {"say": question, "unit": unit, "choices": list(self.choices), "guess": self.guess}
-        super().__init__("predict", "Predict", data, _still_question)
+        super().__init__("predict", "Predict", data, _draw_still_question)
 
     @property
     def guess(self) -> float | str | None:
@@ -26,7 +26,7 @@ class Prediction(View):
         said = _guesses.get(self.question)
         return said if self._is_answer(said) else None
 
-    def received(self, message):
+    def handle_message(self, message):
         _guesses[self.question] = message["guess"]
 
     def compare(self, actual: float | str) -> View:
@@ -45,7 +45,7 @@ class Prediction(View):
             "unit": self.unit,
             "table": table(("", self.unit or "answer"), (("your guess", guess), ("measured", measured))),
         }
-        return View("compare", f"Predicted and measured: {self.question}", data, _still_scale)
+        return View("compare", f"Predicted and measured: {self.question}", data, _draw_still_scale)
 
     def _is_answer(self, value):
         if self.choices:
@@ -59,20 +59,20 @@ def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Predi
 
 
 def _number(guess, actual, unit):
-    it = f"**{f'{_shown(actual)} {_singular(unit) if actual == 1 else unit}'.rstrip()}**"
+    answer = f"**{f'{_shown(actual)} {_singular(unit) if actual == 1 else unit}'.rstrip()}**"
     if guess is None:
-        return f"It is {it}. You made no guess this time: make one before you run it again."
-    said = f"You said {_shown(guess)}, and it is {it}"
+        return f"It is {answer}. You made no guess this time: make one before you run it again."
+    sentence = f"You said {_shown(guess)}, and it is {answer}"
     if guess == actual:
-        return f"You said {_shown(guess)}, and that is exactly right: {it}."
+        return f"You said {_shown(guess)}, and that is exactly right: {answer}."
     if min(guess, actual) <= 0:
-        return f"{said}."
-    times = max(guess, actual) / min(guess, actual)
-    if times <= 1.1:
+        return f"{sentence}."
+    ratio = max(guess, actual) / min(guess, actual)
+    if ratio <= 1.1:
         counts = all(value == int(value) for value in (guess, actual))
         off = f"{_shown(abs(guess - actual))} too {'low' if guess < actual else 'high'}"
-        return f"{said}: close, and {off}." if counts else f"{said}: as good as right."
-    return f"{said}: your guess was {_shown(times)} times too {'low' if guess < actual else 'high'}."
+        return f"{sentence}: close, and {off}." if counts else f"{sentence}: as good as right."
+    return f"{sentence}: your guess was {_shown(ratio)} times too {'low' if guess < actual else 'high'}."
 
 
 def _singular(unit):
@@ -98,12 +98,12 @@ def _shown(value):
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _still_question(figure, data, step):
+def _draw_still_question(figure, data, step):
     figure.set_size_inches(8, 0.8)
     figure.text(0.01, 0.4, data["say"], color=COLOURS["fg"], size=11, wrap=True)
 
 
-def _still_scale(figure, data, step):
+def _draw_still_scale(figure, data, step):
     figure.set_size_inches(8, 1.6)
     figure.suptitle(data["say"].replace("**", ""), fontsize=10)
     if not data["marks"]:

@@ -10,16 +10,16 @@ from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS
 from labkit.results import Results
 from labkit.results.computed import add_computed
 from labkit.views import chart, records_figure
-from labkit.views.base import COLOURS, View, plain, table
-from labkit.views.records_figure import LOOKS, Peak, Series
+from labkit.views.base import COLOURS, View, strip_marks, table
+from labkit.views.records_figure import STEP_STYLES, Peak, Series
 from labkit.views.wording import join
 
 UNITS = {"tflops": " TFLOP/s", "gb_s": " GB/s", "time_ms": " ms", "host_us": " us", "ratio": "x"}
 RATES = {"tflops", "gb_s", "ratio"}  # where more is better
 TIMES = {"time_ms", "host_us", "first_ms"}  # where less is better
-OF_ONE_STEP = "CUDA C++"  # a baseline that was measured for each step: the same kernel in another language
-FIGURES = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole numbers that are no settings
-PACKAGES = {"NumPy": "numpy", OF_ONE_STEP: "nvidia-cuda-nvrtc"}  # whose version counts; else it is torch's
+CUDA_CPP = "CUDA C++"  # a baseline that was measured for each step: the same kernel in another language
+RESULT_FIELDS = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole numbers that are no settings
+PACKAGES = {"NumPy": "numpy", CUDA_CPP: "nvidia-cuda-nvrtc"}  # whose version counts; else it is torch's
 MOST_BARS, MOST_NAMED = 48, 3
 LETTERS_OF_STILL = 115  # of a line above the picture that stands still
 
@@ -67,54 +67,54 @@ def records(
     ValueError
         No row is left, or rows of one step and one `x` differ in a field that `where` leaves open.
     """
-    found = results.load(record) if isinstance(record, str) else record
+    loaded = results.load(record) if isinstance(record, str) else record
     where = dict(where or {})
-    rows = found.select(**where)
+    rows = loaded.select(**where)
     if not rows:
-        raise ValueError(f"The record {found.operation} has no row with {where}: choose other values.")
-    _check_fields(found, x, y)
-    named = _names(rows, series, baseline)
+        raise ValueError(f"The record {loaded.operation} has no row with {where}: choose other values.")
+    _check_fields(loaded, x, y)
+    labels = _names(rows, series, baseline)
     if y == "ratio" and baseline is None:
-        baseline = _only_baseline(rows, named)
-    places = _places(rows, x, where.get(x))
-    drawn = [_series(rows, name, label, x, y, places, baseline) for name, label in named.items()]
-    drawn = [one for one in drawn if one.values or series is not None]
-    if absent := [one.label for one in drawn if not one.values]:
-        raise KeyError(f"{found.operation} has no {y} of {join(absent)} with {where}: leave it out of series.")
-    shown = [one for one in drawn if (y, one.name) != ("ratio", baseline)]  # which is a line at 1
-    places = [place for place in places if any(place in one.values for one in shown)]
-    if not places:
-        raise ValueError(f"The record {found.operation} has no {y} over {x} with {where}: choose other values.")
-    names = [_place_name(place, where.get(x)) for place in places]
-    _check_count(shown, places)
-    caption = _caption(found, rows, drawn, places, names)
-    label = "" if baseline is None else named.get(baseline, "")
-    picture = records_figure.Content(
-        shown,
-        places,
-        names,
-        results.heading(x),
-        f"speed, relative to {label}" if y == "ratio" else results.heading(y),
-        _peak(found, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
-        _is_over_numbers(places),
+        baseline = _only_baseline(rows, labels)
+    x_values = _places(rows, x, where.get(x))
+    all_series = [_series(rows, name, label, x, y, x_values, baseline) for name, label in labels.items()]
+    all_series = [one for one in all_series if one.values or series is not None]
+    if absent := [one.label for one in all_series if not one.values]:
+        raise KeyError(f"{loaded.operation} has no {y} of {join(absent)} with {where}: leave it out of series.")
+    shown_series = [one for one in all_series if (y, one.name) != ("ratio", baseline)]  # which is a line at 1
+    x_values = [place for place in x_values if any(place in one.values for one in shown_series)]
+    if not x_values:
+        raise ValueError(f"The record {loaded.operation} has no {y} over {x} with {where}: choose other values.")
+    x_names = [_place_name(place, where.get(x)) for place in x_values]
+    _check_count(shown_series, x_values)
+    caption = _caption(loaded, rows, all_series, x_values, x_names)
+    label = "" if baseline is None else labels.get(baseline, "")
+    picture = records_figure.RecordsChart(
+        series=shown_series,
+        places=x_values,
+        names=x_names,
+        x=results.heading(x),
+        y=f"speed, relative to {label}" if y == "ratio" else results.heading(y),
+        peak=_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
+        is_line=_is_over_numbers(x_values),
     )
 
-    def still(figure, data, step):
+    def draw_still(figure, data, step):
         chart.draw(figure, "wide", picture, picture.height)
-        text = "\n".join([plain(title), *wrap(caption, LETTERS_OF_STILL)])
+        text = "\n".join([strip_marks(title), *wrap(caption, LETTERS_OF_STILL)])
         figure.suptitle(text, fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
 
     data = {
-        "say": _sentence(shown, places[-1], _at(x, places[-1], names[-1]), y, baseline, label),
+        "say": _sentence(shown_series, x_values[-1], _at(x, x_values[-1], x_names[-1]), y, baseline, label),
         "charts": chart.svgs(picture, picture.height),
-        "legend": records_figure.legend(shown, picture.is_line),
+        "legend": records_figure.legend(shown_series, picture.is_line),
         "caption": caption,
         "table": table(
-            [results.heading(x), *(f"{one.label}{UNITS.get(y, '')}" for one in shown)],
-            [[name, *(_text(one.values.get(place)) for one in shown)] for place, name in zip(places, names)],
+            [results.heading(x), *(f"{one.label}{UNITS.get(y, '')}" for one in shown_series)],
+            [[name, *(_text(one.values.get(place)) for one in shown_series)] for place, name in zip(x_values, x_names)],
         ),
     }
-    return View("chart", title, data, still)
+    return View("chart", title, data, draw_still)
 
 
 # --- what is drawn ---------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _names(rows, series, baseline) -> dict[str, str]:
     steps = dict.fromkeys(row["step"] for row in rows)
     baselines = dict.fromkeys(row["baseline"] for row in rows if "baseline" in row)
     if series is None:
-        named = {name: name for name in (*steps, *baselines) if name != OF_ONE_STEP}
+        named = {name: name for name in (*steps, *baselines) if name != CUDA_CPP}
     else:
         named = dict(series) if isinstance(series, Mapping) else {name: name for name in series}
     if baseline is not None:
@@ -165,10 +165,10 @@ def _series(rows, name, label, x, y, places, baseline) -> Series:
     if name == baseline:
         return Series(name, label, dict.fromkeys(places, 1.0), False)
     if is_step:  # which may have a baseline of its own, so that rows count and not the places alone
-        beside = [row for row in rows if row.get("baseline") == baseline]
-        return Series(name, label, _values(beside, name, True, x, y, places), True)
-    times, of_baseline = (_values(rows, each, False, x, "time_ms", places) for each in (name, baseline))
-    ratios = {place: of_baseline[place] / time_ms for place, time_ms in times.items() if place in of_baseline}
+        with_baseline = [row for row in rows if row.get("baseline") == baseline]
+        return Series(name, label, _values(with_baseline, name, True, x, y, places), True)
+    times, baseline_times = (_values(rows, each, False, x, "time_ms", places) for each in (name, baseline))
+    ratios = {place: baseline_times[place] / time_ms for place, time_ms in times.items() if place in baseline_times}
     return Series(name, label, ratios, False)
 
 
@@ -176,11 +176,11 @@ def _values(rows, name, is_step, x, y, places) -> dict:
     """Return the value of a step or baseline at each place that has one."""
     values = {}
     for place in places:
-        mine = [row for row in rows if row.get(x) == place and row["step" if is_step else "baseline"] == name]
-        measured = [row if is_step else _of_baseline(row) for row in mine]
+        matching = [row for row in rows if row.get(x) == place and row["step" if is_step else "baseline"] == name]
+        measured = [row if is_step else _of_baseline(row) for row in matching]
         found = {row[y] for row in measured if row.get(y) is not None}
         if len(found) > 1:
-            _check_alike(mine, name, x, place, is_step)
+            _check_alike(matching, name, x, place, is_step)
         if found:
             values[place] = median(found)  # of a baseline that was measured beside several ladders
     return values
@@ -196,7 +196,7 @@ def _of_baseline(row) -> dict:
 def _check_alike(rows, name, x, place, is_step):
     """Refuse rows that are several measurements of one step at one place."""
     settings = {key for row in rows for key, value in row.items() if _is_setting(key, value)} - {x}
-    is_shared = name != OF_ONE_STEP and len({(row.get("flops"), row.get("min_bytes")) for row in rows}) == 1
+    is_shared = name != CUDA_CPP and len({(row.get("flops"), row.get("min_bytes")) for row in rows}) == 1
     if not is_step and is_shared:  # steps that do the same have the same baseline
         settings -= {"step"}
     if differing := sorted(key for key in settings if len({str(row.get(key)) for row in rows}) > 1):
@@ -207,7 +207,7 @@ def _check_alike(rows, name, x, place, is_step):
 
 def _is_setting(key, value) -> bool:
     """Say if a field describes the measured problem, not the result."""
-    return not isinstance(value, float) and not key.startswith("baseline") and key not in FIGURES
+    return not isinstance(value, float) and not key.startswith("baseline") and key not in RESULT_FIELDS
 
 
 def _check_count(drawn, places):
@@ -215,7 +215,7 @@ def _check_count(drawn, places):
     count, limit, what = len(drawn) * len(places), MOST_BARS, "bars"
     if _is_over_numbers(places):
         steps = sum(one.is_step for one in drawn)
-        count, limit, what = max(steps, len(drawn) - steps), len(LOOKS), "lines of one kind"
+        count, limit, what = max(steps, len(drawn) - steps), len(STEP_STYLES), "lines of one kind"
     if count > limit:
         raise ValueError(f"The chart would have {count} {what}, more than {limit}: choose fewer with series or where.")
 
@@ -264,8 +264,8 @@ def _at(x, place, name) -> str:
 
 def _sentence(drawn, place, at, y, baseline, label) -> str:
     """Compare the best step at the last place with the baseline."""
-    here = [one for one in drawn if place in one.values]
-    steps = [one for one in here if one.is_step] or here
+    with_value = [one for one in drawn if place in one.values]
+    steps = [one for one in with_value if one.is_step] or with_value
     low, high = (choose(steps, key=lambda one: one.values[place]) for choose in (min, max))
     if y not in RATES | TIMES:
         ends = f"from **{_figure(low.values[place], y)}** (`{low.label}`) to **{_figure(high.values[place], y)}**"
@@ -275,7 +275,7 @@ def _sentence(drawn, place, at, y, baseline, label) -> str:
     text = f"At {at}, `{best.label}` {verb} **{_figure(best.values[place], y)}**"
     if y == "ratio":
         return f"{text} the speed of {label}."
-    others = [one for one in here if not one.is_step and baseline in (None, one.name)]
+    others = [one for one in with_value if not one.is_step and baseline in (None, one.name)]
     if not others or not best.is_step or not best.values[place]:
         return f"{text}."
     other = (max if y in RATES else min)(others, key=lambda one: one.values[place])

@@ -8,8 +8,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from labkit.views.base import COLOURS
 
-LOOKS = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "hot"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
-BASELINE = "dim"
+STEP_STYLES = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "hot"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
+BASELINE_COLOUR = "dim"
 LETTER, LINE = 6.0, 12.0  # a letter's width and a line's height, in points
 MARGIN = 60.0  # of tick labels beside a chart, in points
 SIGN, NAME = 9.0, 21.0  # from the last dot to the sign and the name of its line, in points
@@ -36,7 +36,7 @@ class Peak:
 
 
 @dataclass(frozen=True)
-class Content:
+class RecordsChart:
     """Draws series between the axes of a chart.
 
     Attributes
@@ -75,7 +75,7 @@ class Content:
         every = max(1, round(LETTER * 1.4 * max(map(len, self.names)) * len(self.places) / (wide * (1 - named))))
         axes.set_xticks(self.places[::every], self.names[::every])
         axes.xaxis.set_minor_locator(NullLocator())
-        for one, (marker, _, colour) in zip(self.series, looks(self.series)):
+        for one, (marker, _, colour) in zip(self.series, series_styles(self.series)):
             at = [place for place in self.places if place in one.values]
             style = {"linestyle": "-", "mfc": COLOURS[colour]} if one.is_step else {"linestyle": "--", "mfc": "none"}
             values = [one.values[place] for place in at]
@@ -105,12 +105,12 @@ class Content:
         axes.figure.draw_without_rendering()  # which computes the dots' places
         pixel = axes.figure.dpi / 72
         ends = []
-        for one, (_, sign, colour) in zip(self.series, looks(self.series)):
+        for one, (_, sign, colour) in zip(self.series, series_styles(self.series)):
             last = max(one.values)
             (_, y) = axes.transData.transform((last, one.values[last]))
             ends.append((y / pixel, one, sign, colour))
         ends.sort(key=lambda end: end[0])
-        heights = spread([end[0] for end in ends], LINE)
+        heights = spread_apart([end[0] for end in ends], LINE)
         for (y, one, sign, colour), height in zip(ends, heights):
             place = self.places[-1], one.values[max(one.values)]
             style = {"textcoords": "offset points", "va": "center"}
@@ -153,44 +153,44 @@ class Content:
             text, colour = "not measured", COLOURS["dim"]
         else:
             face = COLOURS["A"] if one.is_step else "none"
-            edge = COLOURS["A" if one.is_step else BASELINE]
+            edge = COLOURS["A" if one.is_step else BASELINE_COLOUR]
             axes.barh(middle, value, 0.75 * BAR, color=face, edgecolor=edge, linewidth=1.2)
             text, colour = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", COLOURS["fg"]
         axes.annotate(text, (value or 0, middle), (4, 0), textcoords="offset points", va="center", color=colour)
 
 
-def looks(series: list[Series]) -> list[tuple[str, str, str]]:
+def series_styles(series: list[Series]) -> list[tuple[str, str, str]]:
     """Return marker, sign and colour of each series: colours for steps, hollow and grey for baselines."""
-    found, counts = [], {True: 0, False: 0}
+    styles, counts = [], {True: 0, False: 0}
     for one in series:
-        marker, (full, hollow), colour = LOOKS[counts[one.is_step] % len(LOOKS)]
+        marker, (full, hollow), colour = STEP_STYLES[counts[one.is_step] % len(STEP_STYLES)]
         counts[one.is_step] += 1
-        found.append((marker, full, colour) if one.is_step else (marker, hollow, BASELINE))
-    return found
+        styles.append((marker, full, colour) if one.is_step else (marker, hollow, BASELINE_COLOUR))
+    return styles
 
 
 def legend(series: list[Series], is_line: bool) -> list[tuple[str, str, str]]:
     """Return lines of the legend: mark, colour and text."""
     kinds = {one.is_step for one in series}
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
-    baselines = ("╌", BASELINE, "baselines") if is_line else ("□", BASELINE, "baselines")
+    baselines = ("╌", BASELINE_COLOUR, "baselines") if is_line else ("□", BASELINE_COLOUR, "baselines")
     return [entry for is_step, entry in ((True, steps), (False, baselines)) if is_step in kinds]
 
 
-def spread(heights: list[float], apart: float) -> list[float]:
+def spread_apart(heights: list[float], distance: float) -> list[float]:
     """Move rising heights as little as needed for distances of at least `apart`; neighbours keep their mean."""
     groups: list[list[float]] = []  # of each: sum of middles, count
     for height in heights:
         groups.append([height, 1])
-        while len(groups) > 1 and _gap(*groups[-2:]) < apart * (groups[-2][1] + groups[-1][1]) / 2:
+        while len(groups) > 1 and _gap(*groups[-2:]) < distance * (groups[-2][1] + groups[-1][1]) / 2:
             total, count = groups.pop()
             groups[-1][0] += total
             groups[-1][1] += count
-    found = []
+    moved = []
     for total, count in groups:
         middle = total / count
-        found += [middle + apart * (place - (count - 1) / 2) for place in range(int(count))]
-    return found
+        moved += [middle + distance * (place - (count - 1) / 2) for place in range(int(count))]
+    return moved
 
 
 def _gap(lower, upper):

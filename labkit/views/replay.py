@@ -57,15 +57,15 @@ def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
     loads = [i for i, site in enumerate(sites) if site.space == "global" and site.kind == "load"]
     arrays = tuple(trace.array(name) for name in dict.fromkeys(sites[i].array for i in loads))
     rows = np.flatnonzero(np.isin(trace.samples.site, loads))
-    kept = rows[:steps]
-    position = {info.name: i for i, info in enumerate(arrays)}
-    array = np.array([position[sites[site].array] for site in trace.samples.site[kept]], np.int64)
-    elements = trace.samples.index[kept].astype(np.int64)
+    shown_rows = rows[:steps]
+    number_of_array = {info.name: i for i, info in enumerate(arrays)}
+    array = np.array([number_of_array[sites[site].array] for site in trace.samples.site[shown_rows]], np.int64)
+    elements = trace.samples.index[shown_rows].astype(np.int64)
     numbers = [x + trace.grid[0] * (y + trace.grid[1] * z) for x, y, z in trace.samples.blocks]
     sms, copy_of_block = np.unique(np.array(numbers, np.int64) % device.sms, return_inverse=True)
-    block = trace.samples.block[kept]
+    block = trace.samples.block[shown_rows]
     l1 = make_l1(device, threads, trace.shared_bytes, copies=len(sms))
-    pieces = _pieces(trace, sites, trace.samples.site[kept], elements, SECTOR_BYTES)
+    pieces = _pieces(trace, sites, trace.samples.site[shown_rows], elements, SECTOR_BYTES)
     return Replay(
         arrays=arrays,
         blocks=trace.samples.blocks,
@@ -73,25 +73,25 @@ def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
         copies=len(sms),
         piece_bytes=SECTOR_BYTES,
         array=array,
-        line=trace.samples.line[kept],
+        line=trace.samples.line[shown_rows],
         block=block,
-        warp=trace.samples.warp[kept],
+        warp=trace.samples.warp[shown_rows],
         elements=elements,
         pieces=pieces,
         moves=_moves(pieces, l1, copy_of_block[block]),
-        left_out=len(rows) - len(kept),
+        left_out=len(rows) - len(shown_rows),
     )
 
 
 def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Replay:
     """Send the first accesses of a loop through one level of a CPU's cache; stores allocate."""
     sites = [counters.site for counters in trace.sites]
-    position = {info.name: i for i, info in enumerate(trace.arrays)}
+    number_of_array = {info.name: i for i, info in enumerate(trace.arrays)}
     site = trace.samples.site[:steps]
-    array = np.array([position[site.array] for site in sites], np.int64)[site]
+    array = np.array([number_of_array[site.array] for site in sites], np.int64)[site]
     elements = trace.samples.index[:steps, None].astype(np.int64)
     cache = make_cache(level.bytes, level.ways, level.line_bytes, level.line_bytes)
-    alone = np.zeros(len(array), np.int64)
+    zeros = np.zeros(len(array), np.int64)
     pieces = _pieces(trace, sites, site, elements, level.line_bytes)
     return Replay(
         arrays=trace.arrays,
@@ -101,11 +101,11 @@ def replay_loop(trace: LoopTrace, level: CacheLevel, steps: int = 20_000) -> Rep
         piece_bytes=level.line_bytes,
         array=array,
         line=np.array([site.line for site in sites], np.int64)[site],
-        block=alone,
-        warp=alone,
+        block=zeros,
+        warp=zeros,
         elements=elements,
         pieces=pieces,
-        moves=_moves(pieces, cache, alone),
+        moves=_moves(pieces, cache, zeros),
         left_out=trace.counters.accesses - len(array),
     )
 

@@ -37,7 +37,7 @@ def rescaling(
         raise ValueError("rescaling draws logits that are finite: leave out rows with others.")
     largest = maxima.astype(float)
     relative = np.minimum(x.astype(float)[:, None, :] - largest[:, :, None], 0)
-    came = np.tri(x.shape[1], dtype=bool)
+    has_arrived = np.tri(x.shape[1], dtype=bool)
     rows = []
     for of_row in zip(x, maxima, totals, plain, strict=True):
         steps = range(x.shape[1])
@@ -56,11 +56,11 @@ def rescaling(
         "added": list(map(float, added)),
         "x": pack(x),
         "maxima": pack(maxima),
-        "heights": pack(np.where(came, np.exp(relative), 0)),
+        "heights": pack(np.where(has_arrived, np.exp(relative), 0)),
         "labels": ["maximum so far", "factor of the old sum", "sum, relative to the maximum", "sum of exp(x) as it is"],
         "table": table(columns, lines),
     }
-    return View("rescaling", "Online softmax: maximum and sum in one pass", data, still)
+    return View("rescaling", "Online softmax: maximum and sum in one pass", data, draw_still)
 
 
 def _factor(k, maxima):
@@ -99,23 +99,23 @@ def _number(value):
     return f"{value:.2f}" if value == 0 or 0.005 <= abs(value) < 1e5 else f"{value:.0e}"
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the logits so far with their maximum, and the exponentials relative to it, of the row shown first."""
-    stills.set_up(figure, data, step, 8.4, 4.2)
+    stills.set_size_and_title(figure, data, step, 8.4, 4.2)
     above, below = figure.subplots(2, 1)
     row, x, heights = data["first"], unpack(data["x"]), unpack(data["heights"])
-    places = np.arange(x.shape[1])
-    colours = [COLOURS["hot" if i == step else "A" if i < step else "line"] for i in places]
-    above.scatter(places, x[row], c=colours, s=18)
+    columns = np.arange(x.shape[1])
+    colours = [COLOURS["hot" if i == step else "A" if i < step else "line"] for i in columns]
+    above.scatter(columns, x[row], c=colours, s=18)
     above.step(
-        places[: step + 1], unpack(data["maxima"])[row][: step + 1], where="post", color=COLOURS["fg"], linewidth=1
+        columns[: step + 1], unpack(data["maxima"])[row][: step + 1], where="post", color=COLOURS["fg"], linewidth=1
     )
     above.set_ylabel("logit", fontsize=8)
     if step:
-        below.bar(places, heights[row, step - 1], 0.8, color="none", edgecolor=COLOURS["dim"], linewidth=0.8)
-    below.bar(places, heights[row, step], 0.8, color=[COLOURS["hot" if i == step else "C"] for i in places])
+        below.bar(columns, heights[row, step - 1], 0.8, color="none", edgecolor=COLOURS["dim"], linewidth=0.8)
+    below.bar(columns, heights[row, step], 0.8, color=[COLOURS["hot" if i == step else "C"] for i in columns])
     below.set_ylabel("exp(x - maximum)", fontsize=8)
     below.set_ylim(0, 1.05)
     for axes in (above, below):
         axes.set_xlim(-0.7, x.shape[1] - 0.3)
-        stills.show_two_sides(axes)
+        stills.hide_top_and_right(axes)

@@ -10,7 +10,7 @@ from labkit.machine.gpus import Cpu, Gpu
 from labkit.trace import Trace
 from labkit.views import chart, roofline_figure
 from labkit.views.base import View, table
-from labkit.views.roofline_figure import Place
+from labkit.views.roofline_figure import RooflinePoint
 from labkit.views.wording import check_traces
 
 
@@ -43,28 +43,28 @@ def roofline(
     check_traces("roofline", traces)
     first = next(iter(traces.values()))
     device = model.find_device(device or (first.cpu if isinstance(first, LoopTrace) else first.gpu))
-    places = [
+    points = [
         _place(name, trace, device, precision, (measured or {}).get(name), problem) for name, trace in traces.items()
     ]
 
-    def content(axes):
-        roofline_figure.content(axes, places, device, precision, intensities)
+    def draw_content(axes):
+        roofline_figure.draw_roofline(axes, points, device, precision, intensities)
 
     data = {
-        "say": _sentence(places[-1], traces[places[-1].label], device, precision, problem),
-        "charts": chart.svgs(content),
-        "legend": _legend(places, device, problem),
+        "say": _sentence(points[-1], traces[points[-1].label], device, precision, problem),
+        "charts": chart.svgs(draw_content),
+        "legend": _legend(points, device, problem),
         "table": table(
             ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
-            [[p.label, f"{p.intensity:.3g}", _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in places],
+            [[p.label, f"{p.intensity:.3g}", _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in points],
         ),
     }
-    return View("chart", f"Roofline: {device.name}, {precision}", data, chart.still_of(content))
+    return View("chart", f"Roofline: {device.name}, {precision}", data, chart.still_function(draw_content))
 
 
-def _legend(places, device, problem):
+def _legend(points, device, problem):
     legend = [("○", "A", "at best, from the trace")]
-    if any(place.measured_tflops for place in places):
+    if any(place.measured_tflops for place in points):
         where = f" with {problem}, where it would stand if each byte moved once" if problem else ""
         legend.append(("●", "hot", f"measured on {device.name}{where}"))
     return legend
@@ -81,19 +81,19 @@ def _place(name, trace, device, precision, measured, problem):
         best = min(model.attainable_tflops(device, intensity, precision), core)
     else:
         best = trace.counters.flops / model.time_bound(trace, device).time_ms / 1e9
-    return Place(name, intensity, best, measured, problem.flops / problem.min_bytes() if problem else intensity)
+    return RooflinePoint(name, intensity, best, measured, problem.flops / problem.min_bytes() if problem else intensity)
 
 
-def _sentence(place, trace, device, precision, problem):
-    roof = model.attainable_tflops(device, place.intensity, precision)
-    which = "memory" if place.intensity < model.ridge_point(device, precision) else "arithmetic"
-    text = f"`{place.label}` stands at **{place.intensity:.3g} FLOP/byte**: "
+def _sentence(point, trace, device, precision, problem):
+    roof = model.attainable_tflops(device, point.intensity, precision)
+    which = "memory" if point.intensity < model.ridge_point(device, precision) else "arithmetic"
+    text = f"`{point.label}` stands at **{point.intensity:.3g} FLOP/byte**: "
     text += f"the {which} roof allows {_speed(roof)}"
-    if place.predicted_tflops < 0.95 * roof:
+    if point.predicted_tflops < 0.95 * roof:
         limit = "one core" if isinstance(device, Cpu) else _limiter(trace, device)
-        text += f", limited to {_speed(place.predicted_tflops)} by {limit}"
-    if place.measured_tflops:
-        text += f"; {_speed(place.measured_tflops)} were measured{f' with {problem}' if problem else ''}"
+        text += f", limited to {_speed(point.predicted_tflops)} by {limit}"
+    if point.measured_tflops:
+        text += f"; {_speed(point.measured_tflops)} were measured{f' with {problem}' if problem else ''}"
     return text + "."
 
 

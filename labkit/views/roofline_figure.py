@@ -12,14 +12,14 @@ from labkit.views import chart
 from labkit.views.base import COLOURS
 
 # Offsets of a name from its mark, in points: the first free one is used.
-SPOTS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39), (-10, 39), (10, -54))
+NAME_OFFSETS = ((10, -9), (-10, 9), (-10, -9), (10, 9), (10, -24), (-10, 24), (10, -39), (-10, 39), (10, -54))
 # Where the memory roof's name may begin, from the roof's left end (0) to the ridge (1): the first free one is used.
-BEGINS = (1 / 3, 0.45, 0.2, 0.55, 0.08, 0)
+ROOF_NAME_STARTS = (1 / 3, 0.45, 0.2, 0.55, 0.08, 0)
 LETTER, HIGH = 6.2, 11  # a letter's width and height, in points
 
 
 @dataclass(frozen=True)
-class Place:
+class RooflinePoint:
     """A kernel's intensity and predicted speed, and its measured intensity and speed; either speed may be missing."""
 
     label: str
@@ -29,20 +29,20 @@ class Place:
     measured_intensity: float | None = None
 
 
-def content(
-    axes: Axes, places: list[Place], device: Gpu | Cpu, precision: str, intensities: tuple[float, float] | None = None
+def draw_roofline(
+    axes: Axes, points: list[RooflinePoint], device: Gpu | Cpu, precision: str, intensities: tuple | None = None
 ) -> None:
     """Draw roofs, kernels' places and names between logarithmic axes, over these intensities or those that fit."""
     chart.set_logarithmic(axes)
-    left, right = intensities or _span(places, device, precision)
-    bottom, top = _heights(places, device, precision, left)
+    left, right = intensities or _span(points, device, precision)
+    bottom, top = _heights(points, device, precision, left)
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.set(xlabel="arithmetic intensity (FLOP / byte of DRAM)", ylabel="TFLOP/s")
     figure: Any = axes.figure
     figure.draw_without_rendering()  # which computes the places of texts
-    marks = _marks(axes, places)
+    marks = _marks(axes, points)
     occupied = marks + _roofs(axes, device, precision, marks)
-    _names(axes, places, occupied)
+    _names(axes, points, occupied)
 
 
 def _span(places, device, precision):
@@ -80,9 +80,9 @@ def _memory_name(axes, device, left, ridge, marks):
     speed = f"{device.dram_gb_s / 1000:.3g} TB/s" if device.dram_gb_s >= 1000 else f"{device.dram_gb_s:.3g} GB/s"
     text, angle, pixel = f"{speed} DRAM", _slope(axes), axes.figure.dpi / 72
     sin, cos = np.sin(angle), np.cos(angle)
-    for share in BEGINS:
-        at = left ** (1 - share) * ridge**share
-        begin = at, at * device.dram_gb_s / 1000
+    for share in ROOF_NAME_STARTS:
+        intensity = left ** (1 - share) * ridge**share
+        begin = intensity, intensity * device.dram_gb_s / 1000
         x, y = axes.transData.transform(begin) + np.array([-4, 7]) * pixel
         along = (np.arange(len(text)) + 0.5) * 1.1 * LETTER * pixel  # bold
         above, size = HIGH / 2 * pixel, 1.5 * HIGH * pixel
@@ -106,16 +106,16 @@ def _marks(axes, places):
     pixel = axes.figure.dpi / 72
     marks = []
     for place in places:
-        best = (place.intensity, place.predicted_tflops)
-        reached = (place.measured_intensity, place.measured_tflops)
+        predicted = (place.intensity, place.predicted_tflops)
+        measured = (place.measured_intensity, place.measured_tflops)
         if place.predicted_tflops:
-            axes.plot(*best, "o", ms=10, mfc="none", mec=COLOURS["A"], mew=1.8, zorder=4)
-            marks.append(best)
+            axes.plot(*predicted, "o", ms=10, mfc="none", mec=COLOURS["A"], mew=1.8, zorder=4)
+            marks.append(predicted)
         if place.measured_tflops:
-            axes.plot(*reached, "o", ms=7, color=COLOURS["hot"], zorder=5)
-            marks.append(reached)
+            axes.plot(*measured, "o", ms=7, color=COLOURS["hot"], zorder=5)
+            marks.append(measured)
         if place.predicted_tflops and place.measured_tflops:
-            axes.plot(*zip(best, reached), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
+            axes.plot(*zip(predicted, measured), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)
     return [_box(x, y, 10 * pixel, 10 * pixel) for x, y in map(axes.transData.transform, marks)]
 
 
@@ -124,11 +124,11 @@ def _names(axes, places, occupied):
     pixel = axes.figure.dpi / 72
     names = []
     for place in places:
-        reached = (place.measured_intensity, place.measured_tflops)
-        at = reached if place.measured_tflops else (place.intensity, place.predicted_tflops)
+        measured = (place.measured_intensity, place.measured_tflops)
+        at = measured if place.measured_tflops else (place.intensity, place.predicted_tflops)
         x, y = axes.transData.transform(at)
         wide, tall = LETTER * len(place.label) * pixel, HIGH * pixel
-        for side, down in SPOTS:
+        for side, down in NAME_OFFSETS:
             middle = x + side * pixel + (wide / 2 if side > 0 else -wide / 2)
             box = _box(middle, y + down * pixel, wide, tall)
             if not any(_overlap(box, other) for other in occupied + names):

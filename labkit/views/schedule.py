@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from labkit.simulator.explorer.schedules import Exploration, Step
-from labkit.views.base import View, pack, plain, table
-from labkit.views.schedule_still import still
-from labkit.views.tiling_steps import region
+from labkit.views.base import View, pack, strip_marks, table
+from labkit.views.schedule_still import draw_still
+from labkit.views.tiling_steps import slice_text
 from labkit.views.wording import block_name, index_text, join, type_name, value_text
 
 MOST_STEPS = 500
@@ -58,7 +58,7 @@ def schedule(
         "explained": exploration.explained_by.message if exploration.explained_by else "",
     }
     data = {**orders[0], "chosen": 0, "kept": orders, "common": common}
-    return View("schedule", _title(exploration), data, still)
+    return View("schedule", _title(exploration), data, draw_still)
 
 
 def _title(exploration):
@@ -108,24 +108,26 @@ def _labels(exploration) -> list[str]:
     names = [a.name for a in exploration.arrays if a.space == "global"]
     outputs = [[o for o in outcome.outputs if isinstance(o, np.ndarray)] for outcome in exploration.outcomes]
     finished = [end for end, outcome in zip(outputs, exploration.outcomes) if not outcome.deadlock] or outputs
-    chosen, known = [], [()] * len(finished)
-    while len(chosen) < 3 and len(set(known)) < len(finished):
+    shown_elements, texts_of_outcome = [], [()] * len(finished)
+    while len(shown_elements) < 3 and len(set(texts_of_outcome)) < len(finished):
         best = None
         for which in range(len(names)):
             for element in np.flatnonzero(np.any([e[which] != finished[0][which] for e in finished], axis=0).ravel()):
-                texts = [(*k, value_text(end[which].flat[element].item())) for k, end in zip(known, finished)]
+                values = [value_text(end[which].flat[element].item()) for end in finished]
+                texts = [(*known, value) for known, value in zip(texts_of_outcome, values)]
                 if best is None or len(set(texts)) > len(set(best[1])):
                     best = (which, int(element)), texts
-        if best is None or len(set(best[1])) == len(set(known)):
+        if best is None or len(set(best[1])) == len(set(texts_of_outcome)):
             break
-        chosen.append(best[0])
-        known = best[1]
-    if not chosen:
-        chosen = _first_written(exploration, names)
+        shown_elements.append(best[0])
+        texts_of_outcome = best[1]
+    if not shown_elements:
+        shown_elements = _first_written(exploration, names)
     labels = []
     for end, outcome in zip(outputs, exploration.outcomes):
         texts = [
-            f"`{names[w]}[{index_text(end[w].shape, e)}]` = {value_text(end[w].flat[e].item())}" for w, e in chosen
+            f"`{names[w]}[{index_text(end[w].shape, e)}]` = {value_text(end[w].flat[e].item())}"
+            for w, e in shown_elements
         ]
         labels.append("a launch that hangs" if outcome.deadlock else join(texts) if texts else "the same end")
     return labels
@@ -162,7 +164,7 @@ def _order(exploration: Exploration, number: int, labels: list[str], verdict: st
     """Return what is drawn of the example schedule of an outcome, as JSON-ready data."""
     outcome = exploration.outcomes[number]
     steps = outcome.schedule[:MOST_STEPS]
-    words = _Sentences(exploration, number, labels, verdict)
+    words = _ScheduleSentences(exploration, number, labels, verdict)
     says = [words.say(k) for k in range(len(steps))] or ["No warp touches memory that the kernel changes."]
     if len(outcome.schedule) > len(steps):
         says[-1] += f" The view ends here, {len(outcome.schedule) - len(steps):,} steps before the launch does."
@@ -171,7 +173,7 @@ def _order(exploration: Exploration, number: int, labels: list[str], verdict: st
     return {
         "say": says,
         "start": min(words.parting, len(says) - 1) if words.parting is not None else 0,
-        "label": plain(labels[number]),
+        "label": strip_marks(labels[number]),
         "verdict": verdict,
         "count": outcome.orders,
         "row": pack(np.array(rows, int)),
@@ -206,14 +208,14 @@ def _touched(step: Step, steps, info):
     """Return the shown array's elements that a step touches, those that race, and the new values."""
     if info is None or step.array != info.name:
         return None
-    kept = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
-    elements = [e for e, _ in kept]
+    shown = [(e, v) for e, v in zip(step.elements, step.values) if e < MOST_ELEMENTS]
+    elements = [e for e, _ in shown]
     racing = {e for k in step.races for e in steps[k].elements}
-    values = [] if step.kind == "load" else [value_text(v, CELL_DIGITS) for _, v in kept]
+    values = [] if step.kind == "load" else [value_text(v, CELL_DIGITS) for _, v in shown]
     return {"elements": elements, "racing": [e for e in elements if e in racing], "values": values}
 
 
-class _Sentences:
+class _ScheduleSentences:
     """The sentences of one schedule."""
 
     def __init__(self, exploration, number, labels, verdict):
@@ -237,7 +239,7 @@ class _Sentences:
     def what(self, step) -> str:
         if step.warp < 0:
             return step.kind
-        return f"{_NOW[step.kind]} {plain(self._elements(step))}"
+        return f"{_NOW[step.kind]} {strip_marks(self._elements(step))}"
 
     def _elements(self, step) -> str:
         if not step.elements:
@@ -245,8 +247,8 @@ class _Sentences:
         info, elements = self.arrays[step.array], np.array(step.elements)
         runs = np.split(elements, np.flatnonzero(np.diff(elements) != 1) + 1)
         if len(info.shape) == 1 and len(runs) == 2:
-            return join([region(info, run) for run in runs])
-        return region(info, elements)
+            return join([slice_text(info, run) for run in runs])
+        return slice_text(info, elements)
 
     def say(self, k) -> str:
         step, number = self.steps[k], f"Step {k + 1} of {len(self.steps)}"

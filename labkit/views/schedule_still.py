@@ -7,52 +7,58 @@ import numpy as np
 from labkit.views import stills
 from labkit.views.base import COLOURS, unpack
 
-TONES = ("A", "C", "B", "ink")
-LETTERS = "rwa"
-WINDOW = 40
+KIND_COLOURS = ("A", "C", "B", "ink")
+KIND_LETTERS = "rwa"
+SHOWN_STEPS = 40
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the accesses around one step, the source with each warp's line, and the array after the step."""
     common, lines, kinds, rows = data["common"], *(unpack(data[name]) for name in ("line", "kind", "row"))
     tall = max(len(common["source"]), 12) * 0.17
     count = len(common["rows"])
-    stills.set_up(figure, data, step, 9.5, 1.1 + 0.24 * count + tall, fontsize=8, wrap=True)
+    stills.set_size_and_title(figure, data, step, 9.5, 1.1 + 0.24 * count + tall, fontsize=8, wrap=True)
     grid = figure.add_gridspec(2, 2, height_ratios=[0.24 * count + 0.2, tall])
     _turns(figure.add_subplot(grid[0, :]), data, step, lines, kinds, rows)
-    stands = unpack(data["stands"])[step] if len(lines) else []
-    _source(figure.add_subplot(grid[1, 0]), common, lines[step] if len(lines) else 0, stands)
+    next_lines = unpack(data["stands"])[step] if len(lines) else []
+    _source(figure.add_subplot(grid[1, 0]), common, lines[step] if len(lines) else 0, next_lines)
     if common["array"]:
         _array(figure.add_subplot(grid[1, 1]), data, step, kinds, rows)
 
 
 def _turns(axes, data, step, lines, kinds, rows):
     names, high = data["common"]["rows"], unpack(data["high"])
-    first = max(0, min(step - WINDOW // 2, len(lines) - WINDOW))
-    for k in range(first, min(first + WINDOW, len(lines))):
-        colour = COLOURS["hot" if data["races"][k] else TONES[kinds[k]]]
+    first = max(0, min(step - SHOWN_STEPS // 2, len(lines) - SHOWN_STEPS))
+    for k in range(first, min(first + SHOWN_STEPS, len(lines))):
+        colour = COLOURS["hot" if data["races"][k] else KIND_COLOURS[kinds[k]]]
         edge = {"edgecolor": COLOURS["fg"], "linewidth": 1.4} if k == step else {"edgecolor": "none"}
         wide = 0.3 if kinds[k] == 3 else 0.9
         axes.bar(k, high[k] - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
         if kinds[k] != 3:
-            text = f"{LETTERS[kinds[k]]}{lines[k]}"
+            text = f"{KIND_LETTERS[kinds[k]]}{lines[k]}"
             stills.write(axes, k, rows[k], text, size=5, color="white" if k <= step else COLOURS["fg"])
-    axes.set(xlim=(first - 0.6, first + WINDOW - 0.4), ylim=(len(names) - 0.4, -0.6))
+    axes.set(xlim=(first - 0.6, first + SHOWN_STEPS - 0.4), ylim=(len(names) - 0.4, -0.6))
     axes.set_yticks(range(len(names)), names, fontsize=7)
     stills.hide_marks(axes, labelbottom=False)
 
 
-def _source(axes, common, line, stands):
+def _source(axes, common, line, next_lines):
     axes.set_axis_off()
     axes.set(xlim=(0, 60), ylim=(len(common["source"]), -1))
     for row, text in enumerate(common["source"]):
         number = common["first"] + row
-        here = [k for k, at in enumerate(stands) if at == number]
+        waiting_rows = [k for k, at in enumerate(next_lines) if at == number]
         colour = COLOURS["hot" if number == line else "fg"]
         axes.text(0, row, f"{number:4d}  {text}", family="monospace", size=6.5, color=colour, va="center")
-        if here:
+        if waiting_rows:
             axes.text(
-                60, row, f"< next: {named_rows(common, here)}", size=6.5, color=COLOURS["A"], va="center", ha="right"
+                60,
+                row,
+                f"< next: {named_rows(common, waiting_rows)}",
+                size=6.5,
+                color=COLOURS["A"],
+                va="center",
+                ha="right",
             )
 
 
@@ -64,7 +70,7 @@ def _array(axes, data, step, kinds, rows):
     for element, value in enumerate(held):
         tone = "cell" if value is None else "line"
         if element in now:
-            tone = "hot" if element in racing else TONES[kinds[step]]
+            tone = "hot" if element in racing else KIND_COLOURS[kinds[step]]
         y, x = divmod(element, columns)
         cells[y, x] = stills.rgb(tone)
         if value is not None:
@@ -76,13 +82,13 @@ def _array(axes, data, step, kinds, rows):
 def contents(data, step, kinds, rows):
     """Return the shown array's values after a step, for its block; the elements touched now, and those that race."""
     array, per_block = data["common"]["array"], data["common"]["perBlock"]
-    held, touched = list(array["filled"]), None
+    values, touched = list(array["filled"]), None
     for k in range(min(step + 1, len(kinds))):
         touched = data["touched"][k]
         if touched and (not array["shared"] or rows[k] // per_block == rows[step] // per_block):
             for element, value in zip(touched["elements"], touched["values"]):
-                held[element] = value
-    return held, *(set(touched[name] if touched else ()) for name in ("elements", "racing"))
+                values[element] = value
+    return values, *(set(touched[name] if touched else ()) for name in ("elements", "racing"))
 
 
 def named_rows(common, numbers) -> str:

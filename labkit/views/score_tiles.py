@@ -30,24 +30,24 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
         check_trace("score_tiles", trace)
     if problem.batch * problem.heads != 1:
         raise ValueError(f"The picture has room for one head, and there are {problem.batch * problem.heads}: show one.")
-    kept = [{"name": name, **_run(problem, trace)} for name, trace in runs.items()]
-    steps = max(len(run["visits"]) for run in kept)
-    says = [_sentence(kept, step) for step in range(steps)]
+    runs_data = [{"name": name, **_run(problem, trace)} for name, trace in runs.items()]
+    steps = max(len(run["visits"]) for run in runs_data)
+    says = [_sentence(runs_data, step) for step in range(steps)]
     rows = [
         [step + 1, run["name"], *_numbers(run, step)]
         for step in range(steps)
-        for run in kept
+        for run in runs_data
         if step < len(run["visits"])
     ]
     data = {
         "say": says,
-        "runs": [{**run, "visits": pack(np.array(run["visits"])), "told": None} for run in kept],
+        "runs": [{**run, "visits": pack(np.array(run["visits"])), "told": None} for run in runs_data],
         "labels": list(METERS),
-        "most": max(sum(run["visits"][-1][2:]) for run in kept),
+        "most": max(sum(run["visits"][-1][2:]) for run in runs_data),
         "scores": 4 * problem.queries * problem.keys,
         "table": table(["step", "run", "queries", "keys", *(f"bytes of {name}" for name in METERS)], rows),
     }
-    return View("score_tiles", "Tiles of scores, and what is moved for them", data, still)
+    return View("score_tiles", "Tiles of scores, and what is moved for them", data, draw_still)
 
 
 def _run(problem, trace) -> dict:
@@ -88,13 +88,13 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
     sites = [counted.site for counted in trace.sites]
     widths = {info.name: info.shape[-1] for info in trace.arrays}
     bytes_of = dict.fromkeys((name for names in METERS.values() for name in names), 0)
-    found, samples = [], trace.samples
+    visits, samples = [], trace.samples
     for block in sorted(range(len(samples.blocks)), key=lambda block: samples.blocks[block][::-1]):
         rows_of, stale, computed = {"Q": set(), "K": set()}, set(), False
 
         def close(rows_of=rows_of):
             moved = [sum(bytes_of[name] for name in names) for names in METERS.values()]
-            found.append((sorted(rows_of["Q"]), sorted(rows_of["K"]), moved))
+            visits.append((sorted(rows_of["Q"]), sorted(rows_of["K"]), moved))
 
         for number in np.flatnonzero((samples.block == block) & (samples.site >= 0)):
             site, lanes = sites[samples.site[number]], samples.index[number]
@@ -113,7 +113,7 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
                 bytes_of[site.array] += len(lanes) * site.bytes
         if computed:
             close()
-    return found
+    return visits
 
 
 def _numbers(run, step):
@@ -139,13 +139,13 @@ def _sentence(runs, step):
     return " ".join(words)
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the tiles and the meters of each run at a step."""
     runs = data["runs"]
-    stills.set_up(figure, data, step, 4.6 * len(runs) + 0.6, 4.4, wrap=True)
-    places = figure.subplots(2, len(runs), height_ratios=[3, 1], squeeze=False)
-    for (grid, meter), run in zip(places.T, runs, strict=True):
-        cells, moved = painted(run, step)
+    stills.set_size_and_title(figure, data, step, 4.6 * len(runs) + 0.6, 4.4, wrap=True)
+    axes_grid = figure.subplots(2, len(runs), height_ratios=[3, 1], squeeze=False)
+    for (grid, meter), run in zip(axes_grid.T, runs, strict=True):
+        cells, moved = colours_and_bytes(run, step)
         stills.show_cells(grid, cells, run["name"], lines=1, aspect="auto")
         grid.set_xlabel("keys", fontsize=8)
         grid.set_ylabel("queries", fontsize=8)
@@ -161,13 +161,13 @@ def still(figure, data, step):
         meter.legend(fontsize=7, ncols=4, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.6))
 
 
-def painted(run, step):
+def colours_and_bytes(run, step):
     """Return the tiles of a run as colours, and its meters."""
     visits = unpack(run["visits"])
     now = min(step, len(visits) - 1)
     cells = np.tile(stills.rgb("line"), (run["down"], run["across"], 1))
     cells[np.array(run["seen"])] = stills.rgb("cell")
-    done = stills.tint("A", 0.35)
-    cells[tuple(visits[:now, :2].T)] = done
-    cells[tuple(visits[now, :2])] = stills.rgb("hot") if step < len(visits) else done
+    done_colour = stills.tint("A", 0.35)
+    cells[tuple(visits[:now, :2].T)] = done_colour
+    cells[tuple(visits[now, :2])] = stills.rgb("hot") if step < len(visits) else done_colour
     return cells, visits[now, 2:].tolist()

@@ -14,11 +14,11 @@ from labkit.views.base import COLOURS, View, heading, pack, pack_lanes, table, u
 
 PIXELS = 64  # of a row
 LOADS = 8
-SIDE = 16  # of a tensor core's tile
+TILE_SIDE = 16  # of a tensor core's tile
 SHIFTS = 2  # first pixels: 0, and 1, where the second tap of a window begins
 SECTOR_BYTES = 32
-LINE = 16  # sectors in a line of the picture
-MOST = 256  # channels that it has room for
+LINE_SECTORS = 16  # sectors in a line of the picture
+MAX_CHANNELS = 256  # channels that it has room for
 READS = ("one channel, neighbours along W", "pixel after pixel, neighbours along C", "a tensor core's tile of 16 x 16")
 DTYPES = {1: np.int8, 2: np.uint16, 4: np.float32}
 COUNTED = "sectors asked for", "different sectors", "bytes used of these"
@@ -26,7 +26,7 @@ LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  #
 
 
 @cuda.jit
-def read(x, out, channels):
+def read_row(x, out, channels):
     first, way, lane = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
     vector = x.shape[2]  # channels that are neighbours in memory
     for k in range(LOADS):
@@ -36,8 +36,8 @@ def read(x, out, channels):
         elif way == 1:
             c, pixel = i % channels, i // channels
         else:
-            side = min(vector, SIDE)
-            c, pixel = i % side + i // (side * SIDE) * side, i // side % SIDE
+            side = min(vector, TILE_SIDE)
+            c, pixel = i % side + i // (side * TILE_SIDE) * side, i // side % TILE_SIDE
         if c < channels and first + pixel < PIXELS:
             out[way, first, k, lane] = x[c // vector, first + pixel, c % vector]
 
@@ -66,18 +66,18 @@ def sectors(
     for count in channels:
         for size in itemsizes:
             for layout, vector in LAYOUTS.items():
-                lanes = loads_of(run(count, size, vector or count))
-                found = counted(lanes, size)
-                totals.append(found)
+                lanes = loads_of(simulate_reads(count, size, vector or count))
+                counts = count_sectors(lanes, size)
+                totals.append(counts)
                 if size == itemsizes[0]:  # the same elements are read, whatever their size
                     loaded.append(lanes)
                 for way, first in np.ndindex(len(READS), SHIFTS):
-                    of_row = found[way, first].tolist()
-                    rows.append([count, size, READS[way], first, layout, *of_row, used(of_row)])
+                    of_row = counts[way, first].tolist()
+                    rows.append([count, size, READS[way], first, layout, *of_row, used_share(of_row)])
     data = {
         "say": [f"Load **{load + 1}** of {LOADS} of a warp, over one row of {PIXELS} pixels." for load in range(LOADS)],
         "pixels": PIXELS,
-        "line": LINE,
+        "line": LINE_SECTORS,
         "channels": list(map(int, channels)),
         "itemsizes": list(map(int, itemsizes)),
         "reads": list(READS),
@@ -88,13 +88,13 @@ def sectors(
         "totals": pack(np.array(totals).reshape(len(channels), len(itemsizes), len(LAYOUTS), len(READS), SHIFTS, 3)),
         "table": table(["channels", "bytes", "the warp reads", "first pixel", "layout", *COUNTED, "their share"], rows),
     }
-    return View("sectors", "Sectors: what one warp touches in each layout", data, still)
+    return View("sectors", "Sectors: what one warp touches in each layout", data, draw_still)
 
 
 def _check(channels, itemsizes, start):
     for count in channels:
-        if not isinstance(count, Integral) or not 1 <= count <= MOST:
-            raise ValueError(f"{count} channels are not shown: take whole numbers from 1 to {MOST}.")
+        if not isinstance(count, Integral) or not 1 <= count <= MAX_CHANNELS:
+            raise ValueError(f"{count} channels are not shown: take whole numbers from 1 to {MAX_CHANNELS}.")
     for size in itemsizes:
         if size not in DTYPES:
             raise ValueError(f"elements of {size} bytes are not shown: take sizes of {_listed(DTYPES)}.")
@@ -119,26 +119,26 @@ def _listed(values):
     return ", ".join(map(str, values))
 
 
-def run(channels: int, itemsize: int, vector: int) -> Trace:
+def simulate_reads(channels: int, itemsize: int, vector: int) -> Trace:
     """Simulate the three ways to read a row of pixels; `vector` channels are neighbours in memory."""
     x = np.zeros((-(-channels // vector), PIXELS, vector), DTYPES[itemsize])
     out = np.zeros((len(READS), SHIFTS, LOADS, WARP_LANES), x.dtype)
     blocks = [(first, way, 0) for way in range(len(READS)) for first in range(SHIFTS)]
-    return labkit.simulate(read, (SHIFTS, len(READS)), WARP_LANES, x, out, channels, record=blocks)
+    return labkit.simulate(read_row, (SHIFTS, len(READS)), WARP_LANES, x, out, channels, record=blocks)
 
 
 def loads_of(trace: Trace) -> Int[np.ndarray, "ways firsts loads lanes"]:
     """Return the element that each lane loads; -1 where it loads none."""
-    (place,) = (i for i, found in enumerate(trace.sites) if (found.site.array, found.site.kind) == ("x", "load"))
+    (site_number,) = (i for i, found in enumerate(trace.sites) if (found.site.array, found.site.kind) == ("x", "load"))
     lanes = np.full((len(READS), SHIFTS, LOADS, WARP_LANES), -1)
     samples = trace.samples
     for number, (first, way, _) in enumerate(samples.blocks):
-        index = samples.index[(samples.block == number) & (samples.site == place)]
+        index = samples.index[(samples.block == number) & (samples.site == site_number)]
         lanes[way, first, : len(index)] = index
     return lanes
 
 
-def counted(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[np.ndarray, "*shape 3"]:
+def count_sectors(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[np.ndarray, "*shape 3"]:
     """Count sectors summed over the loads, different sectors, and bytes used."""
     totals = np.zeros((*lanes.shape[:-2], 3), int)
     for at in np.ndindex(lanes.shape[:-2]):
@@ -148,13 +148,13 @@ def counted(lanes: Int[np.ndarray, "*shape loads lanes"], itemsize: int) -> Int[
     return totals
 
 
-def used(counts) -> str:
+def used_share(counts) -> str:
     """Return the used share of the bytes of the different sectors."""
     _, different, bytes_ = counts
     return f"{bytes_ / (SECTOR_BYTES * different):.0%}"
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the layouts side by side: sectors that a load touches, and their used bytes."""
     at_channels, at_size, way, first = data["first"]
     size, vectors = data["itemsizes"][at_size], data["vectors"][at_channels]
@@ -170,12 +170,12 @@ def still(figure, data, step):
         touched = np.unique(bytes_ // SECTOR_BYTES)
         for sector in range(all_sectors):
             colour = COLOURS["line" if sector in touched else "cell"]
-            axes.add_patch(Rectangle((sector % LINE, sector // LINE), 0.92, 0.86, facecolor=colour))
+            axes.add_patch(Rectangle((sector % LINE_SECTORS, sector // LINE_SECTORS), 0.92, 0.86, facecolor=colour))
         for byte in bytes_:
             sector, inside = divmod(int(byte), SECTOR_BYTES)
-            left = sector % LINE + 0.92 * inside / SECTOR_BYTES
+            left = sector % LINE_SECTORS + 0.92 * inside / SECTOR_BYTES
             width = 0.92 * size / SECTOR_BYTES
-            axes.add_patch(Rectangle((left, sector // LINE), width, 0.86, facecolor=COLOURS["hot"]))
-        axes.set(xlim=(0, LINE), ylim=(max(16, -(-all_sectors // LINE)), 0), xticks=[], yticks=[])
+            axes.add_patch(Rectangle((left, sector // LINE_SECTORS), width, 0.86, facecolor=COLOURS["hot"]))
+        axes.set(xlim=(0, LINE_SECTORS), ylim=(max(16, -(-all_sectors // LINE_SECTORS)), 0), xticks=[], yticks=[])
         axes.set_title(f"{data['layouts'][panel]}: {len(touched)} sectors", fontsize=9, loc="left", weight="bold")
         axes.spines[:].set_visible(False)

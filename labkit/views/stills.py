@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from labkit.views.base import COLOURS, heading
 
 
-def set_up(figure: Figure, data: dict, step: int, width: float, height: float, **style) -> None:
+def set_size_and_title(figure: Figure, data: dict, step: int, width: float, height: float, **style) -> None:
     """Set a figure's size in inches, and write the title and the step's sentence at its top."""
     figure.set_size_inches(width, height)
     figure.suptitle(heading(data, step), **{"fontsize": 9, "x": 0.02, "ha": "left", "color": COLOURS["fg"], **style})
@@ -48,7 +48,7 @@ def hide_marks(axes: Axes, **labels) -> None:
     axes.spines[:].set_visible(False)
 
 
-def show_two_sides(axes: Axes) -> None:
+def hide_top_and_right(axes: Axes) -> None:
     """Leave out the top and the right side of axes, and write small numbers at the others."""
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)

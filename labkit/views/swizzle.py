@@ -48,20 +48,20 @@ def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, 
         "sides": sides,
         "table": table(["eight lanes", *(f"passes, {side['label']}" for side in sides)], rows, by_step=True),
     }
-    return View("swizzle", f"Swizzle: eight rows of `{sides[0]['array']}` at a time", data, still)
+    return View("swizzle", f"Swizzle: eight rows of `{sides[0]['array']}` at a time", data, draw_still)
 
 
 def _side(trace, array, label, warp, block):
     """Return a tile, the piece at each place, and the places that each group of eight lanes reads."""
     block, recorded = recorded_block(trace, block)
     recorded = recorded[trace.samples.warp[recorded] == warp]
-    wanted = ("shared", "load", PIECE_BYTES)
+    vector_load = ("shared", "load", PIECE_BYTES)
     sites = [counted.site for counted in trace.sites]
-    loads = [i for i, site in enumerate(sites) if (site.space, site.kind, site.bytes) == wanted]
+    loads = [i for i, site in enumerate(sites) if (site.space, site.kind, site.bytes) == vector_load]
     name = array if array is not None else next((sites[i].array for i in loads), None)
     loads = [i for i in loads if sites[i].array == name]
-    found = recorded[np.isin(trace.samples.site[recorded], loads)]
-    if not len(found):
+    accesses = recorded[np.isin(trace.samples.site[recorded], loads)]
+    if not len(accesses):
         raise ValueError(
             f"Warp {warp} of block {block_name(block)} makes no `ldmatrix`{f' of {array!r}' if array else ''}: "
             "swizzle shows those of a tile whose rows have 128 bytes."
@@ -70,7 +70,7 @@ def _side(trace, array, label, warp, block):
     if info.shape[-1] * info.itemsize != ROW_BYTES:
         raise ValueError(f"A row of {name} has {info.shape[-1] * info.itemsize} bytes: swizzle shows rows of 128.")
     groups, leads = [], []
-    for lanes in trace.samples.index[found]:
+    for lanes in trace.samples.index[accesses]:
         for first in range(0, len(lanes), LANES):
             if (lanes[first : first + LANES] >= 0).all():
                 groups.append(_place(info, lanes[first : first + LANES]))
@@ -103,18 +103,18 @@ def _contents(trace, recorded, name, info):
     rows = int(np.prod(info.shape[:-1]))
     contents = np.full((rows, PIECES), -1)
     loads_by_warp: dict[int, tuple] = {}
-    for at in np.flatnonzero(samples.block == samples.block[recorded[0]]):
-        if samples.site[at] < 0:
+    for row in np.flatnonzero(samples.block == samples.block[recorded[0]]):
+        if samples.site[row] < 0:
             continue
-        site, warp = trace.sites[samples.site[at]].site, int(samples.warp[at])
+        site, warp = trace.sites[samples.site[row]].site, int(samples.warp[row])
         if site.space == "global" and site.kind == "load" and site.bytes == PIECE_BYTES:
-            loads_by_warp[warp] = site, samples.index[at]
+            loads_by_warp[warp] = site, samples.index[row]
         elif site.array == name and site.kind == "store" and warp in loads_by_warp:
             source, read = loads_by_warp.pop(warp)
-            lanes = (samples.index[at] >= 0) & (read >= 0)
-            place = _place(info, samples.index[at][lanes])
+            lanes = (samples.index[row] >= 0) & (read >= 0)
+            position = _place(info, samples.index[row][lanes])
             of_row = read[lanes] % trace.array(source.array).shape[-1]
-            contents.reshape(-1)[place] = of_row * trace.array(source.array).itemsize // PIECE_BYTES % PIECES
+            contents.reshape(-1)[position] = of_row * trace.array(source.array).itemsize // PIECE_BYTES % PIECES
     return contents
 
 
@@ -134,10 +134,10 @@ def _sentence(sides, step):
     return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(parts)}."
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the tiles side by side; the places that eight lanes read are filled."""
     sides = data["sides"]
-    stills.set_up(figure, data, step, 4.6 * len(sides), 0.2 * MOST_ROWS + 1.4, fontsize=8, x=0.01)
+    stills.set_size_and_title(figure, data, step, 4.6 * len(sides), 0.2 * MOST_ROWS + 1.4, fontsize=8, x=0.01)
     for axes, side in zip(np.ravel(figure.subplots(1, len(sides))), sides, strict=True):
         contents, wanted = unpack(side["contents"]), unpack(side["places"])[step].tolist()
         passes = side["passes"][step]

@@ -46,19 +46,20 @@ def terms(products: Float[np.ndarray, "places pixels taps"], signs: Float[np.nda
         "sums": pack(np.array(sums)),
         "table": table(["output", "product", "its terms", "all terms so far"], rows, by_step=True),
     }
-    return View("terms", "Terms: what the products hold, written out", data, still)
+    return View("terms", "Terms: what the products hold, written out", data, draw_still)
 
 
 def _sentence(output, place, times, total, first):
     """Say which product is added, and which terms of the sum are wanted."""
     sign = "begins with" if first and times > 0 else "takes" if times > 0 else "takes away"
-    often = "" if abs(times) == 1 else f"{_number(abs(times))} times "
+    factor_text = "" if abs(times) == 1 else f"{_number(abs(times))} times "
     pixels, taps = np.indices(total.shape)
     wanted = pixels - taps == output
-    right = int((total[wanted] == 1).sum())
-    left = int((total[~wanted] != 0).sum())
-    rest = f"and {left} term{'s'[: left > 1]} that it does not want" if left else "**and nothing else**"
-    return f"`y[{output}]` {sign} {often}**M[{place}]**: it has {right} of its {wanted.sum()} terms {rest}."
+    num_right = int((total[wanted] == 1).sum())
+    num_unwanted = int((total[~wanted] != 0).sum())
+    unwanted = f"and {num_unwanted} term{'s'[: num_unwanted > 1]} that it does not want"
+    rest = unwanted if num_unwanted else "**and nothing else**"
+    return f"`y[{output}]` {sign} {factor_text}**M[{place}]**: it has {num_right} of its {wanted.sum()} terms {rest}."
 
 
 def _written(coefficients):
@@ -81,9 +82,9 @@ def _number(value):
     return str(Fraction(float(value)).limit_denominator(1000))
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the products and the sum at a step."""
-    stills.set_up(figure, data, step, 9.5, 2.8)
+    stills.set_size_and_title(figure, data, step, 9.5, 2.8)
     products, (output, place) = unpack(data["products"]), unpack(data["steps"])[step]
     panels = {f"M[{i}]": product for i, product in enumerate(products)} | {f"y[{output}]": unpack(data["sums"])[step]}
     for axes, (title, cells) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):

@@ -23,7 +23,7 @@ THREADS_A_ROW = 2  # a warpgroup of 128 has 64 rows
 OTHER_REGISTERS = 32  # registers of a thread for all that is neither O nor a score
 MOST_REGISTERS = 255  # of a thread
 ACC_BYTES = 4  # of an element of O and of the scores, in registers
-PACKED = "shared", "registers", "threads", "flops"
+PACKED_FIELDS = "shared", "registers", "threads", "flops"
 
 
 def tile_sizes(
@@ -72,7 +72,7 @@ def tile_sizes(
         "sides": sides,
         "formats": [str(form) for form in numbers],
         "first": first,
-        **{name: pack(np.array([tile[name] for tile in tiles])) for name in PACKED},
+        **{name: pack(np.array([tile[name] for tile in tiles])) for name in PACKED_FIELDS},
         "moved": [tile["moved"] for tile in tiles],
         "limits": {
             "shared": figures.shared_bytes_per_block,
@@ -87,7 +87,7 @@ def tile_sizes(
             [tile["row"] for tile in tiles],
         ),
     }  # fmt: skip
-    return View("tile_sizes", f"A tile of attention on an SM of an {figures.name}", data, still)
+    return View("tile_sizes", f"A tile of attention on an SM of an {figures.name}", data, draw_still)
 
 
 def _flat_index(at, sides, numbers):
@@ -153,11 +153,11 @@ def _kb(count) -> str:
     return f"{count / KIB:,.0f}"
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the tiles to scale and the bars of memory, for the choice that is shown first."""
     rows, keys, width = (values[at] for values, at in zip(data["sides"].values(), data["first"]))
     place = _flat_index(data["first"], data["sides"], data["formats"])
-    stills.set_up(figure, data, step, 9.5, 4.2, fontsize=8, wrap=True)
+    stills.set_size_and_title(figure, data, step, 9.5, 4.2, fontsize=8, wrap=True)
     picture, bars = figure.subplots(1, 2, width_ratios=[1, 1])
     gap = 16
     top = max(width, keys)
@@ -184,4 +184,4 @@ def still(figure, data, step):
     bars.set_yticks([0, 1], ["shared memory", "registers"], fontsize=8)
     bars.invert_yaxis()
     bars.set_xlabel("KB, and how many there are", fontsize=8)
-    stills.show_two_sides(bars)
+    stills.hide_top_and_right(bars)

@@ -7,7 +7,7 @@ import numpy as np
 from labkit.trace import Trace
 from labkit.views.base import View, pack, pack_lanes, table
 from labkit.views.tiling_steps import Reader, copies, step_offsets
-from labkit.views.tiling_still import still
+from labkit.views.tiling_still import draw_still
 from labkit.views.wording import block_name, check_trace, recorded_block
 
 MOST_STEPS = 4000
@@ -74,7 +74,7 @@ def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, w
             by_step=True,
         ),
     }
-    return View("tiling", _title(trace, panels, product, _reused(steps), block), data, still)
+    return View("tiling", _title(trace, panels, product, _reused(steps), block), data, draw_still)
 
 
 def _panels(trace, sites, touched, names):
@@ -83,13 +83,13 @@ def _panels(trace, sites, touched, names):
     drawn = [info for info in trace.arrays if info.name in used and info.space in ("global", "shared")]
     infos = {info.name: info for info in drawn}
     written = {s.array for s in sites if s.kind != "load"}
-    flat = [name for name, info in infos.items() if info.space == "global"]
+    global_names = [name for name, info in infos.items() if info.space == "global"]
     product = _product(trace, {s.array for s in sites if s.space == "global"}, written, names)
-    order = product or sorted(flat, key=lambda name: name in written)
+    order = product or sorted(global_names, key=lambda name: name in written)
     roles = dict(zip(product, "ABC", strict=False)) if product else {}
     inputs = iter("ABABABAB")
     panels = []
-    for name in [*order, *(n for n in flat if n not in order)]:
+    for name in [*order, *(n for n in global_names if n not in order)]:
         role = roles.get(name) or ("C" if name in written else next(inputs, "A"))
         panels.append(_panel(trace.array(name), role))
     by_name = {panel["name"]: panel["role"] for panel in panels}
@@ -115,8 +115,8 @@ def _panel(info, role):
 
 def _product(trace, used, written, names):
     """Return names of arrays that fit M x K times K x N into M x N: the given ones, else others, else None."""
-    flat = [info for info in trace.arrays if info.space == "global" and info.name in used]
-    shapes = {info.name: info.shape for info in flat if len(info.shape) == 2}
+    global_arrays = [info for info in trace.arrays if info.space == "global" and info.name in used]
+    shapes = {info.name: info.shape for info in global_arrays if len(info.shape) == 2}
 
     def fits(a, b, c):
         if len({a, b, c}) < 3 or not {a, b, c} <= shapes.keys() or c not in written or {a, b} & written:
@@ -126,8 +126,8 @@ def _product(trace, used, written, names):
 
     if fits(*names):
         return list(names)
-    found = [[a, b, c] for a in shapes for b in shapes for c in shapes if fits(a, b, c)]
-    return found[0] if found else None
+    fitting = [[a, b, c] for a in shapes for b in shapes for c in shapes if fits(a, b, c)]
+    return fitting[0] if fitting else None
 
 
 def _rounds(phases):

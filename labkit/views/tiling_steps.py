@@ -44,14 +44,14 @@ def step_offsets(site, warp, line) -> list[int]:
 
 def copies(sites) -> dict[int, int]:
     """Return shared stores that copy: index of the store -> that of the one global load in the same statement."""
-    found = {}
+    load_of_store = {}
     for i, store in enumerate(sites):
         if (store.space, store.kind) == ("shared", "store"):
             wanted = (store.line, "global", "load")
             loads = [j for j, s in enumerate(sites) if (s.line, s.space, s.kind) == wanted]
             if len(loads) == 1:
-                found[i] = loads[0]
-    return found
+                load_of_store[i] = loads[0]
+    return load_of_store
 
 
 class Reader:
@@ -146,7 +146,7 @@ class Reader:
         return f"{say} Nothing comes from global memory." if set(by_act) == {("shared", "load")} else say
 
     def _regions(self, which, elements) -> str:
-        return join([region(self.arrays[self.sites[i].array], elements[i]) for i in which if len(elements[i])])
+        return join([slice_text(self.arrays[self.sites[i].array], elements[i]) for i in which if len(elements[i])])
 
     def _sectors(self, loads, rows, lanes) -> str:
         """Return the mean number of sectors that one warp's load touches, as text."""
@@ -160,7 +160,7 @@ class Reader:
         return f"{mean:.1f} sectors a warp".replace(".0", "") if mean != 1 else "1 sector a warp"
 
 
-def region(info, elements) -> str:
+def slice_text(info, elements) -> str:
     """Return elements as a slice of their array, if they form one: `A[0:16, 3]`."""
     touched = np.unique(elements)
     shape = info.shape or (1,)

@@ -8,12 +8,12 @@ from labkit.views.base import COLOURS, unpack
 MOST_RULED = 8192  # elements with lines between them
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw every array at one step: elements touched so far, filled in shared memory, and touched now."""
     panels = data["panels"]
     touched, filled, reads, now = _replay(data, step)
     everywhere = _replay(data, len(data["phases"]) - 1)[0] if panels else []
-    stills.set_up(figure, data, step, 9.5, 4.6)
+    stills.set_size_and_title(figure, data, step, 9.5, 4.6)
     for axes, which in zip(_places(figure, data), range(len(panels)), strict=True):
         panel = panels[which]
         cells = np.tile(stills.rgb("cell"), (panel["rows"] * panel["columns"], 1))

@@ -9,8 +9,8 @@ from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
-LOOKS = (("hot", "●"), ("A", "■"), ("C", "▲"), ("B", "◆"))
-SHOWN = 96  # values of a place on the number line
+KERNEL_STYLES = (("hot", "●"), ("A", "■"), ("C", "▲"), ("B", "◆"))  # colour and mark of each, in order
+SHOWN_VALUES = 96  # values of a place on the number line
 LEAST, MOST = 1e-8, 1e4  # errors that are told apart
 DIGITS = 7  # of a float32
 
@@ -37,37 +37,38 @@ def variance_errors(
         raise ValueError(
             f"variance_errors takes x with a row of values, and variances, for {shape[0]} x {shape[1]} places."
         )
-    if not 1 <= len(found) <= len(LOOKS):
-        raise ValueError(f"variance_errors shows one to {len(LOOKS)} kernels, not {len(found)}: leave some out.")
+    if not 1 <= len(found) <= len(KERNEL_STYLES):
+        most = len(KERNEL_STYLES)
+        raise ValueError(f"variance_errors shows one to {most} kernels, not {len(found)}: leave some out.")
     exact = x.astype(float).var(2)
     errors = {name: relative_errors(np.asarray(of, float), exact) for name, of in found.items()}
     digits = {name: right_digits(error) for name, error in errors.items()}
-    lost = {name: float((of == 0).mean()) for name, of in digits.items()}
-    most = max(lost, key=lost.__getitem__)
+    share_without_digits = {name: float((of == 0).mean()) for name, of in digits.items()}
+    worst_kernel = max(share_without_digits, key=share_without_digits.__getitem__)
     first = len(means) * 2 // 3, len(spreads) // 2
     rows = [
         [f"{means[m]:g}", f"{spreads[s]:g}", f"{exact[m, s]:.6g}", *(f"{of[m, s]:.6g}" for of in found.values())]
         for m, s in np.ndindex(exact.shape)
     ]
     data = {
-        "say": f"`{most}` has **no digit right** at {lost[most]:.0%} of these means and spreads. Fewest right digits "
-        f"anywhere: {join([f'`{name}` {of.min()}' for name, of in digits.items()])}.",
+        "say": f"`{worst_kernel}` has **no digit right** at {share_without_digits[worst_kernel]:.0%} of these means "
+        f"and spreads. Fewest right digits anywhere: {join([f'`{name}` {of.min()}' for name, of in digits.items()])}.",
         "means": list(map(float, means)),
         "spreads": list(map(float, spreads)),
         "first": first,
         "names": list(found),
-        "looks": [list(look) for look in LOOKS[: len(found)]],
+        "looks": [list(look) for look in KERNEL_STYLES[: len(found)]],
         "exact": pack(exact),
         "found": pack(np.stack([np.asarray(of, float) for of in found.values()])),
         "errors": pack(np.stack(list(errors.values()))),
         "digits": pack(np.stack(list(digits.values()))),
         "spacing": pack(np.array([np.spacing(np.float32(mean)) for mean in means])),
         "offset": pack(np.array([float(np.float32(mean)) - mean for mean in means])),
-        "away": pack(x[..., :SHOWN].astype(float) - np.asarray(means, float)[:, None, None]),
+        "away": pack(x[..., :SHOWN_VALUES].astype(float) - np.asarray(means, float)[:, None, None]),
         "limits": [LEAST, MOST],
         "table": table(["mean", "spread", "variance in float64", *found], rows),
     }
-    return View("variance_errors", "The variance in float32, by mean and spread", data, still)
+    return View("variance_errors", "The variance in float32, by mean and spread", data, draw_still)
 
 
 def relative_errors(found, exact):
@@ -83,9 +84,9 @@ def right_digits(error):
     return np.clip(np.floor(-np.log10(np.maximum(error, 10.0**-DIGITS))), 0, DIGITS).astype(int)
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the errors by mean, at the spread that is shown first."""
-    stills.set_up(figure, data, step, 8.4, 4)
+    stills.set_size_and_title(figure, data, step, 8.4, 4)
     axes, spread = figure.subplots(), data["first"][1]
     least, most = data["limits"]
     for name, (colour, _), errors, marker in zip(data["names"], data["looks"], unpack(data["errors"]), "os^D"):

@@ -23,8 +23,8 @@ WAITS = {  # by what a span of waiting is of; else it is an array that a copy br
     "block": (WAIT_OTHERS, "waits for its block"),
     "": (WAIT_OTHERS, "waits for a free place"),
 }
-WARPS = 4  # of a warpgroup
-KEPT = "cycles", "rest", "edges", "lanes", "letters"  # of a run, in what is drawn
+WARPGROUP_WARPS = 4  # of a warpgroup
+RUN_FIELDS = "cycles", "rest", "edges", "lanes", "letters"  # of a run, in what is drawn
 ISSUE_CYCLES = 200  # cycles in which a warpgroup may ask for products
 
 
@@ -64,7 +64,7 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         "gpu": next(iter(lines[words].values())).gpu.name if (words := next(iter(ORDERS))) else "",
     }
     data = {**drawn[0], "chosen": 0, "kept": drawn, "common": common, "start": INSTANTS}
-    return View("warp_timeline", f"Who works when: {join([f'`{name}`' for name in runs])}", data, still)
+    return View("warp_timeline", f"Who works when: {join([f'`{name}`' for name in runs])}", data, draw_still)
 
 
 def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
@@ -85,7 +85,7 @@ def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
     return {
         "say": says,
         "runs": [
-            {"name": name, **{key: run[key] for key in KEPT}, "spans": pack(run["spans"])}
+            {"name": name, **{key: run[key] for key in RUN_FIELDS}, "spans": pack(run["spans"])}
             for name, run in shown.items()
         ],
         "table": table(["cycle", *shown], rows, by_step=True),
@@ -97,8 +97,8 @@ def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
 
 def _run(line: Timeline, product_names) -> dict:
     """Return a run's lanes from top to bottom, and spans in them as rows of lane, kind, start and end."""
-    consumers = sorted({span.warp // WARPS for span in line.spans if span.does == "product"})
-    leaders = {group: group * WARPS for group in consumers}  # whose first warp stands for it
+    consumers = sorted({span.warp // WARPGROUP_WARPS for span in line.spans if span.does == "product"})
+    leaders = {group: group * WARPGROUP_WARPS for group in consumers}  # whose first warp stands for it
     numbers = {name: GEMM_1 + n for n, name in enumerate(dict.fromkeys(product_names.values()))}
     lanes = ["copies", *(f"warpgroup {n}" for n in range(1, len(consumers) + 1)), "tensor cores"]
     spans, words = [], []
@@ -112,7 +112,7 @@ def _run(line: Timeline, product_names) -> dict:
     for _, start, end in copies:
         add(0, COPY, start, end, "")
     for span in line.spans:
-        group = span.warp // WARPS
+        group = span.warp // WARPGROUP_WARPS
         if leaders.get(group) != span.warp:
             continue
         if span.does == "compute":
@@ -127,14 +127,14 @@ def _run(line: Timeline, product_names) -> dict:
         number = consumers.index(group)
         text = f"make {product_names[array]} of warpgroup {number + 1}"
         add(len(lanes) - 1 + number, numbers[product_names[array]], start, end, text)
-    edges = 0.0
+    edge_cycles = 0.0
     for bubble in line.bubbles():
-        edges += (bubble.end - bubble.start) * bubble.at_edge
+        edge_cycles += (bubble.end - bubble.start) * bubble.at_edge
         add(len(lanes) - 1 + len(consumers), BUBBLE, bubble.start, bubble.end, "rest")
     return {
         "cycles": line.cycles,
         "rest": line.idle_share,
-        "edges": edges / line.cycles,
+        "edges": edge_cycles / line.cycles,
         "lanes": lanes,
         "consumers": len(consumers),
         "spans": np.rint(np.array(spans)).astype(np.int32),
@@ -159,7 +159,7 @@ def _runs_of_products(line: Timeline):
     latest, found = {}, []
     pause = 1.01 * max(span.end - span.start for span in line.products())
     for span in line.products():
-        key, mine = (span.warp // WARPS, span.of), latest.get(span.warp)
+        key, mine = (span.warp // WARPGROUP_WARPS, span.of), latest.get(span.warp)
         if mine and mine[0] == key and span.start <= mine[2] + pause:
             mine[2] = span.end
         else:
@@ -172,27 +172,28 @@ def _states(run, at) -> dict[str, str]:
     """Return what each lane does at an instant; an empty mapping once the run is done."""
     if at >= run["cycles"]:
         return {}
-    tensor, found, issuing = len(run["lanes"]) - 1, {}, set()
+    tensor, words_by_lane, issuing = len(run["lanes"]) - 1, {}, set()
     for (lane, _, start, end), words in zip(run["spans"].tolist(), run["words"], strict=True):
         name = run["lanes"][min(lane, tensor)]
         if start <= at < end:
-            found[name] = f"{found[name]} and {words.removeprefix('make ')}" if name in found else words
+            before = words_by_lane.get(name)
+            words_by_lane[name] = f"{before} and {words.removeprefix('make ')}" if before else words
         elif at < start < at + ISSUE_CYCLES:
             issuing.add(name)
     default = {name: "asks for products" if name in issuing else "has ended" for name in run["lanes"]}
-    return {name: found.get(name, default[name]) for name in run["lanes"][1:]}
+    return {name: words_by_lane.get(name, default[name]) for name in run["lanes"][1:]}
 
 
 def _sentence(at, states) -> str:
-    rest = {name: of for name, of in states.items() if of and of["tensor cores"] == "rest"}
-    work = [f"`{name}`" for name, of in states.items() if of and name not in rest]
+    idle_runs = {name: of for name, of in states.items() if of and of["tensor cores"] == "rest"}
+    busy_runs = [f"`{name}`" for name, of in states.items() if of and name not in idle_runs]
     done = [f"`{name}`" for name, of in states.items() if not of]
     parts = []
-    if rest:
-        why = [f"`{name}` ({_warpgroups_text(of)})" for name, of in rest.items()]
+    if idle_runs:
+        why = [f"`{name}` ({_warpgroups_text(of)})" for name, of in idle_runs.items()]
         parts.append(f"Tensor cores **rest** in {join(why)}")
-    if work:
-        parts.append(f"{'they' if rest else 'Tensor cores'} work in {join(work)}")
+    if busy_runs:
+        parts.append(f"{'they' if idle_runs else 'Tensor cores'} work in {join(busy_runs)}")
     if done:
         parts.append(f"{join(done)} {'is' if len(done) == 1 else 'are'} done")
     return f"Cycle {at:,.0f}. {'; '.join(parts)}."
@@ -209,10 +210,10 @@ def _warpgroups_text(states) -> str:
 # --- standing still --------------------------------------------------------------------------------
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw all runs one below the other, and a line at the instant shown."""
     runs, longest = data["runs"], data["common"]["cycles"]
-    stills.set_up(figure, data, step, 9.5, 0.5 + 1.15 * len(runs), fontsize=8, wrap=True)
+    stills.set_size_and_title(figure, data, step, 9.5, 0.5 + 1.15 * len(runs), fontsize=8, wrap=True)
     for axes, run in zip(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0], runs, strict=True):
         lanes = len(run["lanes"])
         for lane, kind, start, end in unpack(run["spans"]).tolist():
@@ -221,10 +222,10 @@ def still(figure, data, step):
                 axes.plot([start, end], [top + tall / 2] * 2, color=COLOURS[WAIT_COLOURS[kind]], linewidth=1)
                 continue
             colour, alpha = STYLES.get(kind, ("hot", 1))
-            look = {"facecolor": COLOURS[colour], "alpha": alpha}
+            style = {"facecolor": COLOURS[colour], "alpha": alpha}
             if kind == BUBBLE:
-                look = {"facecolor": "none", "edgecolor": COLOURS["hot"], "hatch": "////", "linewidth": 0.6}
-            axes.add_patch(Rectangle((start, top), end - start, tall, **look))
+                style = {"facecolor": "none", "edgecolor": COLOURS["hot"], "hatch": "////", "linewidth": 0.6}
+            axes.add_patch(Rectangle((start, top), end - start, tall, **style))
         axes.axvline(longest * step / INSTANTS, color=COLOURS["hot"], linewidth=1)
         axes.set(xlim=(0, longest), ylim=(lanes, -0.2))
         axes.set_yticks(np.arange(lanes) + 0.4, run["lanes"], fontsize=6)

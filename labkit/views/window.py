@@ -57,7 +57,7 @@ def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y
         "most": max(int(counts.max()), _window_size(trace, filters)),
         **stats_by_step(["thread"], [[step["thread"]] for step in steps], labels, stats),
     }
-    return View("window", f"Window: the loads of `{image}` by `{trace.kernel}`", data, still)
+    return View("window", f"Window: the loads of `{image}` by `{trace.kernel}`", data, draw_still)
 
 
 def _has(trace, name):
@@ -78,22 +78,22 @@ def _panel(trace, name):
 def _accesses(trace, names):
     """Return recorded threads with loads of x or stores of y, and elements of each: x, w, y and shared memory."""
     roles = {("load", names["x"]): 0, ("load", names["w"]): 1, ("store", names["y"]): 2, ("atomic", names["y"]): 2}
-    found = {}
+    by_owner = {}
     samples = trace.samples
-    for place, counted in enumerate(trace.sites):
+    for site_number, counted in enumerate(trace.sites):
         site = counted.site
         role = roles.get((site.kind, site.array)) if site.space == "global" else None
         if role is None and (site.space, site.kind) != ("shared", "load"):
             continue
-        rows = np.flatnonzero(samples.site == place)
+        rows = np.flatnonzero(samples.site == site_number)
         row, lane = np.nonzero(samples.index[rows] >= 0)
         elements = samples.index[rows][row, lane]
         owners = zip(samples.block[rows][row].tolist(), (samples.warp[rows][row] * WARP_LANES + lane).tolist())
         for owner, when, element in zip(owners, rows[row].tolist(), elements.tolist(), strict=True):
-            accesses = found.setdefault(owner, ([], [], [], []))
+            accesses = by_owner.setdefault(owner, ([], [], [], []))
             accesses[3 if role is None else role].extend((when, element + k) for k in range(site.elements))
-    threads = sorted(owner for owner, accesses in found.items() if accesses[0] or accesses[2])[:MOST_THREADS]
-    return threads, [tuple([element for _, element in sorted(one)] for one in found[owner]) for owner in threads]
+    threads = sorted(owner for owner, accesses in by_owner.items() if accesses[0] or accesses[2])[:MOST_THREADS]
+    return threads, [tuple([element for _, element in sorted(one)] for one in by_owner[owner]) for owner in threads]
 
 
 def _steps(trace, threads, by_thread, number):
@@ -155,11 +155,12 @@ def _window_size(trace, filters):
     return prod(planes[:1]) * rows * columns
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the image by its loads, the filters and the outputs at a step."""
-    stills.set_up(figure, data, step, 9.5, 4.4)
-    parts = figure.subplots(1, len(data["panels"]), width_ratios=[2, *[1] * (len(data["panels"]) - 1)], squeeze=False)
-    for axes, (role, panel) in zip(parts[0], data["panels"].items(), strict=True):
+    stills.set_size_and_title(figure, data, step, 9.5, 4.4)
+    count = len(data["panels"])
+    axes_row = figure.subplots(1, count, width_ratios=[2, *[1] * (count - 1)], squeeze=False)
+    for axes, (role, panel) in zip(axes_row[0], data["panels"].items(), strict=True):
         counts, now = counts_at(data, role, step)
         colours = _still_colours(role, counts, now, data["most"])
         stills.show_cells(axes, _on_screen(colours, panel), panel["name"], ROLES[role])

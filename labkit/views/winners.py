@@ -10,9 +10,9 @@ from labkit.conv import records
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
 
-SHOWN = 5  # of a ranking
+SHOWN_RANKS = 5  # of a ranking
 MB = 10**6
-FAMILIES = {  # a colour of the theme and a letter for each ladder; others have what is left
+LADDER_STYLES = {  # a colour of the theme and a letter for each ladder; others have what is left
     "fft": ("A", "F"),
     "winograd": ("B", "W"),
     "implicit_gemm": ("C", "G"),
@@ -57,12 +57,12 @@ def winners(
     data = _rankings(size, filters, taps, channels, batches, limits_mb, format)
     data["records"] = _recorded(machine, format, batches, taps, channels) if machine else []
     data["machine"] = machine
-    return View("winners", "Winners: the algorithm ranked first, by filter and channels", data, still)
+    return View("winners", "Winners: the algorithm ranked first, by filter and channels", data, draw_still)
 
 
 def _rankings(size, filters, taps, channels, batches, limits_mb, format):
     """Return the predictions as JSON-ready data: algorithms in order, for each position of the sliders and cell."""
-    names, shape = [], (len(batches), len(limits_mb), len(channels), len(taps), SHOWN)
+    names, shape = [], (len(batches), len(limits_mb), len(channels), len(taps), SHOWN_RANKS)
     order, times_ms, workspace_mb = np.full(shape, -1), np.full(shape, -1.0), np.full(shape, -1.0)
     rows = []
     for b, c, t, m in np.ndindex(len(batches), len(channels), len(taps), len(limits_mb)):
@@ -74,13 +74,13 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
             max_workspace = max((row.workspace_bytes for row in unlimited if not row.reason), default=0)
         limit = None if limits_mb[m] is None else limits_mb[m] * MB
         ranking = unlimited if limit is None or max_workspace <= limit else conv.heuristic(problem, format, limit)
-        found = [row for row in ranking if not row.reason][:SHOWN]
-        for rank, row in enumerate(found):
+        usable = [row for row in ranking if not row.reason][:SHOWN_RANKS]
+        for rank, row in enumerate(usable):
             name = str(row.algorithm)
             names += [name] * (name not in names)
             order[*place, rank] = names.index(name)
             times_ms[*place, rank], workspace_mb[*place, rank] = row.time_ms, row.workspace_bytes / MB
-        first = found[0] if found else None
+        first = usable[0] if usable else None
         best = [str(first.algorithm), f"{first.time_ms:.3g}", f"{first.workspace_bytes / MB:,.1f}"] if first else []
         cell = [batches[b], limit_name(limits_mb[m]), channels[c], f"{taps[t]} x {taps[t]}"]
         rows.append([*cell, *(best or ["none", "", ""])])
@@ -99,7 +99,7 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
         "first": list(start),
         "names": names,
         "families": families,
-        "looks": {family: look(family) for family in dict.fromkeys(families)},
+        "looks": {family: ladder_style(family) for family in dict.fromkeys(families)},
         "order": pack(order.astype(int)),
         "times_ms": pack(times_ms),
         "workspace_mb": pack(workspace_mb),
@@ -109,9 +109,9 @@ def _rankings(size, filters, taps, channels, batches, limits_mb, format):
     }
 
 
-def look(family: str) -> tuple[str, str]:
+def ladder_style(family: str) -> tuple[str, str]:
     """Return colour and letter of a ladder."""
-    return FAMILIES.get(family, ("ink", family[:1].upper()))
+    return LADDER_STYLES.get(family, ("ink", family[:1].upper()))
 
 
 def limit_name(limit_mb: int | None) -> str:
@@ -121,25 +121,25 @@ def limit_name(limit_mb: int | None) -> str:
 
 def _recorded(machine, format, batches, taps, channels):
     """Return measured layers that have a cell."""
-    found = []
-    for one in records.measured(machine, format):
-        problem = one.problem
+    layers = []
+    for measured_layer in records.measured(machine, format):
+        problem = measured_layer.problem
         if problem.R != problem.S or problem.N not in batches or problem.C not in channels or problem.R not in taps:
             continue
         best = conv.heuristic(problem, format).best
-        predicted = one.ours.get(str(best))
+        predicted = measured_layer.ours.get(str(best))
         cell = [batches.index(problem.N), channels.index(problem.C), taps.index(problem.R)]
         row = {"cell": cell, "layer": f"{problem.H} x {problem.W}, {problem.K} filters"}
-        row |= {"fastest": one.fastest, "time_ms": one.ours[one.fastest].time_ms}
-        found.append(row | {"predicted": str(best), "predicted_ms": predicted.time_ms if predicted else None})
-    return found
+        row |= {"fastest": measured_layer.fastest, "time_ms": measured_layer.ours[measured_layer.fastest].time_ms}
+        layers.append(row | {"predicted": str(best), "predicted_ms": predicted.time_ms if predicted else None})
+    return layers
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the map at the first position of the sliders."""
     batch, limit = data["first"]
     order, names = unpack(data["order"])[batch, limit], data["names"]
-    stills.set_up(figure, data, step, 8.4, 4.4)
+    stills.set_size_and_title(figure, data, step, 8.4, 4.4)
     axes = figure.subplots()
     marked = {}  # whether all were as predicted
     for record in data["records"]:
@@ -149,7 +149,7 @@ def still(figure, data, step):
     for c, t in np.ndindex(order.shape[:2]):
         number = order[c, t, 0]
         name = names[number] if number >= 0 else "none"
-        colour, letter = look(name.partition("/")[0])
+        colour, letter = ladder_style(name.partition("/")[0])
         square = {"facecolor": COLOURS[colour], "alpha": 0.35, "linewidth": 0}
         axes.add_patch(Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, **square))
         text = f"{letter}\n{name.partition('/')[2]}" + {True: " ●", False: " ○", None: ""}[marked.get((c, t))]

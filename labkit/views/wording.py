@@ -14,10 +14,10 @@ _SOURCES = {Trace: "`labkit.simulate`", ANY_TRACE: "`labkit.simulate` or `labkit
 
 def block_name(index) -> str:
     """Return a block as a learner writes it: (1, 0), not (1, 0, 0)."""
-    kept = list(index)
-    while len(kept) > 2 and kept[-1] == 0:
-        kept.pop()
-    return f"({', '.join(map(str, kept))})"
+    shown_axes = list(index)
+    while len(shown_axes) > 2 and shown_axes[-1] == 0:
+        shown_axes.pop()
+    return f"({', '.join(map(str, shown_axes))})"
 
 
 def join(parts) -> str:
@@ -25,7 +25,7 @@ def join(parts) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def count(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Return a number of things: "1 lane", "2 lanes"."""
     return f"{number:,} {noun}{'s'[: number != 1]}"
 
@@ -91,10 +91,10 @@ def recorded_block(trace: Trace, block=None):
     recorded = trace.samples.blocks
     if not recorded:
         raise ValueError("This trace recorded no block; simulate with record=((0, 0, 0),) to see one.")
-    wanted = recorded[0] if block is None else (*np.atleast_1d(block).tolist(), 0, 0)[:3]
-    if wanted not in recorded:
+    block_index = recorded[0] if block is None else (*np.atleast_1d(block).tolist(), 0, 0)[:3]
+    if block_index not in recorded:
         raise ValueError(
-            f"Block {block_name(wanted)} was not recorded, only {join([block_name(b) for b in recorded])}; "
-            f"simulate with record=({wanted},)."
+            f"Block {block_name(block_index)} was not recorded, only {join([block_name(b) for b in recorded])}; "
+            f"simulate with record=({block_index},)."
         )
-    return wanted, np.flatnonzero(trace.samples.block == recorded.index(wanted))
+    return block_index, np.flatnonzero(trace.samples.block == recorded.index(block_index))

@@ -33,7 +33,7 @@ def wraparound(*runs: Circular | Trace) -> View:
         "steps": steps,
         **stats_by_step([], [[]] * len(steps), labels, numbers),
     }
-    return View("wraparound", "Wrap-around: a circular correlation beside the true one", data, still)
+    return View("wraparound", "Wrap-around: a circular correlation beside the true one", data, draw_still)
 
 
 def _of_trace(trace):
@@ -104,9 +104,9 @@ def _share(values):
     return np.where(finite, (values - low) / (high - low), 1) if high > low else np.ones_like(values)
 
 
-def still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the image with the tile's frame, the filter, the tile's plane with its stains, and the kept outputs."""
-    stills.set_up(figure, data, step, 9.5, 3.6)
+    stills.set_size_and_title(figure, data, step, 9.5, 3.6)
     shown = data["steps"][step]
     top, left, T = shown["frame"]
     image, w, plane, y = (unpack(packed) for packed in (data["images"][shown["image"]], *map(shown.get, _PARTS)))
@@ -117,19 +117,19 @@ def still(figure, data, step):
     for a, b in np.ndindex(*y.shape):
         tile, here = (a // shown["step"][0], b // shown["step"][1]), (top // shown["step"][0], left // shown["step"][1])
         seen[a, b] = tile <= here
-    kept = np.where(unpack(shown["y_stained"]).astype(bool)[..., None], _blend("hot", y), _blend("C", y))
-    kept[~seen] = 1.0
+    y_colours = np.where(unpack(shown["y_stained"]).astype(bool)[..., None], _blend("hot", y), _blend("C", y))
+    y_colours[~seen] = 1.0
     pictures = (
         ("x", "A", _blend("A", image)),
         ("w", "B", _blend("B", w)),
         ("circular", "C", colours),
-        ("y", "C", kept),
+        ("y", "C", y_colours),
     )
-    parts = figure.subplots(1, 4, width_ratios=[3, 1, 2, 3])
-    for axes, (name, colour, picture) in zip(parts, pictures, strict=True):
+    axes_row = figure.subplots(1, 4, width_ratios=[3, 1, 2, 3])
+    for axes, (name, colour, picture) in zip(axes_row, pictures, strict=True):
         stills.show_cells(axes, picture, name, colour)
     rows, columns = (min(T, side - first) for side, first in zip(image.shape, (top, left), strict=True))
-    parts[0].add_patch(Rectangle((left - 0.5, top - 0.5), columns, rows, fill=False, color=COLOURS["ink"], lw=1.5))
+    axes_row[0].add_patch(Rectangle((left - 0.5, top - 0.5), columns, rows, fill=False, color=COLOURS["ink"], lw=1.5))
 
 
 _PARTS = ("filter", "plane", "y")

@@ -32,6 +32,6 @@ def test_torch_computes_what_the_problem_expects(layout):
         problem = Problem(2, 4, 300, 64, causal=True, layout=layout)
         before = problem.operands(format)
         for way in bench.baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

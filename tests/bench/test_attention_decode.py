@@ -42,7 +42,7 @@ def test_caches_alternate_that_would_leave_some_of_themselves_in_l2(monkeypatch)
     gpu = SimpleNamespace(L2_CACHE_SIZE=50 * 2**20)
     monkeypatch.setattr(cuda, "get_current_device", lambda: gpu)
     bytes_of_one = [problem.min_bytes(BF16) for problem in STEPS[-1].benched[:2]]
-    assert [_harness.number_of_sets(count, bench.TABLE.times_l2) for count in bytes_of_one] == [2, 1]
+    assert [_harness.count_operand_sets(count, bench.TABLE.l2_multiple) for count in bytes_of_one] == [2, 1]
 
 
 @pytest.mark.needs("gpu", "torch")
@@ -52,6 +52,6 @@ def test_torch_computes_what_the_problem_expects(layout):
         problem = Problem(2, 8, 1, 64, 300, 2, layout=layout)
         before = problem.operands(format)
         for way in bench.baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most

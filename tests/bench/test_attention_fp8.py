@@ -41,12 +41,12 @@ def test_baselines_get_the_numbers_that_codes_and_scales_stand_for(monkeypatch):
     problem = Problem(1, 4, 70, 32, 300, 2)
     given = problem.operands()[:6]
     wanted = dequantise_blocks(*given, rows=problem.rows, keys=problem.keys)
-    for one, other in zip(bench.in_bfloat16(problem, E4M3, *given), wanted, strict=True):
+    for one, other in zip(bench.decode_to_bfloat16(problem, E4M3, *given), wanted, strict=True):
         assert np.allclose(one.float().numpy(), other, rtol=2.0**-8)
 
 
 def test_a_scale_a_block_keeps_small_numbers_beside_large_ones():
-    rows = {row.pop("numbers"): row for row in bench.errors_of_scales(512, 64)}
+    rows = {row.pop("numbers"): row for row in bench.quantisation_errors(512, 64)}
     block, tensor = "a scale a block", "a scale a tensor"
     assert 0.02 < rows["normal"][block] < 0.08 and rows["normal"][tensor] < 1.2 * rows["normal"][block]
     assert rows["large values at the end"][block] < 0.08 and rows["large values at the end"][tensor] > 0.3
@@ -58,6 +58,6 @@ def test_torch_computes_what_the_problem_expects():
     problem = Problem(2, 4, 300, 128, causal=True)
     before = problem.operands()
     for way in bench.baselines(problem, E4M3).values():
-        (operands,) = _harness.on_gpu(before, 1)
+        (operands,) = _harness.copies_on_gpu(before, 1)
         launch = way(problem, E4M3, *operands)
         assert _harness._error(problem, problem.expected(before), launch, before, operands, E4M3) < 1e-2

@@ -14,7 +14,7 @@ from labkit.machine import device
 
 
 def test_a_record_says_on_what_it_was_measured_and_goes_where_it_is_asked_for(tmp_path, capsys):
-    _record.finish("gemm", [{"step": "naive"}], "Some GPU", record=False, out=tmp_path)
+    _record.store_if_requested("gemm", [{"step": "naive"}], "Some GPU", record=False, out=tmp_path)
     stored = json.loads((tmp_path / "some-gpu" / "gemm.json").read_text())
     assert stored["rows"] == [{"step": "naive"}]
     assert {"date", "cpu", "system", "python", "labkit", "numpy", "numba"} <= stored["header"].keys()
@@ -23,15 +23,15 @@ def test_a_record_says_on_what_it_was_measured_and_goes_where_it_is_asked_for(tm
 
 def test_nothing_is_stored_unasked(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    _record.finish("gemm", [], "Some GPU", record=False, out=None)
+    _record.store_if_requested("gemm", [], "Some GPU", record=False, out=None)
     assert not list(tmp_path.iterdir())
-    _record.finish("gemm", [], "Some GPU", record=True, out=None)
+    _record.store_if_requested("gemm", [], "Some GPU", record=True, out=None)
     assert list(tmp_path.iterdir())
 
 
 def test_a_step_has_one_line_in_the_table_however_many_baselines(capsys):
     row = {"problem": "64x64x64", "step": "naive", "dtype": "float32", "time_ms": 2.0}
-    _harness.show(
+    _harness.print_comparison(
         "times", [{**row, "baseline": baseline, "ratio": ratio} for baseline, ratio in (("C++", 0.91), ("BLAS", 0.12))]
     )
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "naive" in line]
@@ -55,13 +55,15 @@ def test_what_takes_too_long_is_left_out_and_other_formats_get_the_fastest():
     assert _harness._predicted_ms(rows, slow, large, FP32) == pytest.approx(128)
     assert _harness._predicted_ms(rows, fast, large, FP32) == pytest.approx(3.2)
     assert _harness._predicted_ms([], slow, large, FP32) == 0
-    assert [_harness._last_ms(rows, step, FP32) for step in (slow, fast)] == [16.0, 0.4]
-    assert _harness._last_ms(rows[:-1], fast, FP32) == inf
-    assert _harness._last_ms([], fast, FP32) == inf
+    assert [_harness._last_time_ms(rows, step, FP32) for step in (slow, fast)] == [16.0, 0.4]
+    assert _harness._last_time_ms(rows[:-1], fast, FP32) == inf
+    assert _harness._last_time_ms([], fast, FP32) == inf
 
 
 def test_a_table_shows_formatted_figures(capsys):
-    _record.show("times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"})
+    _record.print_table(
+        "times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"}
+    )
     out = capsys.readouterr().out
     assert "naive" in out and "1.23 " in out and "time ms" in out
 

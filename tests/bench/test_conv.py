@@ -12,6 +12,6 @@ def test_each_ladder_has_a_record_of_its_own():
 
 
 def test_cudnn_takes_as_much_padding_on_one_side_as_on_the_other():
-    assert _cudnn.applies(Forward(1, 2, 8, 8, 2, 3, 3, top=1, bottom=1))
-    assert not _cudnn.applies(Forward(1, 2, 8, 8, 2, 3, 3, top=1))
-    assert not _cudnn.applies(Forward(1, 2, 8, 8, 2, 3, 3, left=1, right=2))
+    assert _cudnn.supports(Forward(1, 2, 8, 8, 2, 3, 3, top=1, bottom=1))
+    assert not _cudnn.supports(Forward(1, 2, 8, 8, 2, 3, 3, top=1))
+    assert not _cudnn.supports(Forward(1, 2, 8, 8, 2, 3, 3, left=1, right=2))

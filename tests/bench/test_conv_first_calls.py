@@ -12,7 +12,7 @@ from labkit.bench import conv_first_calls
 def test_conv_forward_is_called_as_the_layer_says():
     layer = conv.Forward(1, 2, 6, 7, 3, 3, 3, 1, 1, 1, 1, 1, 1)
     x, w, y, _ = layer.operands()
-    conv_first_calls.ours(layer, x, w, y)(0)
+    conv_first_calls.labkit_forward(layer, x, w, y)(0)
     assert layer.is_right(layer.operands(), (x, w, y, layer))
 
 
@@ -28,7 +28,7 @@ def test_a_row_for_each_way_and_layer_is_stored(monkeypatch, tmp_path):
     monkeypatch.setattr(conv_first_calls.subprocess, "run", run)
     conv_first_calls.main(out=tmp_path)
     rows = json.loads((tmp_path / "a-gpu" / "conv_first_calls.json").read_text())["rows"]
-    assert [row["step"] for row in rows] == asked == list(conv_first_calls.WAYS)
+    assert [row["step"] for row in rows] == asked == list(conv_first_calls.CONTENDERS)
 
 
 def test_layers_have_the_padding_that_every_way_is_told():

@@ -10,12 +10,12 @@ from labkit.bench import _record, loops
 def small(monkeypatch):
     sizes = {
         "SIZE": 64,
-        "ROWS": {"python": 1, "compiled": 4, "rows": 8, "blocked": 16},
+        "TIMED_ROWS": {"python": 1, "compiled": 4, "rows": 8, "blocked": 16},
         "ORDER_SIZE": 16,
         "TILES": (8, 16),
         "TILE_ROWS": 16,
         "WORKING_SETS_KB": (16, 32),
-        "CHASED": 1000,
+        "CHASED_LOADS": 1000,
         "TRACED_ACCESSES": 10_000,
     }
     for name, value in sizes.items():

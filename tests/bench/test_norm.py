@@ -57,7 +57,7 @@ def test_torch_computes_what_rows_expect(of, baselines, kind):
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
         for way in baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
 
@@ -68,7 +68,7 @@ def test_torch_computes_what_the_problem_expects():
     for problem, format, most in ((norm.BatchForward(4, 3, 8, 8), FP32, 1e-5), (nhwc, FP32, 1e-5), (nhwc, BF16, 1e-2)):
         before = problem.operands(format)
         for way in bench.baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
 
@@ -80,7 +80,7 @@ def test_torch_computes_what_inference_expects(layout):
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
         for way in norm_inference.baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
 
@@ -91,14 +91,14 @@ def test_torch_computes_the_gradients_that_the_problem_expects():
     for problem, format, most in ((norm.BatchBackward(4, 3, 8, 8), FP32, 1e-5), (nhwc, FP32, 1e-5), (nhwc, BF16, 1e-2)):
         before = problem.operands(format)
         for way in norm_backward.baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
 
 
 def test_the_yardstick_of_gradients_moves_three_times_the_images():
     problem = norm.BatchBackward(4, 3, 8, 8)
-    (operands,) = _harness.on_gpu(problem.operands(), 1)
+    (operands,) = _harness.copies_on_gpu(problem.operands(), 1)
     norm_backward.copy(problem, FP32, *operands)(0)
     dy, x, dx = (problem.arrays_by_name(operands)[name].copy_to_host() for name in ("dy", "x", "dx"))
     assert np.array_equal(dx[:2], dy[:2]) and np.array_equal(dx[2:], x[2:])

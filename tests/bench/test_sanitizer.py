@@ -55,11 +55,11 @@ def test_a_bench_for_a_gpu_says_what_is_missing(monkeypatch, capsys):
 
 @pytest.mark.parametrize("machine", [where for where, what in results.recorded() if what == "sanitizer"])
 def test_the_simulator_misses_nothing_that_the_sanitizer_found(machine):
-    bugs = sanitizer.planted()
+    bugs = sanitizer.planted_bugs()
     rows = results.load("sanitizer", machine).rows
     assert {row["bug"] for row in rows} <= bugs.keys()
     for row in rows:
-        now = sanitizer.simulated(row["bug"], row["kernel"])
+        now = sanitizer.simulate_kernel(row["bug"], row["kernel"])
         found = [row[tool] for tool in sanitizer.TOOLS if row[tool] not in ("", sanitizer.NOT_RUN, sanitizer.NO_END)]
         assert not any(verdict.startswith("failed") for verdict in found), row
         if found:

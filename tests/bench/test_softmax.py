@@ -35,18 +35,18 @@ def test_torch_computes_what_the_problem_expects(of, baselines):
     for format, most in ((FP32, 1e-5), (BF16, 1e-2)):
         before = problem.operands(format)
         for way in baselines(problem, format).values():
-            (operands,) = _harness.on_gpu(before, 1)
+            (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
 
 
 def test_the_yardsticks_move_as_many_bytes_as_the_problems_must():
     forward, backward = softmax.Forward(6, 4), softmax.Backward(6, 4)
-    (operands,) = _harness.on_gpu(forward.operands(), 1)
+    (operands,) = _harness.copies_on_gpu(forward.operands(), 1)
     bench.copy(forward, FP32, *operands)(0)
     x, y = (X.copy_to_host() for X in operands[:2])
     assert np.array_equal(x, y)
-    (operands,) = _harness.on_gpu(backward.operands(), 1)
+    (operands,) = _harness.copies_on_gpu(backward.operands(), 1)
     bench.copies(backward, FP32, *operands)(0)
     dy, y, dx = (X.copy_to_host() for X in operands[:3])
     assert np.array_equal(dx[3:], dy[3:]) and np.array_equal(dx[:3], y[:3])

@@ -193,7 +193,7 @@ def test_several_functions_are_refused():
 def test_a_tool_that_is_missing_is_named_with_what_brings_it(name, monkeypatch):
     monkeypatch.setattr(sass, "tool", lambda name: None)
     with pytest.raises(SassError, match=f"`{name}` of the CUDA toolkit is not here: `pip install nvidia-cuda-"):
-        sass._run(name)
+        sass._run_tool(name)
 
 
 @pytest.mark.needs("numba-cuda")

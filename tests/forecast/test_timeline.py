@@ -6,7 +6,7 @@ import pytest
 from test_roofline import made
 
 from labkit import attention, formats
-from labkit.forecast.timeline import ISSUE, timeline
+from labkit.forecast.timeline import ISSUE_CYCLES, timeline
 from labkit.machine.gpus import gpu
 from labkit.trace import Counters, Event
 
@@ -40,13 +40,13 @@ COMMIT, FINISH = ("commit", {}), ("finish", {"amount": 0})
 def test_products_follow_one_another_at_the_peak_and_the_warp_waits_for_the_last():
     line = timeline(trace((0, product(), product(), COMMIT, FINISH)))
     assert spans(line, "product") == [(0, 64), (64, 128)]
-    assert spans(line, "wait") == [(2 * ISSUE, 128)] and line.cycles == 128 and line.idle_share == 0
+    assert spans(line, "wait") == [(2 * ISSUE_CYCLES, 128)] and line.cycles == 128 and line.idle_share == 0
 
 
 def test_only_older_groups_are_waited_for():
     newest = "finish", {"amount": 1}
     line = timeline(trace((0, product("K"), COMMIT, product("V"), COMMIT, newest, FINISH)))
-    assert spans(line, "wait") == [(2 * ISSUE, 64), (64, 128)]
+    assert spans(line, "wait") == [(2 * ISSUE_CYCLES, 64), (64, 128)]
 
 
 @pytest.mark.parametrize(("in_turns", "order"), [(True, [0, 4, 0, 4]), (False, [0, 0, 4, 4])])
@@ -120,7 +120,7 @@ def test_rows_of_a_store_leave_by_the_engine_that_brings_copies():
     bytes_, cycles = COPY
     store = "store", {"array": "O", "amount": bytes_}
     line = timeline(trace((0, product(), store, ("commit stores", {}), ("finish stores", {"amount": 0}))))
-    assert spans(line, "store") == [(ISSUE, ISSUE + cycles)] and line.cycles == ISSUE + cycles
+    assert spans(line, "store") == [(ISSUE_CYCLES, ISSUE_CYCLES + cycles)] and line.cycles == ISSUE_CYCLES + cycles
 
 
 def test_blocks_follow_one_another_and_rests_at_their_ends_are_told_from_those_between_products():

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from labkit.views.base import View, pack, pack_lanes, plain, table, unpack
+from labkit.views.base import View, pack, pack_lanes, strip_marks, table, unpack
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_text_is_the_first_sentence_without_marks(view):
     assert repr(view) == view.sentence == "half of a"
     view.data["start"] = 1
     assert view.sentence == "</script><b>two"
-    assert plain("`A[i]` is **all**") == "A[i] is all"
+    assert strip_marks("`A[i]` is **all**") == "A[i] is all"
 
 
 def test_page_is_whole_and_fetches_nothing(view):

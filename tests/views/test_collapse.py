@@ -7,7 +7,7 @@ import labkit
 from labkit import conv, cuda
 from labkit.views import collapse
 from labkit.views.base import unpack
-from labkit.views.collapse import LABELS, painted
+from labkit.views.collapse import LABELS, colour_panels
 
 
 def run(problem, *outputs):
@@ -70,7 +70,7 @@ def test_errors_may_be_left_for_the_learner_to_guess():
 
 
 def test_the_still_picture_shows_the_step(ragged, tmp_path):
-    hot = painted(ragged.data, 2)["as defined"][..., 1] < 0.5
+    hot = colour_panels(ragged.data, 2)["as defined"][..., 1] < 0.5
     assert hot.sum() == 18 and hot[:3].all()
     ragged.save_png(tmp_path / "collapse.png", step=12)
     assert (tmp_path / "collapse.png").stat().st_size > 5000

@@ -11,7 +11,7 @@ from labkit.machine.gpus import CacheLevel, Cpu
 from labkit.simulator.host import DeviceArray
 from labkit.views import banks, cache, memory, tiling
 from labkit.views.base import unpack
-from labkit.views.cache import in_cache
+from labkit.views.cache import cached_flags
 from labkit.views.replay import replay_launch
 
 X = np.arange(48 * 48, dtype=np.float32).reshape(48, 48)
@@ -174,7 +174,7 @@ def test_a_replay_asks_for_and_misses_what_the_launch_did(A):
 def held(view, step):
     """Which elements of A the cache view draws as in the cache, by row and column."""
     shape = view.data["arrays"][0]["shape"]
-    return in_cache(view.data, step)[0].reshape(shape)
+    return cached_flags(view.data, step)[0].reshape(shape)
 
 
 def test_a_turned_arrays_sectors_run_down_its_columns():
@@ -200,7 +200,7 @@ def two(x, y, out):
 def test_arrays_that_share_sectors_share_what_is_in_the_cache():
     both = cuda.to_device(np.ones(64, np.float32))
     view = cache(labkit.simulate(two, 1, 32, both[::2], both[1::2], np.zeros(32, np.float32)))
-    assert all(elements.all() for elements in in_cache(view.data, 0))
+    assert all(elements.all() for elements in cached_flags(view.data, 0))
     assert "8 sectors of 8 had to come in" in view.data["say"][0] and view.data["say"][1].endswith("all of it.")
 
 

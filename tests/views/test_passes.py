@@ -6,7 +6,7 @@ import pytest
 import labkit
 from labkit import cuda, norm
 from labkit.views import passes
-from labkit.views.passes import colour_of
+from labkit.views.passes import pass_colour
 
 LAYER = norm.BatchForward(N=4, C=3, H=5, W=6)
 SOME = "centred", "two_passes", "shifted", "fused", "one_read"
@@ -118,7 +118,7 @@ def test_parts_of_a_pass_count_and_small_arrays_do_not():
 
 def test_reads_of_the_first_array_of_others_and_writes_have_a_colour_each(of_ladder):
     found = {
-        (part["kind"], part["array"]): colour_of(part, of_ladder.data["arrays"])
+        (part["kind"], part["array"]): pass_colour(part, of_ladder.data["arrays"])
         for run in of_ladder.data["runs"]
         for launch in run["launches"]
         for part in launch["passes"]

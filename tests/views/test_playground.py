@@ -61,7 +61,7 @@ def test_a_move_runs_again_and_keeps_the_numbers_before(view):
 def test_a_message_from_the_browser_is_answered_in_one_update(view):
     updates = []
     view.widget.observe(lambda change: updates.append(change["new"]), "data")
-    view.received({"positions": {"STRIDE": 0, "n": 2}, "serial": 7})
+    view.handle_message({"positions": {"STRIDE": 0, "n": 2}, "serial": 7})
     assert [update["serial"] for update in updates] == [7]
     assert updates[0]["setting"] == "STRIDE = 1, n = 96"
     json.dumps(updates[0], allow_nan=False)

@@ -17,7 +17,7 @@ def no_guesses(monkeypatch):
 
 def guessed(guess, **options):
     question = predict("How many loads?", **options)
-    question.received({"guess": guess})
+    question.handle_message({"guess": guess})
     return question
 
 

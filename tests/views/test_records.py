@@ -7,7 +7,7 @@ from labkit.results import Results
 from labkit.results.computed import add_computed
 from labkit.views import records
 from labkit.views.base import COLOURS
-from labkit.views.records_figure import LOOKS, spread
+from labkit.views.records_figure import STEP_STYLES, spread_apart
 
 HEADER = {"gpu": "NVIDIA H100 80GB HBM3", "date": "2026-11-22", "torch": "2.11.0"}
 TIMES = {  # ms, by queries
@@ -165,7 +165,7 @@ def test_unknown_names_are_told_with_those_there_are():
 
 
 def test_more_than_can_be_told_apart_is_refused():
-    many = [{**row("mma", n, "copy"), "step": f"s{i}"} for i in range(len(LOOKS) + 1) for n in (1024, 2048)]
+    many = [{**row("mma", n, "copy"), "step": f"s{i}"} for i in range(len(STEP_STYLES) + 1) for n in (1024, 2048)]
     with pytest.raises(ValueError, match="6 lines of one kind, more than 5: choose fewer with series or where"):
         records(Results("attention", HEADER, many), "", x="queries")
     bars = [{**row("mma", 1024, "copy"), "problem": f"p{i}"} for i in range(25)]
@@ -187,10 +187,10 @@ def test_a_still_picture_is_drawn(tmp_path, x):
 
 
 def test_names_are_moved_apart_and_no_further():
-    assert spread([0, 100], 12) == [0, 100]
-    assert spread([50, 50], 12) == [44, 56]
-    assert spread([0, 10, 20, 100], 12) == [-2, 10, 22, 100]
-    assert spread([0, 11, 12], 12) == pytest.approx([23 / 3 - 12, 23 / 3, 23 / 3 + 12])
+    assert spread_apart([0, 100], 12) == [0, 100]
+    assert spread_apart([50, 50], 12) == [44, 56]
+    assert spread_apart([0, 10, 20, 100], 12) == [-2, 10, 22, 100]
+    assert spread_apart([0, 11, 12], 12) == pytest.approx([23 / 3 - 12, 23 / 3, 23 / 3 + 12])
 
 
 @pytest.mark.parametrize("operation", ["attention_decode", "conv_tensor", "gemm_calls", "layouts", "norm_rows"])

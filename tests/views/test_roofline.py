@@ -14,7 +14,7 @@ from labkit.trace import Counters
 from labkit.views import chart, roofline_figure
 from labkit.views.cache import hit_rates
 from labkit.views.roofline import roofline
-from labkit.views.roofline_figure import Place
+from labkit.views.roofline_figure import RooflinePoint
 from tests.views.made import trace
 
 
@@ -132,9 +132,9 @@ ON_THE_ROOF = {
 @pytest.mark.parametrize("intensities", ON_THE_ROOF.values(), ids=ON_THE_ROOF)
 def test_no_name_stands_on_another(size, intensities):
     gpu = GPUS["H100 SXM"]
-    places = [Place(name, at, min(at * gpu.dram_gb_s / 1000, 18.0)) for name, at in intensities.items()]
+    places = [RooflinePoint(name, at, min(at * gpu.dram_gb_s / 1000, 18.0)) for name, at in intensities.items()]
     figure = Figure(layout="constrained")
-    chart.draw(figure, size, lambda axes: roofline_figure.content(axes, places, gpu, "float32"))
+    chart.draw(figure, size, lambda axes: roofline_figure.draw_roofline(axes, places, gpu, "float32"))
     figure.draw_without_rendering()
     texts = [text for text in figure.axes[0].texts if text.get_text()]
     assert {text.get_text() for text in texts} == {*intensities, "3.35 TB/s DRAM", "66.9 TFLOP/s float32"}

@@ -7,7 +7,7 @@ from labkit import attention
 from labkit.attention import traffic
 from labkit.views import score_tiles
 from labkit.views.base import unpack
-from labkit.views.score_tiles import METERS, painted
+from labkit.views.score_tiles import METERS, colours_and_bytes
 
 PROBLEM = attention.AttentionForward(1, 1, 96, 64, causal=True)
 TILE = 64, 32
@@ -65,7 +65,7 @@ def test_what_a_row_had_shrinks_where_it_finds_a_larger_score():
 
 
 def test_the_still_picture_shows_the_step(view, tmp_path):
-    cells, moved = painted(view.data["runs"][0], 2)
+    cells, moved = colours_and_bytes(view.data["runs"][0], 2)
     hot = cells[..., 0] > cells[..., 2] + 0.5
     assert np.argwhere(hot).tolist() == [[0, 1]] and sum(moved) > 0
     view.save_png(tmp_path / "tiles.png", step=2)

@@ -6,7 +6,7 @@ import pytest
 from labkit import layouts
 from labkit.views import sectors
 from labkit.views.base import unpack
-from labkit.views.sectors import LAYOUTS, LOADS, PIXELS, READS, SHIFTS, counted, loads_of, run
+from labkit.views.sectors import LAYOUTS, LOADS, PIXELS, READS, SHIFTS, count_sectors, loads_of, simulate_reads
 
 ALONG_W, ALONG_C, TILE = range(3)
 
@@ -25,10 +25,10 @@ def totals(view, channels, itemsize, layout, way, first=0):
 
 @pytest.mark.parametrize("channels, itemsize, vector", [(3, 4, 4), (64, 2, 1), (64, 1, 32), (8, 4, 8), (5, 2, 32)])
 def test_the_sectors_are_those_that_the_run_counted(channels, itemsize, vector):
-    trace = run(channels, itemsize, vector)
+    trace = simulate_reads(channels, itemsize, vector)
     (of_x,) = [found for found in trace.sites if (found.site.array, found.site.kind) == ("x", "load")]
     lanes = loads_of(trace)
-    assert counted(lanes, itemsize)[..., 0].sum() == of_x.sectors
+    assert count_sectors(lanes, itemsize)[..., 0].sum() == of_x.sectors
     assert (lanes >= 0).sum() == of_x.accesses
     assert trace.array("x").base_address % 32 == 0 and not trace.errors
 
@@ -40,7 +40,7 @@ def test_each_lane_reads_its_element_in_every_layout():
     for layout, vector in (("NCHW", 1), ("NCHW_VECT_C", 4), ("NCHW_VECT_C", 32), ("NHWC", channels)):
         conversion = layouts.Conversion(1, channels, 1, PIXELS, "NCHW", layout, max(vector, 4))
         held = conversion.oracle(numbers).ravel()
-        lanes = loads_of(run(channels, 4, vector))
+        lanes = loads_of(simulate_reads(channels, 4, vector))
         for first in range(SHIFTS):
             k, lane = np.nonzero(lanes[ALONG_W, first] >= 0)
             assert (held[lanes[ALONG_W, first][k, lane]] == k * PIXELS + first + lane).all()
@@ -81,7 +81,7 @@ def test_the_elements_are_the_same_for_every_size(view):
     shape = len(data["channels"]), len(LAYOUTS), len(READS), SHIFTS, LOADS, 32
     packed = unpack(data["loaded"]).reshape(shape)
     for vector, layout in ((1, 0), (4, 1)):
-        assert (packed[1, layout] == loads_of(run(3, 4, vector))).all()
+        assert (packed[1, layout] == loads_of(simulate_reads(3, 4, vector))).all()
 
 
 def test_another_start(tmp_path):

@@ -7,7 +7,7 @@ from labkit import conv
 from labkit.conv import records
 from labkit.views import winners
 from labkit.views.base import unpack
-from labkit.views.winners import MB, limit_name, look
+from labkit.views.winners import MB, ladder_style, limit_name
 
 TAPS, CHANNELS, BATCHES, LIMITS = (1, 3, 5), (64, 4), (1, 8), (0, 1, None)
 
@@ -51,7 +51,7 @@ def test_the_table_has_every_cell_at_every_position(made):
     rows = made[0].data["table"]["rows"]
     assert len(rows) == len(TAPS) * len(CHANNELS) * len(BATCHES) * len(LIMITS)
     assert {row[1] for row in rows} == {"no workspace", "up to 1 MB", "any workspace"}
-    assert limit_name(0) == "no workspace" and look("unknown")[1] == "U"
+    assert limit_name(0) == "no workspace" and ladder_style("unknown")[1] == "U"
 
 
 def test_cells_are_marked_where_layers_were_timed():

@@ -17,14 +17,15 @@ COLUMNS |= {"predicted": ",.10g", "sass_factor": ".4f", "measured": ",.10g", "ag
 
 
 def main(record=False, out=None) -> None:
-    found = _record.require_gpu("reads counters", "ncu")
+    gpu = _record.require_gpu("reads counters", "ncu")
     with tempfile.TemporaryDirectory() as folder:
         profile = ncu.start(Path(out or folder))
         traces = [launch.simulate() for launch in launches()]
         profiled = ncu.finish(profile)
     rows = [row for matched in zip(launches(), traces, profiled, strict=True) for row in compare(*matched)]
-    _record.show(f"counters of {found.name} that miss their bound", [r for r in rows if r["held"] is False], COLUMNS)
-    _record.finish("counters", rows, found.name, record, out)
+    missed = [row for row in rows if row["held"] is False]
+    _record.print_table(f"counters of {gpu.name} that miss their bound", missed, COLUMNS)
+    _record.store_if_requested("counters", rows, gpu.name, record, out)
 
 
 def compare(launch, trace, profiled) -> list[dict]:

@@ -15,11 +15,11 @@ from labkit.forecast.sass import Sass
 from labkit.machine.gpus import gpu
 from labkit.trace import SECTOR_BYTES, SiteCounters, Trace
 
-EXACT = 0.0
-CONFLICTS = 0.02  # share by which wavefronts may be off where banks conflict
-POINTS = 0.10  # of a hit rate
-FROM_L2 = 0.05  # share by which bytes from L2 may be off
-DRAM = 0.15  # share by which DRAM bytes may be off where the data do not fit into L2
+EXACT_BOUND = 0.0
+CONFLICT_BOUND = 0.02  # share by which wavefronts may be off where banks conflict
+HIT_RATE_BOUND = 0.10  # largest difference of two hit rates
+L2_BYTES_BOUND = 0.05  # share by which bytes from L2 may be off
+DRAM_BYTES_BOUND = 0.15  # share by which DRAM bytes may be off where the data do not fit into L2
 FLOPS = {  # of each instruction that ncu counts
     f"smsp__sass_thread_inst_executed_op_{operation}_pred_on.sum": flops
     for operation, flops in dict(ffma=2, fadd=1, fmul=1, dfma=2, dadd=1, dmul=1).items()
@@ -31,7 +31,7 @@ class Counter(ABC):
 
     name: str
     metrics: tuple[str, ...]  # of ncu
-    usual_bound: ClassVar[float] = EXACT
+    usual_bound: ClassVar[float] = EXACT_BOUND
 
     @abstractmethod
     def predicted(self, trace: Trace) -> float: ...
@@ -73,7 +73,7 @@ class Accesses(Counter):
 
     def bound(self, trace):
         conflicts = sum(site.bank_conflicts for site in sites(trace, self.space, self.kind))
-        return CONFLICTS if self.field == "wavefronts" and conflicts else EXACT
+        return CONFLICT_BOUND if self.field == "wavefronts" and conflicts else EXACT_BOUND
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class HitRate(Counter):
 
     name: str
     metrics: tuple[str, ...]  # hits and lookups
-    usual_bound = POINTS
+    usual_bound = HIT_RATE_BOUND
 
     def predicted(self, trace):
         loads = sites(trace, "global", "load")
@@ -120,7 +120,7 @@ class BytesFromL2(Counter):
 
     name: str = "bytes_from_l2"
     metrics: tuple[str, ...] = ("l1tex__m_xbar2l1tex_read_bytes.sum",)
-    usual_bound = FROM_L2
+    usual_bound = L2_BYTES_BOUND
 
     def predicted(self, trace):
         return sum(site.sectors for site in sites(trace, "global", "load")) * SECTOR_BYTES
@@ -135,7 +135,7 @@ class DramBytes(Counter):
 
     name: str
     metrics: tuple[str, ...]
-    usual_bound = DRAM
+    usual_bound = DRAM_BYTES_BOUND
 
     def predicted(self, trace):
         """Without what the kernel wrote that L2 still holds: ncu stops counting when the kernel ends."""
@@ -183,7 +183,7 @@ COUNTERS: tuple[Counter, ...] = (
     DramBytes("dram_read_bytes", ("dram__bytes_read.sum",)),
     DramBytes("dram_write_bytes", ("dram__bytes_write.sum",)),
 )
-EXPLAINING = (  # looked at when a counter is off
+DIAGNOSTIC_METRICS = (  # looked at when a counter is off
     "smsp__sass_inst_executed_op_shared_st.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -196,4 +196,4 @@ EXPLAINING = (  # looked at when a counter is off
     "lts__t_sectors_op_read.sum",
     "lts__t_sectors_op_write.sum",
 )
-METRICS = tuple(dict.fromkeys([*(name for counter in COUNTERS for name in counter.metrics), *EXPLAINING]))
+METRICS = tuple(dict.fromkeys([*(name for counter in COUNTERS for name in counter.metrics), *DIAGNOSTIC_METRICS]))

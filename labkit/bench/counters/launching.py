@@ -13,14 +13,14 @@ from labkit.ptx import TensorMap
 def main(path: Path) -> None:
     code = []
     for launch in launches():
-        arguments = list(map(on_gpu, launch.arguments()))
+        arguments = list(map(copy_to_gpu, launch.arguments()))
         launch.kernel[launch.grid, launch.block, 0, launch.shared_bytes](*arguments)
         cuda.synchronize()
         code.append(launch.kernel.inspect_sass(tuple(map(launch.kernel.typeof_pyval, arguments))))
     path.write_text(json.dumps(code), encoding="utf-8")
 
 
-def on_gpu(argument):
+def copy_to_gpu(argument):
     """Return the argument with its elements in the GPU's memory."""
     if isinstance(argument, TensorMap):
         return argument.of(cuda.to_device(argument.array))

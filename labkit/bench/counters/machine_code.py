@@ -26,7 +26,11 @@ def request_factor(code: Sass, kind: str, trace: Trace) -> float:
     sites = [counted for counted in trace.sites if f"{counted.site.space} {counted.site.kind}" == kind]
     widths = widths_bytes(code, kind)
     accesses = sum(counted.accesses for counted in sites)
-    if not widths or not accesses or max(widths) <= max(_width_bytes(trace, counted.site) for counted in sites):
+    if (
+        not widths
+        or not accesses
+        or max(widths) <= max(trace.array(c.site.array).itemsize * c.site.elements for c in sites)
+    ):
         return 1.0  # no instruction stands for several accesses
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
     merged_accesses = max(sum(widths) / bytes_an_access, len(sites))
@@ -48,18 +52,13 @@ def wavefront_factor(code: Sass, trace: Trace) -> float:
         array = trace.array(site.array)
         merged = max(widest_bytes // (array.itemsize * site.elements), 1)
         for rows in _warps(trace, number):
-            together = merged if _neighbours(rows, merged) else 1
-            for totals, step in ((source, 1), (machine, together)):
+            accesses_merged = merged if _neighbours(rows, merged) else 1
+            for totals, step in ((source, 1), (machine, accesses_merged)):
                 _count(rows[::step], array, site.elements * step, totals)
     machine, source = machine[0], source[0]
     if not source[REQUESTS] or machine[REQUESTS] / source[REQUESTS] != request_factor(code, "shared load", trace):
         return 1.0
     return float(machine[WAVEFRONTS] / source[WAVEFRONTS])
-
-
-def _width_bytes(trace, site) -> int:
-    """Return the bytes that an access of the source moves per lane."""
-    return trace.array(site.array).itemsize * site.elements
 
 
 def _warps(trace, site):
@@ -75,8 +74,8 @@ def _neighbours(rows: Int64[np.ndarray, "accesses lanes"], count: int) -> bool:
     if len(rows) % count:
         return False
     first = rows[::count, None, :]
-    wanted = np.where(first >= 0, first + np.arange(count)[:, None], first)
-    return bool((rows.reshape(wanted.shape) == wanted).all() and (first[first >= 0] % count == 0).all())
+    expected = np.where(first >= 0, first + np.arange(count)[:, None], first)
+    return bool((rows.reshape(expected.shape) == expected).all() and (first[first >= 0] % count == 0).all())
 
 
 def _count(rows, array, width, totals):

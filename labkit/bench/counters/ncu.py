@@ -62,11 +62,11 @@ def read(table: Path, sass: Path) -> list[Profiled]:
     begin = text.find('"ID"')
     if begin < 0:
         raise RuntimeError(f"ncu read nothing: {text[-1000:]}")
-    found: dict[int, dict[str, float]] = {}
+    metrics: dict[int, dict[str, float]] = {}
     for row in csv.DictReader(io.StringIO(text[begin:])):
-        found.setdefault(int(row["ID"]), {})[row["Metric Name"]] = _number(row["Metric Value"])
+        metrics.setdefault(int(row["ID"]), {})[row["Metric Name"]] = _number(row["Metric Value"])
     code = json.loads(sass.read_text(encoding="utf-8"))
-    return [Profiled(found[number], parsed(text)) for number, text in zip(sorted(found), code, strict=True)]
+    return [Profiled(metrics[number], parsed(text)) for number, text in zip(sorted(metrics), code, strict=True)]
 
 
 def _number(text: str) -> float:

@@ -11,43 +11,43 @@ import numpy as np
 from labkit import gemm
 from labkit.arrays.workspace import Workspace
 from labkit.bench.counters.kernels import copies, histograms, products, reductions, stencils, transposes, vectors
-from labkit.bench.counters.kernels.launch import FIRST_WARP, Launch
+from labkit.bench.counters.kernels.launch import L2_PAIRS, Launch
 from labkit.ladder import ladder
 
 PRODUCTS = ("naive", "coalesced", "tiled")  # steps whose machine code accesses memory as the source does
-QUOTIENTS = {
+FLOPS_OPEN = {
     "flops": "a quotient, a root and a power are several operations of the machine, and tensor cores have none"
 }
-TMA = dict.fromkeys(
+TMA_OPEN = dict.fromkeys(
     ["global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors", "l1_hit_rate"],
     "what TMA moves bypasses L1 and the instructions that ncu counts",
 )
-FRAGMENTS = dict.fromkeys(
+FRAGMENT_LOADS_OPEN = dict.fromkeys(
     ["shared_load_requests", "shared_load_wavefronts"], "ncu counts no `ldmatrix`, and no `wgmma`, among the loads"
 )
-BARRIERS = dict.fromkeys(
+BARRIERS_OPEN = dict.fromkeys(
     ["shared_store_wavefronts", "shared_atomic_wavefronts"],
     "ncu counts no store or atomic of TMA, of `stmatrix` and of barriers of copies",
 )
-ON_ITS_WAY = {"l2_hit_rate": "blocks ask for keys that are still on their way for another one, and ncu counts no hit"}
+L2_HITS_OPEN = {"l2_hit_rate": "blocks ask for keys that are still on their way for another one, and ncu counts no hit"}
 STEPS = {  # operation, ladder and slug: what is left open
     ("layouts", "transpose", "tiled"): {},
     ("layouts", "transpose", "vectorised"): {},
     ("layouts", "transpose", "swizzled"): {},
-    ("norm", "batch", "fused"): QUOTIENTS,
-    ("norm", "channels_last", "in_registers"): QUOTIENTS,
-    ("norm", "batch_backward", "masked_again"): QUOTIENTS,
-    ("norm", "rows", "three_reads"): QUOTIENTS
+    ("norm", "batch", "fused"): FLOPS_OPEN,
+    ("norm", "channels_last", "in_registers"): FLOPS_OPEN,
+    ("norm", "batch_backward", "masked_again"): FLOPS_OPEN,
+    ("norm", "rows", "three_reads"): FLOPS_OPEN
     | {"l2_hit_rate": "rows ask for a weight while it is still on its way for another one, and ncu counts no hit"},
     ("norm", "rows_backward", "split"): {},
-    ("softmax", "forward", "online"): QUOTIENTS,
+    ("softmax", "forward", "online"): FLOPS_OPEN,
     ("softmax", "backward", "fused"): {},
-    ("attention", "forward", "q_outer"): QUOTIENTS | ON_ITS_WAY,
-    ("attention", "forward", "mma"): QUOTIENTS | FRAGMENTS | ON_ITS_WAY,
-    ("attention", "forward", "persistent"): QUOTIENTS | FRAGMENTS | TMA | BARRIERS,
+    ("attention", "forward", "q_outer"): FLOPS_OPEN | L2_HITS_OPEN,
+    ("attention", "forward", "mma"): FLOPS_OPEN | FRAGMENT_LOADS_OPEN | L2_HITS_OPEN,
+    ("attention", "forward", "persistent"): FLOPS_OPEN | FRAGMENT_LOADS_OPEN | TMA_OPEN | BARRIERS_OPEN,
     ("conv", "direct", "halo"): {},
     ("conv", "im2col", "batch"): {},
-    ("conv", "implicit_gemm", "magic"): FIRST_WARP,
+    ("conv", "implicit_gemm", "magic"): L2_PAIRS,
     ("conv", "winograd", "f2x2"): {
         "flops": "the compiler leaves out what the zeros and ones of the constant matrices multiply"
     },
@@ -86,16 +86,16 @@ def _steps():
         step = ladder(operation, name).step(slug)
         sizes = PROBLEMS.get((operation, name, slug))
         problem = step.roofline_problem if sizes is None else step.problem(*sizes)
-        launch, names = _own(step, problem), (str(problem), f"{name} {slug}")
+        launch, names = _own_launch(step, problem), (str(problem), f"{name} {slug}")
         arguments = partial(_arguments, step, problem)
         yield Launch(launch.kernel, launch.grid, launch.block, arguments, *names, left_open, launch.shared_bytes)
 
 
-def _own(step, problem):
+def _own_launch(step, problem):
     launches = step.launches(*problem.operands(step.formats[0]), workspace=Workspace())
     return next(one for one in launches if one.kernel.__name__ == step.slug)
 
 
 def _arguments(step, problem):
     """Make the arguments anew, since a launch writes into them."""
-    return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own(step, problem).arguments)
+    return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own_launch(step, problem).arguments)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import along, empty, normal, whole
+from labkit.bench.counters.kernels.launch import integers, normal, per_element, zeros
 
 SMALL = 1 << 18
 LARGE = 1 << 24  # 64 MiB of float32: more than the L2 of an H100
@@ -53,18 +53,17 @@ def scatter(x, index, out):
 
 def _strided(stride, elements=SMALL):
     name = f"copy with stride {stride}"
-    return along(strided_copy, elements, lambda: (normal(elements * stride), empty(elements), stride), name=name)
+    return per_element(strided_copy, elements, lambda: (normal(elements * stride), zeros(elements), stride), name=name)
 
 
 def _shifted(shift):
     name = f"copy shifted by {shift}"
-    return along(shifted_copy, SMALL, lambda: (normal(SMALL + 32), empty(SMALL), shift), name=name)
+    return per_element(shifted_copy, SMALL, lambda: (normal(SMALL + 32), zeros(SMALL), shift), name=name)
 
 
 def _typed(dtype):
-    return along(
-        copy, SMALL, lambda: (whole(SMALL, 100, np.int8).astype(dtype), empty(SMALL, dtype=dtype)), name=f"copy {dtype}"
-    )
+    x = integers(SMALL, 100, np.int8).astype(dtype)
+    return per_element(copy, SMALL, lambda: (x.copy(), zeros(SMALL, dtype=dtype)), name=f"copy {dtype}")
 
 
 def _order(elements):
@@ -72,15 +71,17 @@ def _order(elements):
 
 
 LAUNCHES = (
-    along(copy, SMALL, lambda: (normal(SMALL), empty(SMALL))),
-    along(copy, LARGE, lambda: (normal(LARGE), empty(LARGE))),
+    per_element(copy, SMALL, lambda: (normal(SMALL), zeros(SMALL))),
+    per_element(copy, LARGE, lambda: (normal(LARGE), zeros(LARGE))),
     *map(_strided, (2, 8, 33)),
     _strided(8, LARGE // 4),
     _strided(33, LARGE // 2),
-    along(strided_store, SMALL, lambda: (normal(SMALL), empty(8 * SMALL), 8), name="store with stride 8"),
+    per_element(strided_store, SMALL, lambda: (normal(SMALL), zeros(8 * SMALL), 8), name="store with stride 8"),
     *map(_shifted, (1, 8, 17, 31)),
-    along(gather, SMALL, lambda: (normal(SMALL), _order(SMALL), empty(SMALL))),
-    along(gather, SMALL, lambda: (normal(1000), _order(SMALL) % 1000, empty(SMALL)), "from 1000", "gather from few"),
-    along(scatter, SMALL, lambda: (normal(SMALL), _order(SMALL), empty(SMALL))),
+    per_element(gather, SMALL, lambda: (normal(SMALL), _order(SMALL), zeros(SMALL))),
+    per_element(
+        gather, SMALL, lambda: (normal(1000), _order(SMALL) % 1000, zeros(SMALL)), "from 1000", "gather from few"
+    ),
+    per_element(scatter, SMALL, lambda: (normal(SMALL), _order(SMALL), zeros(SMALL))),
     *map(_typed, ("int8", "int16", "float64")),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import FIRST_WARP, WARP_BLOCK, Launch, along, empty, whole
+from labkit.bench.counters.kernels.launch import BLOCK_THREADS, L2_PAIRS, Launch, integers, per_element, zeros
 
 BINS = 256
 ELEMENTS = 1 << 18
@@ -18,22 +18,22 @@ def histogram_global(x, counts):
 
 @cuda.jit
 def histogram_shared(x, counts):
-    mine = cuda.shared.array(BINS, np.int32)
+    block_counts = cuda.shared.array(BINS, np.int32)
     t = cuda.threadIdx.x
-    mine[t] = 0
+    block_counts[t] = 0
     cuda.syncthreads()
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        cuda.atomic.add(mine, x[i], 1)
+        cuda.atomic.add(block_counts, x[i], 1)
     cuda.syncthreads()
-    cuda.atomic.add(counts, t, mine[t])
+    cuda.atomic.add(counts, t, block_counts[t])
 
 
 def _arguments():
-    return whole(ELEMENTS, BINS, np.uint8), empty(BINS, dtype=np.int32)
+    return integers(ELEMENTS, BINS, np.uint8), zeros(BINS, dtype=np.int32)
 
 
 REPEATED = {"global_atomic_sectors": "how L2 takes a warp's atomics apart that repeat an element is not published"}
 LAUNCHES = (
-    along(histogram_global, ELEMENTS, _arguments, left_open=FIRST_WARP | REPEATED),
-    Launch(histogram_shared, 256, WARP_BLOCK, _arguments, str(ELEMENTS), left_open=FIRST_WARP),
+    per_element(histogram_global, ELEMENTS, _arguments, left_open=L2_PAIRS | REPEATED),
+    Launch(histogram_shared, 256, BLOCK_THREADS, _arguments, str(ELEMENTS), left_open=L2_PAIRS),
 )

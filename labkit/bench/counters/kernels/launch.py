@@ -8,14 +8,14 @@ import numpy as np
 
 from labkit import simulate
 
-WARP_BLOCK = 256  # threads of a block, where nothing asks for another number
+BLOCK_THREADS = 256  # default block size
 
 
 @dataclass(frozen=True)
 class Launch:
     """One launch: `arguments()` makes what the kernel is given, anew and always the same.
 
-    `left_open` names counters that no model of addresses can tell, and says why.
+    `left_open`: counters that cannot be predicted from addresses, and why.
     """
 
     kernel: Any
@@ -36,12 +36,12 @@ class Launch:
         return simulate(self.kernel, self.grid, self.block, *self.arguments(), shared_bytes=self.shared_bytes)
 
 
-FIRST_WARP = {
+L2_PAIRS = {
     "l2_hit_rate": "L2 fetches sectors in pairs, and neighbouring warps share one: what hits hangs on which came first"
 }
 
 
-def along(
+def per_element(
     kernel,
     elements: int,
     arguments: Callable[[], tuple],
@@ -50,8 +50,8 @@ def along(
     left_open: dict[str, str] | None = None,
 ) -> Launch:
     """Return a launch with one thread per element."""
-    grid = -(-elements // WARP_BLOCK)
-    return Launch(kernel, grid, WARP_BLOCK, arguments, problem or str(elements), name, left_open or {})
+    grid = -(-elements // BLOCK_THREADS)
+    return Launch(kernel, grid, BLOCK_THREADS, arguments, problem or str(elements), name, left_open or {})
 
 
 def normal(*shape: int, dtype=np.float32) -> np.ndarray:
@@ -59,11 +59,11 @@ def normal(*shape: int, dtype=np.float32) -> np.ndarray:
     return np.random.default_rng(shape).standard_normal(shape, dtype=np.float32).astype(dtype)
 
 
-def whole(elements: int, below: int, dtype) -> np.ndarray:
+def integers(elements: int, below: int, dtype) -> np.ndarray:
     """Return random whole numbers from 0."""
     return np.random.default_rng(elements).integers(below, size=elements, dtype=dtype)
 
 
-def empty(*shape: int, dtype=np.float32) -> np.ndarray:
+def zeros(*shape: int, dtype=np.float32) -> np.ndarray:
     """Return an array for a result, filled with zeros."""
     return np.zeros(shape, dtype)

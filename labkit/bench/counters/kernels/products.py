@@ -3,9 +3,9 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import WARP_BLOCK, Launch, along, empty, normal
+from labkit.bench.counters.kernels.launch import BLOCK_THREADS, Launch, normal, per_element, zeros
 
-THREADS = WARP_BLOCK
+THREADS = BLOCK_THREADS
 ELEMENTS = 1 << 18
 SIDE = 1024
 
@@ -57,12 +57,12 @@ def matvec_by_column(A, x, out):
 
 
 def _square():
-    return normal(SIDE, SIDE), normal(SIDE), empty(SIDE)
+    return normal(SIDE, SIDE), normal(SIDE), zeros(SIDE)
 
 
 LAUNCHES = (
-    along(axpy, ELEMENTS, lambda: (np.float32(3), normal(ELEMENTS), empty(ELEMENTS))),
-    Launch(dot, 128, THREADS, lambda: (normal(ELEMENTS), normal(ELEMENTS), empty(1)), str(ELEMENTS)),
-    along(matvec_by_row, SIDE, _square, f"{SIDE}x{SIDE}"),
-    along(matvec_by_column, SIDE, _square, f"{SIDE}x{SIDE}"),
+    per_element(axpy, ELEMENTS, lambda: (np.float32(3), normal(ELEMENTS), zeros(ELEMENTS))),
+    Launch(dot, 128, THREADS, lambda: (normal(ELEMENTS), normal(ELEMENTS), zeros(1)), str(ELEMENTS)),
+    per_element(matvec_by_row, SIDE, _square, f"{SIDE}x{SIDE}"),
+    per_element(matvec_by_column, SIDE, _square, f"{SIDE}x{SIDE}"),
 )

@@ -3,9 +3,9 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import WARP_BLOCK, Launch, along, empty, normal
+from labkit.bench.counters.kernels.launch import BLOCK_THREADS, Launch, normal, per_element, zeros
 
-THREADS = WARP_BLOCK
+THREADS = BLOCK_THREADS
 ELEMENTS = 1 << 18
 
 
@@ -67,8 +67,8 @@ def sum_strided(x, out):
 
 
 LAUNCHES = (
-    along(sum_interleaved, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS // THREADS))),
-    along(sum_sequential, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS // THREADS))),
-    along(sum_atomic, ELEMENTS, lambda: (normal(ELEMENTS), empty(1))),
-    Launch(sum_strided, 128, THREADS, lambda: (normal(ELEMENTS), empty(128 * THREADS)), str(ELEMENTS)),
+    per_element(sum_interleaved, ELEMENTS, lambda: (normal(ELEMENTS), zeros(ELEMENTS // THREADS))),
+    per_element(sum_sequential, ELEMENTS, lambda: (normal(ELEMENTS), zeros(ELEMENTS // THREADS))),
+    per_element(sum_atomic, ELEMENTS, lambda: (normal(ELEMENTS), zeros(1))),
+    Launch(sum_strided, 128, THREADS, lambda: (normal(ELEMENTS), zeros(128 * THREADS)), str(ELEMENTS)),
 )

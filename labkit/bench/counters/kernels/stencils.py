@@ -3,10 +3,10 @@
 import numpy as np
 
 from labkit import cuda
-from labkit.bench.counters.kernels.launch import FIRST_WARP, WARP_BLOCK, Launch, along, empty, normal
+from labkit.bench.counters.kernels.launch import BLOCK_THREADS, L2_PAIRS, Launch, normal, per_element, zeros
 
 QUARTER = np.float32(0.25)
-THREADS = WARP_BLOCK
+THREADS = BLOCK_THREADS
 WITH_RIM = THREADS + 2
 TILE = 16
 TILE_WITH_RIM = TILE + 2
@@ -51,8 +51,8 @@ def stencil_2d_shared(x, out):
     tile = cuda.shared.array((TILE_WITH_RIM, TILE_WITH_RIM), np.float32)
     left, top = cuda.blockIdx.x * TILE, cuda.blockIdx.y * TILE
     t = cuda.threadIdx.y * TILE + cuda.threadIdx.x
-    for place in range(t, TILE_WITH_RIM * TILE_WITH_RIM, TILE * TILE):
-        row, col = place // TILE_WITH_RIM, place % TILE_WITH_RIM
+    for index in range(t, TILE_WITH_RIM * TILE_WITH_RIM, TILE * TILE):
+        row, col = index // TILE_WITH_RIM, index % TILE_WITH_RIM
         tile[row, col] = x[top + row, left + col]
     cuda.syncthreads()
     col, row = cuda.threadIdx.x + 1, cuda.threadIdx.y + 1
@@ -67,14 +67,14 @@ def _plane(kernel, side):
         kernel,
         (blocks, blocks),
         (TILE, TILE),
-        lambda: (normal(side + 2, side + 2), empty(side + 2, side + 2)),
+        lambda: (normal(side + 2, side + 2), zeros(side + 2, side + 2)),
         f"{side}x{side}",
     )
 
 
 LAUNCHES = (
-    along(stencil_1d, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS)), left_open=FIRST_WARP),
-    along(stencil_1d_shared, ELEMENTS, lambda: (normal(ELEMENTS), empty(ELEMENTS))),
+    per_element(stencil_1d, ELEMENTS, lambda: (normal(ELEMENTS), zeros(ELEMENTS)), left_open=L2_PAIRS),
+    per_element(stencil_1d_shared, ELEMENTS, lambda: (normal(ELEMENTS), zeros(ELEMENTS))),
     _plane(stencil_2d, SIDE),
     _plane(stencil_2d_shared, SIDE),
 )

@@ -3,9 +3,9 @@
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.bench.counters.kernels.launch import WARP_BLOCK, Launch, along, empty, normal
+from labkit.bench.counters.kernels.launch import BLOCK_THREADS, Launch, normal, per_element, zeros
 
-THREADS = WARP_BLOCK
+THREADS = BLOCK_THREADS
 PAIRS = 2 * THREADS
 FOURS = 4 * THREADS
 SMALL = 1 << 18
@@ -30,25 +30,25 @@ def copy4(x, out):
 
 @cuda.jit
 def exchange2(x, out, step):
-    kept = cuda.shared.array(PAIRS, np.float32, alignment=16)
+    shared = cuda.shared.array(PAIRS, np.float32, alignment=16)
     t = cuda.threadIdx.x
     i = 2 * cuda.grid(1)
     a, b = ptx.load2(x, i)
-    ptx.store2(kept, 2 * t, a, b)
+    ptx.store2(shared, 2 * t, a, b)
     cuda.syncthreads()
-    a, b = ptx.load2(kept, 2 * (step * t % THREADS))
+    a, b = ptx.load2(shared, 2 * (step * t % THREADS))
     ptx.store2(out, i, a, b)
 
 
 @cuda.jit
 def exchange4(x, out, step):
-    kept = cuda.shared.array(FOURS, np.float32, alignment=16)
+    shared = cuda.shared.array(FOURS, np.float32, alignment=16)
     t = cuda.threadIdx.x
     i = 4 * cuda.grid(1)
     a, b, c, d = ptx.load4(x, i)
-    ptx.store4(kept, 4 * t, a, b, c, d)
+    ptx.store4(shared, 4 * t, a, b, c, d)
     cuda.syncthreads()
-    a, b, c, d = ptx.load4(kept, 4 * (step * t % THREADS))
+    a, b, c, d = ptx.load4(shared, 4 * (step * t % THREADS))
     ptx.store4(out, i, a, b, c, d)
 
 
@@ -58,15 +58,15 @@ def _exchange(kernel, elements, step):
         kernel,
         128,
         THREADS,
-        lambda: (normal(count), empty(count), step),
+        lambda: (normal(count), zeros(count), step),
         str(count),
         name=f"{kernel.__name__} with step {step}",
     )
 
 
 LAUNCHES = (
-    along(copy2, SMALL // 2, lambda: (normal(SMALL), empty(SMALL)), str(SMALL)),
-    along(copy4, SMALL // 4, lambda: (normal(SMALL), empty(SMALL)), str(SMALL)),
-    along(copy4, LARGE // 4, lambda: (normal(LARGE), empty(LARGE)), str(LARGE)),
+    per_element(copy2, SMALL // 2, lambda: (normal(SMALL), zeros(SMALL)), str(SMALL)),
+    per_element(copy4, SMALL // 4, lambda: (normal(SMALL), zeros(SMALL)), str(SMALL)),
+    per_element(copy4, LARGE // 4, lambda: (normal(LARGE), zeros(LARGE)), str(LARGE)),
     *(_exchange(kernel, n, step) for kernel, n in ((exchange2, 2), (exchange4, 4)) for step in (0, 1, 2, 8)),
 )
