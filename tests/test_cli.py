@@ -206,8 +206,8 @@ def test_grading_a_fork_names_the_solutions_that_it_leaves_out_and_looks_for_the
 
     (tmp_path / "notebooks" / "solutions").mkdir(parents=True)
     (tmp_path / "notebooks" / "solutions" / "a.ipynb").touch()
-    searched, find = [], submission.find
-    monkeypatch.setattr(submission, "find", lambda path: searched.append(path) or find(path))
+    searched, find_notebooks = [], submission.find_notebooks
+    monkeypatch.setattr(submission, "find_notebooks", lambda path: searched.append(path) or find_notebooks(path))
     result = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades"))
     assert result.output.count("Left out: the book's own solutions in") == 1
     assert searched == [tmp_path]

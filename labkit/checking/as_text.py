@@ -70,13 +70,13 @@ class AnswerReader:
 
 def collect_functions(function: FunctionType) -> Iterator[FunctionType]:
     """Yield a function, and those of the same text that it calls, directly or through others."""
-    found, queue = {function}, [function]
+    reached, queue = {function}, [function]
     for caller in queue:  # which grows
         yield caller
         for callee in map(python_function, names_used_by(caller).values()):
-            own = inspect.isfunction(callee) and callee.__code__.co_filename == function.__code__.co_filename
-            if own and callee not in found:
-                found.add(callee)
+            is_of_text = inspect.isfunction(callee) and callee.__code__.co_filename == function.__code__.co_filename
+            if is_of_text and callee not in reached:
+                reached.add(callee)
                 queue.append(callee)
 
 

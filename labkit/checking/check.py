@@ -44,13 +44,13 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict
         The random sizes are drawn with `seed` and the next `draws` - 1 seeds.
     """
     judgement = _Judgement(exercise, kernel, seed)
-    start = exercise.id, exercise.title, exercise.points
+    exercise_fields = exercise.id, exercise.title, exercise.points
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
-        rest = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
-        return Verdict(*start, fault.reason, str(fault), **rest, seed=seed, number=exercise.number)
-    return Verdict(*start, "solved", message, seed=seed, number=exercise.number)
+        run_details = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
+        return Verdict(*exercise_fields, fault.reason, str(fault), **run_details, seed=seed, number=exercise.number)
+    return Verdict(*exercise_fields, "solved", message, seed=seed, number=exercise.number)
 
 
 def read_constants(exercise: Exercise, function: Callable) -> dict[str, int]:
@@ -160,8 +160,8 @@ class _Judgement:
         if getattr(self.kernel, "device", False):
             message = f"`{self.exercise.function}` is a device function: leave out `device=True`"
             raise LaunchError(f"{message}, so that it is a kernel.")
-        geometry, ends = (launch.grid, launch.block), ((0, 0, 0), tuple(size - 1 for size in launch.grid))
-        return simulate(self.kernel, *geometry, *launch.args, shared_bytes=launch.shared_bytes, record=ends)
+        geometry, recorded_blocks = (launch.grid, launch.block), ((0, 0, 0), tuple(size - 1 for size in launch.grid))
+        return simulate(self.kernel, *geometry, *launch.args, shared_bytes=launch.shared_bytes, record=recorded_blocks)
 
     def _check_dependences(self, launches: Sequence[Launch]):
         """Find what the result must depend on and does not, by disturbed runs of one of the launches."""

@@ -36,8 +36,8 @@ class Questions:
 
 
 @dataclass(frozen=True)
-class Beyond:
-    """Random size above the published range, unbounded."""
+class Above:
+    """A random size above the published range: `Above(96)` draws 120 or more, without an upper end."""
 
     largest: int  # greatest published size
     step: int = 1  # draws exceed `largest` by a multiple of this
@@ -78,7 +78,7 @@ class Exercise:
     function: str
     make_launch: Callable[..., Launch | Questions]
     sizes: tuple[tuple[float, ...], ...]
-    random_sizes: tuple[tuple[Sequence[float] | Beyond, ...], ...]
+    random_sizes: tuple[tuple[Sequence[float] | Above, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
     id: str = ""
@@ -97,6 +97,6 @@ class Exercise:
         for drawn_seed in range(seed, seed + draws):
             rng = np.random.default_rng([drawn_seed, 2])
             for spans in self.random_sizes:
-                sizes = (span.draw(rng) if isinstance(span, Beyond) else rng.choice(span).item() for span in spans)
+                sizes = (span.draw(rng) if isinstance(span, Above) else rng.choice(span).item() for span in spans)
                 launch = self.make_launch(rng, *sizes, **constants)
                 yield replace(launch, label=f"{launch.label}, drawn with seed {drawn_seed}")

@@ -203,11 +203,11 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
-def _set_line(place: ast.AST, tree: Tree) -> Tree:
+def _set_line(source_node: ast.AST, tree: Tree) -> Tree:
     """Give all nodes of a tree without a line that of another node."""
     for node in ast.walk(tree):
         if not hasattr(node, "lineno"):
-            ast.copy_location(node, place)
+            ast.copy_location(node, source_node)
     return tree
 
 

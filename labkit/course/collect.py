@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from labkit.course.git import answers, git
+from labkit.course.git import git, output_or_none
 from labkit.course.manifest import CourseError
 from labkit.grading.collected import FILE, Collected, is_time, read_collected, to_json
 from labkit.grading.roster import RosterError, read_table
@@ -74,77 +74,77 @@ def collect(roster: Path, out: Path, before: datetime | None = None) -> Iterator
 
 
 def _replace(path, text):
-    written = path.with_name(f".{path.name}")
-    written.write_text(text, encoding="utf-8", newline="\n")
-    written.replace(path)
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    temporary.replace(path)
 
 
-def _collect(row: Collected, known: Collected | None, place: Path, out: Path, before: datetime | None) -> Collected:
+def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, before: datetime | None) -> Collected:
     """Collect the notebooks of one student; a faulty repository affects only this row."""
     folder = out / row.student
-    if known is None and folder.exists():
+    if earlier is None and folder.exists():
         return replace(row, problem=f"{folder} was there before and is not from a collection; move it away.")
     if not row.repository:
-        return replace(known or row, repository="", problem="The roster names no repository.")
+        return replace(earlier or row, repository="", problem="The roster names no repository.")
     try:
-        with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as at:
-            bare = Path(at) / "repository"
+        with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as temporary_folder:
+            bare = Path(temporary_folder) / "repository"
             clone = ["clone", "--quiet", "--bare", "--no-local", "--no-single-branch", "--no-tags"]
             latest = [] if before else ["--depth=1"]
-            git(place, *clone, *latest, "--", row.repository, str(bare), env=_ENVIRONMENT, timeout_s=FETCH_TIMEOUT_S)
-            commit = _commit(bare, before)
+            git(cwd, *clone, *latest, "--", row.repository, str(bare), env=_ENVIRONMENT, timeout_s=FETCH_TIMEOUT_S)
+            commit = _find_commit(bare, before)
             if commit is None:
                 until = f" before {before:%Y-%m-%d %H:%M:%S %z}" if before else ""
-                return replace(known or row, repository=row.repository, problem=f"There is no commit to take{until}.")
-            if known and known.commit == commit and folder.exists():
-                return replace(known, repository=row.repository)
-            committed = answers(bare, "log", "-1", "--format=%cI", commit) or ""
-            found, problem = _notebooks(bare, commit)
+                return replace(earlier or row, repository=row.repository, problem=f"There is no commit to take{until}.")
+            if earlier and earlier.commit == commit and folder.exists():
+                return replace(earlier, repository=row.repository)
+            committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
+            found, problem = _read_notebooks(bare, commit)
             if not is_time(committed):
                 committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
-            fresh = Path(at) / "notebooks"
+            fresh = Path(temporary_folder) / "notebooks"
             for name, content in found.items():
                 (fresh / name).parent.mkdir(parents=True, exist_ok=True)
                 (fresh / name).write_bytes(content)
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(fresh, folder) if found else folder.mkdir()
     except (CourseError, OSError) as error:
-        return replace(known or row, repository=row.repository, problem=f"Not fetched: {error}.")
+        return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.")
     return replace(row, commit=commit, committed=committed, notebooks=len(found), problem=problem)
 
 
-def _commit(bare: Path, before: datetime | None) -> str | None:
+def _find_commit(bare: Path, before: datetime | None) -> str | None:
     """Return the last commit of the default branch before a time; if that branch is empty, of the only one."""
-    commit = answers(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    branches = (answers(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
+    commit = output_or_none(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    branches = (output_or_none(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
     commit = commit or (branches[0] if len(branches) == 1 else None)
     if commit and before:
-        return answers(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit) or None
+        return output_or_none(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit) or None
     return commit
 
 
-def _notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
+def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
     """Return the notebooks of a commit by path, and a sentence on those that are left out."""
-    found, odd, left = {}, 0, MAX_TOTAL_BYTES
+    notebooks, num_skipped, bytes_left = {}, 0, MAX_TOTAL_BYTES
     for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit, timeout_s=LIST_TIMEOUT_S).split(b"\0"):
         if not entry.lower().endswith(b".ipynb"):
             continue
         facts, _, path = entry.partition(b"\t")
         mode, _, object, size = facts.split()
-        name = _name(path)
+        name = _safe_name(path)
         if name == "":
             continue
         plain = mode in (b"100644", b"100755") and name is not None
-        if not plain or int(size) > min(MAX_BYTES, left) or len(found) == MAX_NOTEBOOKS:
-            odd += 1
+        if not plain or int(size) > min(MAX_BYTES, bytes_left) or len(notebooks) == MAX_NOTEBOOKS:
+            num_skipped += 1
         else:
-            found[name] = git(bare, "cat-file", "blob", object.decode())
-            left -= len(found[name])
-    problem = f"{odd} files were left out: links, odd names, or too large." if odd else ""
-    return found, problem if found else problem or "There is no notebook in it."
+            notebooks[name] = git(bare, "cat-file", "blob", object.decode())
+            bytes_left -= len(notebooks[name])
+    problem = f"{num_skipped} files were left out: links, odd names, or too large." if num_skipped else ""
+    return notebooks, problem if notebooks else problem or "There is no notebook in it."
 
 
-def _name(path: bytes) -> str | None:
+def _safe_name(path: bytes) -> str | None:
     """Return the path as a name to write to: None if it is unsafe, "" if a folder of it is hidden."""
     try:
         parts = PurePosixPath(path.decode()).parts

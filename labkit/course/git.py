@@ -51,7 +51,7 @@ def _kill(process):
     process.communicate()
 
 
-def answers(folder: Path, *arguments: str) -> str | None:
+def output_or_none(folder: Path, *arguments: str) -> str | None:
     """Return the output of `git` without the line's end, or None if it fails."""
     try:
         return git(folder, *arguments).decode(errors="replace").strip()

@@ -20,7 +20,7 @@ def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat
     nor lets a check be edited.
     """
     notebook = deepcopy(blank)
-    kept = []
+    handed_out = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = _EXPLAINED.sub("", cell.source)
@@ -29,8 +29,8 @@ def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat
                 continue
         else:
             cell.metadata.update(_metadata(cell))
-        kept.append(cell)
-    notebook.cells = kept
+        handed_out.append(cell)
+    notebook.cells = handed_out
     return notebook
 
 

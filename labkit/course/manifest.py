@@ -30,7 +30,7 @@ def check_name(assignment: str) -> str:
     return assignment
 
 
-def chosen(chapters: Iterable[str], selection: str) -> list[str]:
+def select_chapters(chapters: Iterable[str], selection: str) -> list[str]:
     """Return the chapters, named like their notebooks, of a selection such as "02-05" or "01,roofline"."""
     chapters = list(chapters)
     wanted: set[str] = set()

@@ -10,7 +10,7 @@ from labkit import places
 from labkit.book.chapter import read_chapter
 from labkit.book.contents import TOC, source, title_of
 from labkit.course.handout import handout
-from labkit.course.manifest import NOTEBOOKS, CourseError, check_name, chosen
+from labkit.course.manifest import NOTEBOOKS, CourseError, check_name, select_chapters
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.contents import book_contents, slug_of
 from labkit.grading.course import FILE, Course
@@ -56,7 +56,7 @@ def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
     if not book or not (book / "notebooks" / TOC).exists():
         raise CourseError("a release is made from the book's sources; run this in a checkout of the book")
     sources = {chapter.name: source(book / "notebooks", chapter.slug) for chapter in book_contents().chapters}
-    names = chosen(sources, chapters)
+    names = select_chapters(sources, chapters)
     points = {id: exercise(id).points for name in names for id in exercise_ids(slug_of(name))}
     course = Course(check_name(assignment), tuple(names), points)
     files = dict(_own_files(book))

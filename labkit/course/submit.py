@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from labkit.course.git import GitError, answers, git
+from labkit.course.git import GitError, git, output_or_none
 from labkit.course.manifest import NOTEBOOKS, CourseError
 from labkit.grading.course import Course
 
@@ -18,18 +18,18 @@ _UNFINISHED = {
 
 def require_work(folder: Path):
     """Raise a CourseError where nothing can be committed here, or nothing has changed."""
-    git_folder = answers(folder, "rev-parse", "--absolute-git-dir")
+    git_folder = output_or_none(folder, "rev-parse", "--absolute-git-dir")
     if git_folder is None:
         raise CourseError(f"{folder} is no git repository; clone the one that your instructor gave you and work there")
     for file, what in _UNFINISHED.items():
         if (Path(git_folder) / file).exists():
             raise CourseError(f"a {what} is not finished; finish it or run git {what} --abort, then submit again")
-    if answers(folder, "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT") is None:
+    if output_or_none(folder, "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT") is None:
         raise CourseError(
             'git does not know who you are; run git config --global user.name "Your Name" '
             "and git config --global user.email you@example.org, then submit again"
         )
-    if answers(folder, "symbolic-ref", "--quiet", "HEAD") is None:
+    if output_or_none(folder, "symbolic-ref", "--quiet", "HEAD") is None:
         raise CourseError("you are on no branch; run git switch main, then submit again")
     if not _changed(folder) and not _ahead(folder):
         raise CourseError(f"nothing has changed since your last submission, {_last(folder)}")
@@ -56,20 +56,20 @@ def submit(course: Course, folder: Path, solved: Iterable[str], points: float) -
 
 
 def _last(folder):
-    return answers(folder, "log", "-1", "--format=%h of %ci") or "which is still to come"
+    return output_or_none(folder, "log", "-1", "--format=%h of %ci") or "which is still to come"
 
 
 def _ahead(folder):
     """Say if there are commits that the remote does not have; all are if nothing was ever pushed."""
-    count = answers(folder, "rev-list", "--count", "@{upstream}..HEAD")
+    count = output_or_none(folder, "rev-list", "--count", "@{upstream}..HEAD")
     return count != "0" if count is not None else _remote(folder) is not None
 
 
 def _remote(folder):
     """Return the branch's remote, else `origin`, else the only one."""
-    branch = answers(folder, "symbolic-ref", "--short", "HEAD")
-    there = (answers(folder, "remote") or "").split()
-    configured = answers(folder, "config", f"branch.{branch}.remote")
+    branch = output_or_none(folder, "symbolic-ref", "--short", "HEAD")
+    there = (output_or_none(folder, "remote") or "").split()
+    configured = output_or_none(folder, "config", f"branch.{branch}.remote")
     if configured in there:
         return configured
     return "origin" if "origin" in there else there[0] if len(there) == 1 else None

@@ -40,7 +40,7 @@ def chapter_of(id: str) -> str:
     return chapter.slug if chapter else ""
 
 
-def position(id: str) -> int:
+def index_in_book(id: str) -> int:
     """Return the index of an exercise in the book, a key to sort by; -1 if the book has no such exercise."""
     ids = exercise_ids()
     return ids.index(id) if id in ids else -1

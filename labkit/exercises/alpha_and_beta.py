@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import EPS, grid_for, matrix
 from labkit.gemm.problem import error_bound, oracle
@@ -43,8 +43,8 @@ EXERCISE = Exercise(
     sizes=((48, 32, 48, 0.1, 1.5), (21, 43, 19, -1.25, 0.0)),  # M, N, K, alpha, beta
     random_sizes=(
         (range(33, 48, 2), range(17, 32, 2), range(49, 64, 2), (-37.0,), (1.0,)),
-        ((1,), Beyond(48), (1,), (1.0,), (37.0,)),
-        (Beyond(48), (2, 5, 7), Beyond(64), (37.0,), (-41.0,)),
+        ((1,), Above(48), (1,), (1.0,), (37.0,)),
+        (Above(48), (2, 5, 7), Above(64), (37.0,), (-41.0,)),
         (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (0.0,), (0.1, -0.001)),
     ),
 )

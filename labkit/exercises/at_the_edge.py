@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
 from labkit.exercises.problems import grid_for
@@ -56,8 +56,8 @@ EXERCISE = Exercise(
     sizes=((8, 18, 0), (9, 7, 0), (5, 12, 1), (7, 5, 1), (1, 1, 1)),  # rows and columns of the image, zeros around it
     random_sizes=(
         ((9, 11, 13), (10, 12, 14), (0,)),
-        ((3, 4, 6), Beyond(18), (0, 1)),
-        (Beyond(9), (3, 5), (1, 2)),
+        ((3, 4, 6), Above(18), (0, 1)),
+        (Above(9), (3, 5), (1, 2)),
         ((1, 2), (1, 3, 8), (1, 2)),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.checking import Beyond, Exercise, Questions
+from labkit.checking import Above, Exercise, Questions
 
 
 class Costs(NamedTuple):
@@ -93,6 +93,6 @@ EXERCISE = Exercise(
     function="sort_by",
     make_launch=make_launch,
     sizes=((0,),),
-    random_sizes=((range(200, 300),), (range(200, 300),), (Beyond(400),)),
+    random_sizes=((range(200, 300),), (range(200, 300),), (Above(400),)),
     machine="python",
 )

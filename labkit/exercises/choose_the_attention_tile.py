@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from labkit.checking import Beyond, Exercise, Questions
+from labkit.checking import Above, Exercise, Questions
 
 STEP, LARGEST_SIDE = 16, 256  # of rows and of columns
 SIDES = np.arange(STEP, LARGEST_SIDE + 1, STEP)
@@ -101,6 +101,6 @@ EXERCISE = Exercise(
     function="best_tile",
     make_launch=make_launch,
     sizes=((0,),),
-    random_sizes=((range(40, 60),), (range(40, 60),), (Beyond(60),)),
+    random_sizes=((range(40, 60),), (range(40, 60),), (Above(60),)),
     machine="python",
 )

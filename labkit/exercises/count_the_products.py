@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = (32,)
@@ -57,5 +57,5 @@ EXERCISE = Exercise(
     function="fewest",
     make_launch=make_launch,
     sizes=((7, 60), (40, 230), (1, 12)),  # layers, upper limit of output rows
-    random_sizes=((Beyond(40), Beyond(60)), (range(2, 32), (15, 100))),
+    random_sizes=((Above(40), Above(60)), (range(2, 32), (15, 100))),
 )

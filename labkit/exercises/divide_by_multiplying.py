@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import FLOAT64
 from labkit.exercises.problems import expect, grid_for
 
@@ -51,6 +51,6 @@ EXERCISE = Exercise(
         ((150, 200), range(3, 1000, 2), (1,)),
         ((77, 93), range(10**6, 2**31, 7919), (1,)),
         ((120, 131), range(106, 8001, 105), (3, 5, 7)),
-        (Beyond(200), (2, 4, 8, 64, 1024, 2**20), (1,)),
+        (Above(200), (2, 4, 8, 64, 1024, 2**20), (1,)),
     ),
 )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from labkit.checking import Beyond, Exercise, Questions
+from labkit.checking import Above, Exercise, Questions
 from labkit.conv import Forward, ladder
 from labkit.formats import format_named
 
@@ -105,6 +105,6 @@ EXERCISE = Exercise(
     function="applies",
     make_launch=make_launch,
     sizes=((0,),),
-    random_sizes=((range(300, 400),), (Beyond(400),)),
+    random_sizes=((range(300, 400),), (Above(400),)),
     machine="python",
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 
@@ -36,5 +36,5 @@ EXERCISE = Exercise(
     function="other_points",
     make_launch=make_launch,
     sizes=((5,), (33,), (1,)),  # tiles
-    random_sizes=((Beyond(33),), (range(2, 33),)),
+    random_sizes=((Above(33),), (range(2, 33),)),
 )

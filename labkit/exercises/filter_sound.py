@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, matrix
@@ -42,7 +42,7 @@ EXERCISE = Exercise(
     sizes=((20, 2, 24, 70, 1), (5, 3, 9, 37, 2), (33, 1, 16, 18, 3)),  # filters, channels, taps, outputs, hop
     random_sizes=(
         (range(17, 40), (2, 4), (8, 16, 24), range(33, 60), (1, 2)),
-        ((1,), Beyond(3), (5, 16), Beyond(70), (1,)),
-        (Beyond(33), (1, 2), Beyond(24, 8), (1, 5, 16), Beyond(3)),
+        ((1,), Above(3), (5, 16), Above(70), (1,)),
+        (Above(33), (1, 2), Above(24, 8), (1, 5, 16), Above(3)),
     ),
 )

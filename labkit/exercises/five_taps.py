@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
 from labkit.conv.winograd.transforms import transforms
 from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
@@ -45,5 +45,5 @@ EXERCISE = Exercise(
     function="five_taps",
     make_launch=make_launch,
     sizes=((1, 12), (3, 75), (2, 1)),  # channels, outputs
-    random_sizes=(((2, 3), Beyond(75)), (Beyond(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
+    random_sizes=(((2, 3), Above(75)), (Above(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
 )

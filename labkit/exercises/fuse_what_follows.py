@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS
 from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
@@ -52,5 +52,5 @@ EXERCISE = Exercise(
     function="end_of_block",
     make_launch=make_launch,
     sizes=((37, 40), (9, 64), (3, 5)),  # rows, channels
-    random_sizes=((range(11, 40, 2), range(33, 80, 3)), (Beyond(150), (1, 2, 31)), ((1, 2), Beyond(64))),
+    random_sizes=((range(11, 40, 2), range(33, 80, 3)), (Above(150), (1, 2, 31)), ((1, 2), Above(64))),
 )

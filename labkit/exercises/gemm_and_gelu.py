@@ -4,7 +4,7 @@ from math import erf
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
@@ -85,7 +85,7 @@ EXERCISE = Exercise(
     sizes=((37, 20, 64), (18, 35, 45), (1, 3, 5), (32, 32, 48)),  # M, N, K
     random_sizes=(
         (range(33, 50, 2), range(17, 40, 2), range(49, 96, 2)),
-        ((1,), Beyond(40), (1, 2, 17)),
-        (Beyond(40), (2, 5, 7), Beyond(96)),
+        ((1,), Above(40), (1, 2, 17)),
+        (Above(40), (2, 5, 7), Above(96)),
     ),
 )

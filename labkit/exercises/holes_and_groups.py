@@ -1,6 +1,6 @@
 """A dilated, grouped convolution of images whose channels come last."""
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
@@ -42,8 +42,8 @@ EXERCISE = Exercise(
     make_launch=make_launch,
     sizes=((1, 3, 16, 5, 8, 3, 2, 1), (2, 3, 8, 6, 5, 2, 3, 2), (6, 1, 1, 3, 7, 3, 3, 3), (3, 2, 5, 1, 2, 1, 4, 2)),
     random_sizes=(
-        ((1, 2), (2, 3), (16, 32), range(3, 8), range(4, 10), Beyond(5), (1, 2, 4), (2, 3)),
-        ((3, 5), Beyond(4), (1, 2), (1,), Beyond(12), (1, 3), (2, 5), Beyond(5)),
-        ((2, 4), (2, 3), (3, 7), Beyond(12), (1, 2), (2, 4), Beyond(5), (1, 5)),
+        ((1, 2), (2, 3), (16, 32), range(3, 8), range(4, 10), Above(5), (1, 2, 4), (2, 3)),
+        ((3, 5), Above(4), (1, 2), (1,), Above(12), (1, 3), (2, 5), Above(5)),
+        ((2, 4), (2, 3), (3, 7), Above(12), (1, 2), (2, 4), Above(5), (1, 5)),
     ),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
@@ -63,5 +63,5 @@ EXERCISE = Exercise(
     function="with_halo",
     make_launch=make_launch,
     sizes=((16, 64), (21, 35), (5, 18)),  # rows and columns of y
-    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1,), Beyond(64)), (Beyond(48), (2, 7, 32))),
+    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1,), Above(64)), (Above(48), (2, 7, 32))),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from labkit.checking import Beyond, Budget, Dependence, Duty, Launch, unwritten_array
+from labkit.checking import Above, Budget, Dependence, Duty, Launch, unwritten_array
 from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
 from labkit.exercises.problems import EPS, expect_product, grid_for, matrix
 from labkit.ladder import Expected
@@ -17,16 +17,16 @@ USES_TILES = Dependence(SHARED_LOADS, "take both factors of each product from th
 USES_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`")
 RANDOM_SIZES = (  # M, N, K
     (range(33, 64, 2), range(65, 96, 2), range(41, 64, 2)),
-    ((1,), Beyond(96), (1,)),
-    (Beyond(64), (2, 5, 7), Beyond(100)),
+    ((1,), Above(96), (1,)),
+    (Above(64), (2, 5, 7), Above(100)),
 )
 MAX_TILE_ROWS = 32
 ALPHAS = (0.0,), (0.1, -0.001), (37.0,)
 RANDOM_SIZES_AND_ALPHA = tuple((*sizes, alphas) for sizes, alphas in zip(RANDOM_SIZES, ALPHAS, strict=True))
 RANDOM_SIZES_TO_ROUND = (  # M, N and K, which are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
-    ((1,), Beyond(64, 8), (1,)),
-    (Beyond(64, 16), (1, 17), Beyond(160, 16)),
+    ((1,), Above(64, 8), (1,)),
+    (Above(64, 16), (1, 17), Above(160, 16)),
 )
 
 
@@ -77,7 +77,7 @@ def make_loop_launch(
     """Make C = A @ B for a compiled loop; parameters as in `make_tiled_launch`."""
     A, B = matrix(rng, M, K), matrix(rng, K, N)
     left, right = product.split(" @ ")
-    args = (np.ascontiguousarray(part.T) if name.endswith(".T") else part for name, part in ((left, A), (right, B)))
+    args = (np.ascontiguousarray(X.T) if name.endswith(".T") else X for name, X in ((left, A), (right, B)))
     return Launch(
         label=f"{left} {M} x {K} times {right} {K} x {N}",
         args=(*args, unwritten_array((M, N))),

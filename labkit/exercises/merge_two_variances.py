@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block
 from labkit.ladder import Expected
@@ -67,5 +67,5 @@ EXERCISE = Exercise(
     function="merge",
     make_launch=make_launch,
     sizes=((4, 70), (9, 33), (1, 5)),  # parts, channels
-    random_sizes=(((2, 3, 5), range(11, 60, 2)), (Beyond(12), (1, 2, 31)), ((1, 2, 6), Beyond(80))),
+    random_sizes=(((2, 3, 5), range(11, 60, 2)), (Above(12), (1, 2, 31)), ((1, 2, 6), Above(80))),
 )

@@ -1,6 +1,6 @@
 """A transposed tile whose stores conflict in a few banks."""
 
-from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
 from labkit.exercises.problems import depends_on_tile, expect, matrix
 
@@ -34,5 +34,5 @@ EXERCISE = Exercise(
     function="turned",
     make_launch=make_launch,
     sizes=((128, 24), (100, 30)),  # rows, columns of A; the second is ragged
-    random_sizes=((range(131, 190, 2), range(9, 24, 2)), ((1,), Beyond(30)), (Beyond(190), (1, 3, 7))),
+    random_sizes=((range(131, 190, 2), range(9, 24, 2)), ((1,), Above(30)), (Above(190), (1, 3, 7))),
 )

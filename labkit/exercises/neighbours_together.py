@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 PER_THREAD = 4
@@ -31,5 +31,5 @@ EXERCISE = Exercise(
     function="double",
     make_launch=make_launch,
     sizes=((1024, 64), (1000, 64)),  # elements, threads a block
-    random_sizes=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Beyond(2000), (32, 128))),
+    random_sizes=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Above(2000), (32, 128))),
 )

@@ -1,6 +1,6 @@
 """Three loops in an order that walks down columns and misses the cache at each step."""
 
-from labkit.checking import Beyond, Budget, Exercise
+from labkit.checking import Above, Budget, Exercise
 from labkit.exercises.matmuls import make_loop_launch
 
 
@@ -20,8 +20,8 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(601, 640, 2), range(49, 56), range(15, 24, 2)),
         (range(9, 12), range(49, 56), range(601, 640, 2)),
-        (Beyond(640), (1, 2, 3), (1, 5, 7)),
-        ((1,), Beyond(56), Beyond(640)),
+        (Above(640), (1, 2, 3), (1, 5, 7)),
+        ((1,), Above(56), Above(640)),
     ),
     machine="cpu",
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
@@ -37,5 +37,5 @@ EXERCISE = Exercise(
     function="overlap_save",
     make_launch=make_launch,
     sizes=((100, 5), (31, 12), (9, 1), (3, 8)),  # points of x, taps
-    random_sizes=((range(150, 260), (2, 3, 7, 10)), ((1, 2, 5, 40, 41), (15, 31, 32)), (Beyond(200), (6, 11, 17))),
+    random_sizes=((range(150, 260), (2, 3, 7, 10)), ((1, 2, 5, 40, 41), (15, 31, 32)), (Above(200), (6, 11, 17))),
 )

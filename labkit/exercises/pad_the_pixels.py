@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import expect, last_block, matrix
 
@@ -39,8 +39,8 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(129, 400), (2, 3, 5), range(6, 17)),
         ((1, 2, 5), range(6, 13), range(13, 33)),
-        (Beyond(400), (3, 4), (4, 8)),
-        (range(33, 60), Beyond(12), (4, 32)),
-        (range(33, 60), Beyond(31), Beyond(64)),
+        (Above(400), (3, 4), (4, 8)),
+        (range(33, 60), Above(12), (4, 32)),
+        (range(33, 60), Above(31), Above(64)),
     ),
 )

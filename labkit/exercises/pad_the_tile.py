@@ -1,6 +1,6 @@
 """A transpose through shared memory whose column reads all conflict in one bank."""
 
-from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import depends_on_tile, expect, grid_for, matrix
 
 TILE = 32
@@ -36,7 +36,7 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(72, 105, 8), range(104, 137, 8)),
         (range(33, 64, 2), range(65, 96, 2)),
-        ((1,), Beyond(136)),
-        (Beyond(104), (2, 5, 7)),
+        ((1,), Above(136)),
+        (Above(104), (2, 5, 7)),
     ),
 )

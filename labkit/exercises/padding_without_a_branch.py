@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
@@ -59,7 +59,7 @@ EXERCISE = Exercise(
     sizes=((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2)),  # H, W, R, S, top, left
     random_sizes=(
         (range(5, 12), range(6, 13), (2, 3, 4), (3, 5), (1, 2), (1, 2)),
-        ((1, 2), Beyond(40), (3,), Beyond(5), (2,), Beyond(3)),
-        (Beyond(30), (1, 3), Beyond(4), (3, 4), Beyond(3), (3,)),
+        ((1, 2), Above(40), (3,), Above(5), (2,), Above(3)),
+        (Above(30), (1, 3), Above(4), (3, 4), Above(3), (3,)),
     ),
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.checking import Beyond, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Dependence, Duty, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect
 from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
 
@@ -45,5 +45,5 @@ EXERCISE = Exercise(
     function="mended",
     make_launch=make_launch,
     sizes=((1,), (2,), (5,)),  # rounds
-    random_sizes=((range(7, 20),), (Beyond(64),), ((0,),)),
+    random_sizes=((range(7, 20),), (Above(64),), ((0,),)),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
@@ -53,8 +53,8 @@ EXERCISE = Exercise(
     sizes=((3, 300), (7, 50), (2, 129)),  # rows, columns
     random_sizes=(
         ((2, 5), range(131, 260, 2)),
-        ((1, 3), Beyond(300)),
+        ((1, 3), Above(300)),
         ((1, 3), (128, 256, 512)),
-        (Beyond(8), (1, 2, 31, 64)),
+        (Above(8), (1, 2, 31, 64)),
     ),
 )

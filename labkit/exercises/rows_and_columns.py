@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for, matrix
 
 
@@ -31,7 +31,7 @@ EXERCISE = Exercise(
     sizes=((16, 96, 16, 8), (70, 45, 16, 8)),  # rows, columns, threads a block along x and along y
     random_sizes=(
         (range(75, 120, 2), range(101, 140, 2), range(8, 33, 8), range(4, 9)),
-        ((1,), Beyond(140), (32,), (4, 5)),
-        (Beyond(120), (1, 3, 7), (8,), (7, 8)),
+        ((1,), Above(140), (32,), (4, 5)),
+        (Above(120), (1, 3, 7), (8,), (7, 8)),
     ),
 )

@@ -1,6 +1,6 @@
 """Padding "same" for any filter and stride."""
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward, pads
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
@@ -46,7 +46,7 @@ EXERCISE = Exercise(
     random_sizes=(
         ((1, 3), (6, 9, 14), (11, 17, 20), (2, 4), (2, 4, 6), (3, 5), (1,)),
         ((2,), (5, 8, 11), (7, 10, 13), (1, 3), (3, 5, 7), (4, 6, 7), (3, 4, 5)),
-        ((1, 2), Beyond(20), (1, 2, 3), (1,), (3, 5, 7), (2, 4), (2,)),
-        ((1,), (1, 2, 3), Beyond(20), (2,), (2, 4), (5, 6, 7), (1, 2)),
+        ((1, 2), Above(20), (1, 2, 3), (1,), (3, 5, 7), (2, 4), (2,)),
+        ((1,), (1, 2, 3), Above(20), (2,), (2, 4), (5, 6, 7), (1, 2)),
     ),
 )

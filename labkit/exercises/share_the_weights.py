@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import expect_product, matrix
 
@@ -37,8 +37,8 @@ EXERCISE = Exercise(
     sizes=((9, 64, 24), (7, 75, 48)),  # M, K, inputs
     random_sizes=(
         (range(11, 16), range(81, 120, 2), (24, 48)),
-        ((1,), Beyond(120), (72,)),
-        (Beyond(16), (1, 2, 31), Beyond(72, 24)),
+        ((1,), Above(120), (72,)),
+        (Above(16), (1, 2, 31), Above(72, 24)),
     ),
     constants=("BATCH",),
 )

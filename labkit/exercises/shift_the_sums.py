@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, matrix
 from labkit.ladder import Expected
@@ -51,5 +51,5 @@ EXERCISE = Exercise(
     function="covariance",
     make_launch=make_launch,
     sizes=((5, 96), (12, 77), (1, 33)),  # rows, columns
-    random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Beyond(200)), (Beyond(20), (2, 31, 32))),
+    random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Above(200)), (Above(20), (2, 31, 32))),
 )

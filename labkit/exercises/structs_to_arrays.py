@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import depends_on_tile, expect, last_block, matrix
 
@@ -45,5 +45,5 @@ EXERCISE = Exercise(
     function="to_arrays",
     make_launch=make_launch,
     sizes=((256,), (300,), (50,)),  # structs
-    random_sizes=((range(257, 400),), ((1, 2, 33, 127, 129),), (Beyond(400, 8),), (Beyond(300),)),
+    random_sizes=((range(257, 400),), ((1, 2, 33, 127, 129),), (Above(400, 8),), (Above(300),)),
 )

@@ -1,6 +1,6 @@
 """A tile of 8 channels x 32 pixels whose columns conflict in a few banks."""
 
-from labkit.checking import NO_ARITHMETIC, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, SHARED_BYTES
 from labkit.exercises.problems import depends_on_tile, expect, matrix
 
@@ -38,5 +38,5 @@ EXERCISE = Exercise(
     function="short_rows",
     make_launch=make_launch,
     sizes=((96,), (75,)),  # pixels; the second is ragged
-    random_sizes=((range(97, 160),), ((1, 2, 7, 31),), (Beyond(160, 8),)),
+    random_sizes=((range(97, 160),), ((1, 2, 7, 31),), (Above(160, 8),)),
 )

@@ -1,6 +1,6 @@
 """Tiles with rows of 128 bytes, whose `ldmatrix` loads conflict in the same banks."""
 
-from labkit.checking import Beyond, Budget, Duty, Exercise
+from labkit.checking import Above, Budget, Duty, Exercise
 from labkit.checking.budget import SHARED_BYTES
 from labkit.exercises.matmuls import USES_TENSOR_CORES, USES_TILES, make_tensor_core_launch, round_up
 
@@ -35,7 +35,7 @@ EXERCISE = Exercise(
     sizes=((32, 8, 128), (16, 24, 64)),  # M, N, K, rounded up to multiples of 16, 8 and 64
     random_sizes=(
         (range(17, 49), range(33, 41), range(129, 257)),
-        ((1,), Beyond(48, 8), (1,)),
-        (Beyond(48, 16), (1,), Beyond(256, 64)),
+        ((1,), Above(48, 8), (1,)),
+        (Above(48, 16), (1,), Above(256, 64)),
     ),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 
@@ -46,5 +46,5 @@ EXERCISE = Exercise(
     function="whole_spectrum",
     make_launch=make_launch,
     sizes=((5, 16, 0), (9, 5, 1), (2, 70, 1), (4, 2, 0)),  # lines, their points, turned or not
-    random_sizes=(((1, 3, 6), (8, 32, 100), (0, 1)), ((2, 5), (1, 3, 15, 33), (1,)), (Beyond(9), Beyond(70), (0,))),
+    random_sizes=(((1, 3, 6), (8, 32, 100), (0, 1)), ((2, 5), (1, 3, 15, 33), (1,)), (Above(9), Above(70), (0,))),
 )

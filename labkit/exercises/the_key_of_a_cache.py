@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.checking import Beyond, Exercise, Questions
+from labkit.checking import Above, Exercise, Questions
 
 
 class Call(NamedTuple):
@@ -95,11 +95,11 @@ def normalise(call: Call) -> tuple:
     return call._replace(stride=stride, padding=padding, address=0, stream=0)
 
 
-def describe_difference(one: Call, other: Call) -> str:
+def describe_difference(first: Call, second: Call) -> str:
     """Name the fields in which two calls differ, with both values."""
-    names = [name for name in Call._fields if getattr(one, name) != getattr(other, name)]
+    names = [name for name in Call._fields if getattr(first, name) != getattr(second, name)]
     return "they differ in " + ", ".join(
-        f"`{name}` ({getattr(one, name)!r} and {getattr(other, name)!r})" for name in names
+        f"`{name}` ({getattr(first, name)!r} and {getattr(second, name)!r})" for name in names
     )
 
 
@@ -185,6 +185,6 @@ EXERCISE = Exercise(
     function="key",
     make_launch=make_launch,
     sizes=((0,),),
-    random_sizes=((range(40, 80),), (range(40, 80),), (Beyond(90),)),
+    random_sizes=((range(40, 80),), (range(40, 80),), (Above(90),)),
     machine="python",
 )

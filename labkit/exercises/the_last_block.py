@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
@@ -38,5 +38,5 @@ EXERCISE = Exercise(
     function="one_launch",
     make_launch=make_launch,
     sizes=((1000, 5), (333, 40)),  # elements, blocks of one warp
-    random_sizes=((range(2001, 3000, 2), range(33, 60)), ((1, 2, 3, 31), (1, 2)), (Beyond(3000), Beyond(60))),
+    random_sizes=((range(2001, 3000, 2), range(33, 60)), ((1, 2, 3, 31), (1, 2)), (Above(3000), Above(60))),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
@@ -77,5 +77,5 @@ EXERCISE = Exercise(
     function="gradients_of_keys",
     make_launch=make_launch,
     sizes=((41, 70), (53, 35), (1, 3), (9, 1)),  # queries, keys
-    random_sizes=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Beyond(120)), (Beyond(70), (1, 2, 8, 31, 64))),
+    random_sizes=((range(5, 70, 3), range(33, 120, 2)), ((1, 2, 33), Above(120)), (Above(70), (1, 2, 8, 31, 64))),
 )

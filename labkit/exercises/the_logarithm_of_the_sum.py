@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block, matrix
 from labkit.ladder import Expected
@@ -52,5 +52,5 @@ EXERCISE = Exercise(
     function="log_sum_exp",
     make_launch=make_launch,
     sizes=((40, 70), (33, 9), (1, 5)),  # rows, columns
-    random_sizes=((range(7, 50, 2), range(65, 140, 3)), (Beyond(60), (1, 2, 31)), ((1, 2, 3), Beyond(80))),
+    random_sizes=((range(7, 50, 2), range(65, 140, 3)), (Above(60), (1, 2, 31)), ((1, 2, 3), Above(80))),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
 from labkit.ladder import Expected
@@ -56,5 +56,5 @@ EXERCISE = Exercise(
     function="causal",
     make_launch=make_launch,
     sizes=((40, 40), (9, 75), (37, 20), (1, 1)),  # queries, keys
-    random_sizes=((range(5, 20, 3), range(33, 90, 2)), (Beyond(40), (1, 2, 31, 64)), ((1, 3), Beyond(75))),
+    random_sizes=((range(5, 20, 3), range(33, 90, 2)), (Above(40), (1, 2, 31, 64)), ((1, 3), Above(75))),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, last_block
 from labkit.ladder import Expected
@@ -86,5 +86,5 @@ EXERCISE = Exercise(
     function="merge_split",
     make_launch=make_launch,
     sizes=((5, 11), (9, 6), (1, 3)),  # parts, rows
-    random_sizes=(((2, 3, 7), range(5, 14, 2)), (Beyond(12), (1, 2, 9)), ((1, 2, 6), Beyond(14))),
+    random_sizes=(((2, 3, 7), range(5, 14, 2)), (Above(12), (1, 2, 9)), ((1, 2, 6), Above(14))),
 )

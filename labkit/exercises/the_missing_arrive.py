@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.ladder import Expected
@@ -71,5 +71,5 @@ EXERCISE = Exercise(
     function="largest_scores",
     make_launch=make_launch,
     sizes=((70, 90), (33, 37), (1, 1)),  # queries, keys
-    random_sizes=((range(5, 99, 3), range(33, 120, 2)), ((1, 2, 65), Beyond(120)), (Beyond(90), (1, 2, 16, 17, 31))),
+    random_sizes=((range(5, 99, 3), range(33, 120, 2)), ((1, 2, 65), Above(120)), (Above(90), (1, 2, 16, 17, 31))),
 )

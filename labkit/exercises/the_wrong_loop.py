@@ -1,6 +1,6 @@
 """A triple loop with the wrong length in one of its loops."""
 
-from labkit.checking import Beyond, Exercise
+from labkit.checking import Above, Exercise
 from labkit.exercises.matmuls import make_loop_launch
 
 
@@ -18,8 +18,8 @@ EXERCISE = Exercise(
     sizes=((5, 9, 7), (12, 3, 8)),  # M, N, K
     random_sizes=(
         (range(13, 30, 2), range(11, 30, 2), range(11, 30, 2)),
-        ((1,), Beyond(30), (1, 2, 3)),
-        (Beyond(30), (2, 5, 7), Beyond(30)),
+        ((1,), Above(30), (1, 2, 3)),
+        (Above(30), (2, 5, 7), Above(30)),
     ),
     machine="cpu",
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
@@ -75,7 +75,7 @@ EXERCISE = Exercise(
     sizes=((70, 97, 9, 13), (64, 64, 8, 17), (5, 120, 3, 1), (1, 1, 0, 1)),  # queries, keys, sinks, window
     random_sizes=(
         (range(33, 100, 3), range(60, 160, 7), range(30), range(1, 50)),
-        ((1, 2, 33), Beyond(130), (0, 1, 8, 16, 31), (1, 8, 9, 16)),
-        (Beyond(80), Beyond(100), (0, 7, 24), Beyond(20)),
+        ((1, 2, 33), Above(130), (0, 1, 8, 16, 31), (1, 8, 9, 16)),
+        (Above(80), Above(100), (0, 7, 24), Above(20)),
     ),
 )

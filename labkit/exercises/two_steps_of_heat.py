@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS, grid_for, matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS, Disturbance
@@ -84,5 +84,5 @@ EXERCISE = Exercise(
     function="two_steps",
     make_launch=make_launch,
     sizes=((16, 64), (21, 37), (3, 20)),  # rows, columns
-    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1, 2), Beyond(64)), (Beyond(48), (5, 8, 32))),
+    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1, 2), Above(64)), (Above(48), (5, 8, 32))),
 )

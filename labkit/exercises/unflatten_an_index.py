@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
 
 BLOCK = 32, 4
@@ -38,7 +38,7 @@ EXERCISE = Exercise(
     sizes=((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3)),  # N, C, P, Q, R, S, stride
     random_sizes=(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),
-        (Beyond(4), (2, 3), (1, 2, 3), Beyond(7), (1, 2), Beyond(4), (1,)),
-        ((1, 2), Beyond(6), Beyond(5), (2, 3), Beyond(5), (1, 2), Beyond(4)),
+        (Above(4), (2, 3), (1, 2, 3), Above(7), (1, 2), Above(4), (1,)),
+        ((1, 2), Above(6), Above(5), (2, 3), Above(5), (1, 2), Above(4)),
     ),
 )

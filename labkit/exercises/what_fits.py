@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from labkit.checking import Beyond, Exercise, Questions
+from labkit.checking import Above, Exercise, Questions
 
 MB = 2**20
 
@@ -98,6 +98,6 @@ EXERCISE = Exercise(
     function="fitting",
     make_launch=make_launch,
     sizes=((0,),),
-    random_sizes=((range(60, 100),), (range(60, 100),), (Beyond(150),)),
+    random_sizes=((range(60, 100),), (range(60, 100),), (Above(150),)),
     machine="python",
 )

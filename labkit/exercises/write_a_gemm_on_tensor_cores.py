@@ -1,6 +1,6 @@
 """A small matmul on tensor cores with ragged edges, from a blank kernel."""
 
-from labkit.checking import Beyond, Budget, Exercise
+from labkit.checking import Above, Budget, Exercise
 from labkit.exercises.matmuls import make_tensor_core_launch, round_up
 
 
@@ -21,7 +21,7 @@ EXERCISE = Exercise(
     sizes=((32, 64, 48), (21, 37, 80)),  # M, N and K, which is rounded up to a multiple of 16
     random_sizes=(
         ((1, *range(17, 24)), range(33, 64, 2), range(81, 129)),
-        ((9, 25, 31), Beyond(64), (1,)),  # the lower half of a block is ragged
-        (Beyond(32), (1, 57, 63), Beyond(128, 16)),
+        ((9, 25, 31), Above(64), (1,)),  # the lower half of a block is ragged
+        (Above(32), (1, 57, 63), Above(128, 16)),
     ),
 )

@@ -1,6 +1,6 @@
 """A matrix times a vector, one warp per row."""
 
-from labkit.checking import NO_FLOAT64, Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect_product, matrix
 from labkit.ladder import Expected
 
@@ -34,5 +34,5 @@ EXERCISE = Exercise(
     function="my_gemv",
     make_launch=make_launch,
     sizes=((11, 96), (20, 45)),  # M, N
-    random_sizes=((range(13, 40, 2), range(97, 200, 2)), ((1,), Beyond(200)), (Beyond(40), (1, 2, 31))),
+    random_sizes=((range(13, 40, 2), range(97, 200, 2)), ((1,), Above(200)), (Above(40), (1, 2, 31))),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Beyond, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 
@@ -35,7 +35,7 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(1101, 2000, 2), range(160, 257, 32), (0.1, -0.001)),
         ((1, 2, 3, 31), (32, 96), (0.0,)),
-        (Beyond(2000), (64,), (37.0,)),
+        (Above(2000), (64,), (37.0,)),
         ((33,), (64,), (1.0, -1.0)),
     ),
 )

@@ -1,6 +1,6 @@
 """Cache blocking, for sizes that are not multiples of the block."""
 
-from labkit.checking import Beyond, Budget, Exercise
+from labkit.checking import Above, Budget, Exercise
 from labkit.exercises.matmuls import add_to_C, make_loop_launch
 
 
@@ -19,8 +19,8 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(71, 90, 2), range(97, 120, 2), range(21, 40, 2)),
         (range(11, 20, 2), range(151, 165, 2), range(193, 205, 2)),
-        ((1,), Beyond(170), (1, 2, 3)),
-        (Beyond(90), (2, 5, 7), Beyond(205)),
+        ((1,), Above(170), (1, 2, 3)),
+        (Above(90), (2, 5, 7), Above(205)),
     ),
     machine="cpu",
 )

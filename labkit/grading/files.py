@@ -25,7 +25,7 @@ class Found:
     complaint: str = ""
 
 
-def find(root: Path) -> Iterator[Found]:
+def find_notebooks(root: Path) -> Iterator[Found]:
     """Yield the notebooks at a path, sorted; what only has a notebook's name gets a complaint.
 
     Links are not followed, and hidden folders, Jupyter's checkpoints among them, are skipped. Each folder directly at

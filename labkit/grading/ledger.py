@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from labkit.exercises import chapter_of, position
+from labkit.exercises import chapter_of, index_in_book
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, make_printable
@@ -103,12 +103,12 @@ class Ledger:
         rows += self._make_absent_rows(rows)
         if self.assessment.by_hand:
             rows = policy.apply_points_by_hand(rows, self.assessment.by_hand)
-        return sorted(rows, key=lambda row: (row.student, position(row.exercise), row.submission))
+        return sorted(rows, key=lambda row: (row.student, index_in_book(row.exercise), row.submission))
 
     def _make_absent_rows(self, rows):
         """Yield rows for what a student of the roster did not hand in."""
         handed_in = {(row.student, row.exercise) for row in rows}
-        ids, students = sorted({row.exercise for row in rows} - {""}, key=position), []
+        ids, students = sorted({row.exercise for row in rows} - {""}, key=index_in_book), []
         if self.assessment.points:
             ids, students = self.assessment.exercises, sorted({row.student for row in rows})
         for student in dict.fromkeys([*self.assessment.students, *students]):

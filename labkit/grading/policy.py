@@ -74,8 +74,8 @@ def _choose_best_row(rows):
         return row.points, row.reason != "missing"
 
     answered = [row for row in rows if row.reason != "missing"]
-    chosen = max(rows, key=rank)
-    return add_note(chosen, f"The best of {len(answered)} answers.") if len(answered) > 1 else chosen
+    best = max(rows, key=rank)
+    return add_note(best, f"The best of {len(answered)} answers.") if len(answered) > 1 else best
 
 
 def apply_points_by_hand(rows: list[Grade], table: Path) -> list[Grade]:
@@ -104,13 +104,13 @@ def apply_points_by_hand(rows: list[Grade], table: Path) -> list[Grade]:
     ]
 
 
-def _parse_points(written, table):
+def _parse_points(text, table):
     try:
-        points = float(written)
+        points = float(text)
     except ValueError:
         points = math.nan
     if not math.isfinite(points):
-        raise RosterError(f"{table}: {written!r} is no number of points")
+        raise RosterError(f"{table}: {text!r} is no number of points")
     return points
 
 

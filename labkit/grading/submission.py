@@ -10,7 +10,7 @@ from typing import Any
 from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.exercises import chapter_of, exercise, exercise_ids
 from labkit.exercises.contents import current_id, slug_of
-from labkit.grading.files import Found, Unreadable, find, read_bytes
+from labkit.grading.files import Found, Unreadable, find_notebooks, read_bytes
 
 MAX_CELLS = 5000
 MAX_CELL_CHARACTERS = MAX_CHARACTERS + 1  # one more, so that it is judged to be too long
@@ -36,13 +36,13 @@ def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
 
     The book's own solutions are left out unless they are named, because every fork of the book holds them.
     """
-    found = {entry.path: entry for path in paths for entry in find(path)}
-    named = {path.absolute() for path in paths}
+    found = {entry.path: entry for path in paths for entry in find_notebooks(path)}
+    named_paths = {path.absolute() for path in paths}
     solutions = [
         path
         for path in found
         if path.absolute().parent.parts[-2:] == ("notebooks", "solutions")
-        and not named & {path.absolute(), path.absolute().parent}
+        and not named_paths & {path.absolute(), path.absolute().parent}
     ]
     return [entry for path, entry in found.items() if path not in solutions], solutions
 
@@ -84,11 +84,11 @@ def read_submission(path: Path) -> Submission:
     return Submission(path, answers, refused, chapter, recovered=frozenset(recovered), cells=all_cells)
 
 
-def _find_unmarked(found, chapter):
+def _find_unmarked(answered_ids, chapter):
     """Return the exercises of the file's chapters that mark no cell; of all chapters if its chapters are unknown."""
-    chapters = {chapter_of(id) for id in found} | {chapter}
+    chapters = {chapter_of(id) for id in answered_ids} | {chapter}
     ids = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
-    return [id for id in ids if id not in found]
+    return [id for id in ids if id not in answered_ids]
 
 
 def _match_by_function(texts, ids):
@@ -116,9 +116,9 @@ def _identify_exercise(cell: Any) -> str | None:
     """
     metadata = _as_mapping(_as_mapping(cell).get("metadata"))
     for name in (cell.get("id"), metadata.get("id"), _as_mapping(metadata.get("nbgrader")).get("grade_id")):
-        kind, _, rest = str(name).partition("-")
-        numbered = _BY_NUMBER.fullmatch(rest)
-        id = current_id(".".join(numbered.groups())) if numbered else rest
+        kind, _, id_or_number = str(name).partition("-")
+        numbered = _BY_NUMBER.fullmatch(id_or_number)
+        id = current_id(".".join(numbered.groups())) if numbered else id_or_number
         if kind in ("exercise", "check") and (numbered or id in exercise_ids()):
             return id if kind == "exercise" and id in exercise_ids() else ""
         if re.fullmatch(r"[a-z0-9-]+-code-\d{3}", str(name)):

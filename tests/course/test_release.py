@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from labkit import cli, places
 from labkit.book.chapter import read_chapter
-from labkit.course.manifest import CourseError, chosen
+from labkit.course.manifest import CourseError, select_chapters
 from labkit.course.release import released
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.contents import book_contents
@@ -144,12 +144,12 @@ def test_the_course_names_its_chapters_and_points(tmp_path):
 )
 def test_chapters_are_chosen_by_numbers_and_spans(selection, wanted):
     names = [f"{number:02d}-x" for number in range(6)]
-    assert [name[:2] for name in chosen(names, selection)] == wanted.split()
+    assert [name[:2] for name in select_chapters(names, selection)] == wanted.split()
 
 
 def test_chapters_are_chosen_by_name_too():
     names = ["02-first-gpu-matmul", "03-tiled-gemm", "04-roofline"]
-    assert chosen(names, "roofline, 02") == ["02-first-gpu-matmul", "04-roofline"]
+    assert select_chapters(names, "roofline, 02") == ["02-first-gpu-matmul", "04-roofline"]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_chapters_are_chosen_by_name_too():
 )
 def test_chapters_that_are_none_are_told_so(selection, said):
     with pytest.raises(CourseError, match=said):
-        chosen(["02-x", "03-x"], selection)
+        select_chapters(["02-x", "03-x"], selection)
 
 
 @pytest.mark.parametrize("assignment", ["", "../x", "a b", "x\n", "-x"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.grading import files
-from labkit.grading.files import Unreadable, find, printable_path, read_bytes
+from labkit.grading.files import Unreadable, find_notebooks, printable_path, read_bytes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="these files are made on Unix")
 
@@ -58,13 +58,13 @@ def test_links_are_not_followed_and_odd_names_are_found(tmp_path):
     (work / "B.IPYNB").touch()
     odd = os.fsencode(work / "deep" / "\x1b[31m\u202e\n") + b"/\xff\xfe.ipynb"
     os.close(os.open(odd, os.O_CREAT))
-    found = {printable_path(entry.path.relative_to(work)): entry.complaint for entry in find(work)}
+    found = {printable_path(entry.path.relative_to(work)): entry.complaint for entry in find_notebooks(work)}
     assert found == {
         "B.IPYNB": "",
         "deep/\\x1b[31m\\u202e\\n/\\udcff\\udcfe.ipynb": "",
         "folder.ipynb": "This is a folder: hand in a notebook.",
     }
-    (entry,) = find(work / "all")
+    (entry,) = find_notebooks(work / "all")
     with pytest.raises(Unreadable, match="is a link"):
         read_bytes(entry.path)
 
@@ -76,10 +76,10 @@ def test_folders_without_end_are_left_out_with_a_row(tmp_path, monkeypatch):
         deep = deep / "d"
     deep.mkdir(parents=True)
     (deep / "a.ipynb").touch()
-    assert [entry.complaint[:12] for entry in find(tmp_path)] == ["More than 32"]
+    assert [entry.complaint[:12] for entry in find_notebooks(tmp_path)] == ["More than 32"]
     for number in range(5):
         (tmp_path / f"{number}.ipynb").touch()
-    *complaints, _ = [entry.complaint for entry in find(tmp_path)]
+    *complaints, _ = [entry.complaint for entry in find_notebooks(tmp_path)]
     assert complaints == ["", "", "", "More than 3 notebooks are here: the rest was left out."]
 
 
@@ -94,5 +94,5 @@ def test_a_student_with_countless_notebooks_costs_no_other(tmp_path, monkeypatch
         (tmp_path / student / "work").mkdir(parents=True)
         for number in range(count):
             (tmp_path / student / "work" / f"{number}.ipynb").touch()
-    found = [(entry.path.relative_to(tmp_path).parts[0], bool(entry.complaint)) for entry in find(tmp_path)]
+    found = [(entry.path.relative_to(tmp_path).parts[0], bool(entry.complaint)) for entry in find_notebooks(tmp_path)]
     assert found == [("ann", False)] * 2 + [("mallory", False)] * 3 + [("mallory", True)] + [("zoe", False)] * 3

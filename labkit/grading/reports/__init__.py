@@ -42,7 +42,7 @@ def write_reports(
         A sentence on the whole.
     """
     assessment = assessment or Assessment()
-    written = {
+    contents = {
         folder / "grades.xml": make_junit(grades),
         folder / "grades.csv": make_rows_csv(grades),
         folder / "gradebook.csv": make_gradebook_csv(grades, assessment.students),
@@ -50,18 +50,18 @@ def write_reports(
         folder / "summary.md": make_summary(grades, remark),
     }
     if assessment.assignment:
-        written |= {folder / name: make(grades, assessment.assignment) for name, make in PLATFORMS.items()}
-    for student, own in groupby(grades, key=lambda row: row.student):
-        written[folder / PAGES / file_name(student)] = make_page(
-            student, list(own), texts or {}, pictures or {}, assessment
+        contents |= {folder / name: make(grades, assessment.assignment) for name, make in PLATFORMS.items()}
+    for student, student_rows in groupby(grades, key=lambda row: row.student):
+        contents[folder / PAGES / file_name(student)] = make_page(
+            student, list(student_rows), texts or {}, pictures or {}, assessment
         )
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
     for path in _find_old_reports(folder):
-        if path not in written:
+        if path not in contents:
             path.unlink(missing_ok=True)
-    for path, text in written.items():
+    for path, text in contents.items():
         replace_file(path, text)
-    return list(written)
+    return list(contents)
 
 
 def _find_old_reports(folder: Path) -> Iterable[Path]:

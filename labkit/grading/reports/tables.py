@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from labkit.exercises import position
+from labkit.exercises import index_in_book
 from labkit.grading.grades import Grade, sum_points
 
 # At the beginning of a cell, or after what another spreadsheet takes for its end.
@@ -20,7 +20,7 @@ def make_rows_csv(grades: list[Grade]) -> str:
 
 def make_gradebook_csv(grades: list[Grade], roster: Mapping[str, Mapping[str, str]]) -> str:
     """Make one line per student: the roster's columns, totals, the points of each exercise (empty: not graded)."""
-    exercises = sorted({row.exercise for row in grades} - {""}, key=position)
+    exercises = sorted({row.exercise for row in grades} - {""}, key=index_in_book)
     lines = []
     for student, (points, out_of) in sum_points(grades).items():
         own = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
