@@ -1,13 +1,13 @@
 """Choice of the step that computes a softmax of rows, or its gradient."""
 
 from labkit.arrays.workspace import Workspace
-from labkit.calls.choice import Chooser, Chosen
+from labkit.calls.choice import StepChooser, ChosenStep
 from labkit.formats import Format
 from labkit.softmax.problem import RowProblem
 
-ROWS = Chooser("softmax", sizes=(("columns", 1),))  # times recorded for rows of about this width count
+ROWS = StepChooser("softmax", sizes=(("columns", 1),))  # times recorded for rows of about this width count
 
 
-def choose_step(arrays: tuple, problem: RowProblem, format: Format, workspace: Workspace) -> Chosen:
+def choose_step(arrays: tuple, problem: RowProblem, format: Format, workspace: Workspace) -> ChosenStep:
     """Return the fastest step for device arrays, and its launches; raise ValueError if no step accepts such rows."""
     return ROWS.fastest(arrays, problem, format, workspace)

@@ -25,11 +25,11 @@ from labkit.softmax import row_steps
 H100 = "nvidia-h100-80gb-hbm3"
 WITHIN = 1.02
 CHOSEN = {  # what chooses among the steps of a ladder
-    **dict.fromkeys(("norm/rows", "norm/rows_backward", "norm/batch", "norm/batch_backward"), norm_choice.chosen),
-    **dict.fromkeys(("norm/channels_last", "norm/channels_last_backward"), norm_choice.chosen),
-    "norm/batch_inference": norm_choice.chosen,
-    "softmax/forward": row_steps.chosen,
-    "softmax/backward": row_steps.chosen,
+    **dict.fromkeys(("norm/rows", "norm/rows_backward", "norm/batch", "norm/batch_backward"), norm_choice.choose_step),
+    **dict.fromkeys(("norm/channels_last", "norm/channels_last_backward"), norm_choice.choose_step),
+    "norm/batch_inference": norm_choice.choose_step,
+    "softmax/forward": row_steps.choose_step,
+    "softmax/backward": row_steps.choose_step,
     "attention/forward": attention_choice.choose_step,
     "attention/backward": attention_choice.choose_step,
     "attention/backward in any order": lambda *of: attention_choice.choose_step(*of, deterministic=False),
@@ -357,8 +357,8 @@ def test_an_array_that_tma_does_not_move_leaves_its_step_to_the_next():
     problem = norm.BatchForward(64, 256, 56, 56)
     arrays = described(problem, FP32)
     shifted = (replace(arrays[0], address=arrays[0].address + 4), *arrays[1:])
-    assert norm_choice.chosen(arrays, problem, FP32, CountingWorkspace()).step.slug == "overlapped"
-    assert norm_choice.chosen(shifted, problem, FP32, CountingWorkspace()).step.slug == "one_read"
+    assert norm_choice.choose_step(arrays, problem, FP32, CountingWorkspace()).step.slug == "overlapped"
+    assert norm_choice.choose_step(shifted, problem, FP32, CountingWorkspace()).step.slug == "one_read"
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

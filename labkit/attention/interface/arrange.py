@@ -4,7 +4,7 @@ from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace
 from labkit.attention.problem import Layout, as_bhsd
 from labkit.ladder import Launch
-from labkit.layouts.interface.moves import make_moves
+from labkit.layouts.interface.moves import make_copies
 
 
 def has_rows(X, layout: Layout) -> bool:
@@ -29,7 +29,7 @@ def arrange_rows(
         if not has_rows(X, layout):
             arranged[name] = workspace.array(f"{name} in C order", X.shape, X.dtype)
             if name in outputs:
-                copies_out += make_moves(arranged[name], X)
+                copies_out += make_copies(arranged[name], X)
             else:
-                copies_in += make_moves(X, arranged[name])
+                copies_in += make_copies(X, arranged[name])
     return arranged, copies_in, copies_out

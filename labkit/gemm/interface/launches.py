@@ -25,7 +25,7 @@ from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
 from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
 from labkit.ladder import Launch, Step, ladder
-from labkit.layouts.interface.strided import rearrange
+from labkit.layouts.interface.strided import make_strided_copy
 
 MAX_ROWS = 2**19  # per launch: a grid has at most 65535 blocks along y, each of 16 rows or more
 MAX_PLANES = 2**15  # per grid, which has at most 65535 blocks along z
@@ -86,7 +86,7 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
     if beta == 0:  # the kernel does not read `added`
         added = result
     elif added is not result and (result is not C or not _can_read_added(added, tiling)):
-        launch_list.append(rearrange(added, result))
+        launch_list.append(make_strided_copy(added, result))
         added = result
     same_rank = len({len(X.shape) for X in (left, right, C)}) == 1
     for z in range(1 if same_rank else C.shape[0]):
@@ -95,7 +95,7 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
             *operands, tiling, alpha, beta, workspace=workspace, added=added_z, format=format
         )
     if result is not C:
-        launch_list.append(rearrange(result, C))
+        launch_list.append(make_strided_copy(result, C))
     return launch_list
 
 
@@ -135,7 +135,7 @@ def _can_read_added(added, tiling):
 def gemv_launches(terms: Terms, workspace: Workspace) -> list[Launch]:
     """Return launches of BLAS level 2 for a C of few rows or columns: a matrix times a vector for each of them."""
     left, right, added, C, alpha, beta = terms
-    launch_list = [] if added is C else [rearrange(added, C)]
+    launch_list = [] if added is C else [make_strided_copy(added, C)]
     for z in range(C.shape[0] if len(C.shape) == 3 else 1):
         left_z, right_z, C_z = (select_matrix(X, z) for X in (left, right, C))
         if C_z.shape[0] < C_z.shape[1]:
@@ -182,7 +182,7 @@ def split_launches(step: Step, splits: int, terms: Terms, workspace: Workspace) 
     if left.shape[1] < K:
         left = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=False)
     A = workspace.array("parts of left", (splits, M, K // splits), left.dtype)
-    launch_list.append(rearrange(split_columns(left, splits), A))
+    launch_list.append(make_strided_copy(split_columns(left, splits), A))
     right = arrange_operand(transpose(right), (K, columns), "right", workspace, launch_list, allow_gaps=False)
     product = workspace.array("product", (splits, M, columns), C.dtype)
     launch_list += _multiply(step, FP32, A, split_rows(right, splits), product, workspace)

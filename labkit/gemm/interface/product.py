@@ -11,8 +11,8 @@ from labkit.arrays.operands import TYPE_NAMES, can_hold, common_format, shape_te
 from labkit.arrays.views import as_strided, merge_batches, transpose, with_plain_strides
 from labkit.arrays.workspace import Workspace
 from labkit.blas.problem import check_factor
-from labkit.calls.call import call
-from labkit.calls.operation import Operation, Result, calls
+from labkit.calls.call import run_operation
+from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
 from labkit.gemm.interface.candidates import Candidate, choose_candidate, find_format, supported_formats
@@ -116,7 +116,7 @@ class Product(Operation):
             raise ValueError("there are a bias and a beta that is not 0: leave one of them out")
 
 
-@calls(Product)  # tells `labkit.plan` and `labkit.tune` which operation this function calls
+@call_of(Product)  # tells `labkit.plan` and `labkit.tune` which operation this function calls
 def multiply(
     A: Shaped[np.ndarray, "*batch rows_a cols_a"],
     B: Shaped[np.ndarray, "*batch rows_b cols_b"],
@@ -182,7 +182,7 @@ def multiply(
     >>> C = gemm.multiply(A, B)
     >>> gemm.multiply(X, W, C=Y, transpose_b=True, bias=b)  # a layer: Y = X @ W.T + b
     """
-    return call(Product, (A, B, bias, C), (alpha, beta, transpose_a, transpose_b, format), stream)
+    return run_operation(Product, (A, B, bias, C), (alpha, beta, transpose_a, transpose_b, format), stream)
 
 
 def plan(A, B, *, C, bias=None, stream=None, **options) -> Plan:

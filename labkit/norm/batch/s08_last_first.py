@@ -28,7 +28,7 @@ from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.sums import is_last_block
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
@@ -132,6 +132,6 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
     y_args = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_fours(split, x), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_fours(last_first, x, y), -(-pieces // WARPS), WARP * WARPS, y_args),
+        Launch(specialise_type_and_alignment(split, x), (problem.C, blocks), WARP * WARPS, sum_args),
+        Launch(specialise_type_and_alignment(last_first, x, y), -(-pieces // WARPS), WARP * WARPS, y_args),
     ]

@@ -26,7 +26,7 @@ from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last_block
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 FORMATS = FP32, BF16
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
@@ -123,6 +123,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sum_args = *inputs, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
     dx_args = *inputs, dx, dweight, dbias, np.uint32(problem.C), values, eps, problem.relu
     return [
-        Launch(specialise_fours(split, dy, x), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_fours(masked_again, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
+        Launch(specialise_type_and_alignment(split, dy, x), (problem.C, blocks), WARP * WARPS, sum_args),
+        Launch(specialise_type_and_alignment(masked_again, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
     ]

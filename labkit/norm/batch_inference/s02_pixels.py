@@ -21,7 +21,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_pixels
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 
 # tested sizes: N, C, H, W, relu, layout, eps, hard (means far from zero)
@@ -82,6 +82,6 @@ def launches(x, weight, bias, y, running_mean, running_variance, problem, format
     width = vector_width(x, y)
     row_threads, loads, grid = geometry(problem, width)
     numbers = np.uint32(row_threads), np.float32(problem.eps), problem.relu
-    arguments = kernel_view(x, width), running_mean, running_variance, weight, bias, kernel_view(y, width), *numbers
+    arguments = word_view(x, width), running_mean, running_variance, weight, bias, word_view(y, width), *numbers
     kernel = specialise_vectors(pixels, format.dtype, width, bounds=THREADS, LOADS=loads)
     return [Launch(kernel, grid, THREADS, arguments)]

@@ -28,7 +28,7 @@ from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.moments import MOMENT_FIELDS, merge_moments
 from labkit.parts.sums import is_last_block
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 THREADS = 512
 WIDTH = 4  # channels per thread
@@ -175,6 +175,6 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     sum_args = x, *statistics, np.uint32(row_threads), np.float32(problem.factor)
     y_args = x, mean, variance, weight, bias, y, np.uint32(row_threads), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_fours(columns, x), (row_blocks, column_blocks), THREADS, sum_args),
-        Launch(specialise_fours(fused, x, y), (rows, row_blocks), THREADS, y_args),
+        Launch(specialise_type_and_alignment(columns, x), (row_blocks, column_blocks), THREADS, sum_args),
+        Launch(specialise_type_and_alignment(fused, x, y), (rows, row_blocks), THREADS, y_args),
     ]

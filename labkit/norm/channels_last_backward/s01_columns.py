@@ -27,7 +27,7 @@ from labkit.norm.channels_last_backward import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import is_last_block
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 THREADS = 512
 WIDTH = 4  # channels per thread
@@ -159,6 +159,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sum_args = *inputs, dweight, dbias, *scratch, np.uint32(row_threads), eps, problem.relu
     arguments = *inputs, dx, dweight, dbias, np.uint32(row_threads), values, eps, problem.relu
     return [
-        Launch(specialise_fours(columns, dy, x), (row_blocks, column_blocks), THREADS, sum_args),
-        Launch(specialise_fours(gradients, dy, x, dx), (rows, row_blocks), THREADS, arguments),
+        Launch(specialise_type_and_alignment(columns, dy, x), (row_blocks, column_blocks), THREADS, sum_args),
+        Launch(specialise_type_and_alignment(gradients, dy, x, dx), (rows, row_blocks), THREADS, arguments),
     ]

@@ -25,7 +25,7 @@ from labkit.norm.images import as_planes
 from labkit.norm.residual_backward import SUPPORTED
 from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last_block
-from labkit.parts.vector_widths import specialise_fours
+from labkit.parts.vector_widths import specialise_type_and_alignment
 
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 LOADS = 2  # 16-byte loads in flight per thread and array
@@ -123,6 +123,6 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     sum_args = dy, x, y, mean, variance, dresidual, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
     dx_args = dresidual, x, weight, mean, variance, dx, dweight, dbias, np.uint32(problem.C), values, eps
     return [
-        Launch(specialise_fours(split, dy, x, y, dresidual), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_fours(gradients, dresidual, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
+        Launch(specialise_type_and_alignment(split, dy, x, y, dresidual), (problem.C, blocks), WARP * WARPS, sum_args),
+        Launch(specialise_type_and_alignment(gradients, dresidual, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
     ]

@@ -23,7 +23,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, sizes_of_widths
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store
 
 BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts
@@ -110,5 +110,5 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     vectors, rows = geometry(problem.columns, width)
     constants = {"VECTORS": vectors, "ROWS": rows, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(warps, format.dtype, width, bounds=WARP * WARPS, **constants)
-    arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
+    arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, (*arrays, np.float32(problem.eps)))]

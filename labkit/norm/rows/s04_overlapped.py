@@ -24,7 +24,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum, block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store
 
 CENTRED = True  # False for RMS norm
@@ -113,5 +113,5 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     width = vector_width(x, weight, bias, y)
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
     kernel = specialise_vectors(overlapped, format.dtype, width, bounds=threads, CENTRED=problem.is_centred)
-    arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
+    arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd
     return [Launch(kernel, blocks, threads, (*arrays, np.float32(problem.eps)), smem_bytes)]

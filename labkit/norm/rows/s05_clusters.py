@@ -28,7 +28,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum, block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store
 
 LARGEST = (1, 131072), (1, 131071)  # also tested: the most work per thread
@@ -160,5 +160,5 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     constants = {"VECTORS": COLUMNS // width, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     bounds = threads, max(1, SM_THREADS // threads // (1 if width > 1 else 2))
     kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    arrays = kernel_view(x, width), weight, bias, kernel_view(y, width), mean, rstd
+    arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd
     return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, (*arrays, np.float32(problem.eps)))]

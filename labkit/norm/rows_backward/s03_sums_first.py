@@ -25,7 +25,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
 CENTRED = True  # False for RMS norm
@@ -112,7 +112,7 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     rows = specialise_vectors(along, format.dtype, width, bounds=THREADS, CENTRED=problem.is_centred)
     constants = {"ROWS": rows_at_once, "CENTRED": problem.is_centred}
     columns = specialise_vectors(sums_first, format.dtype, width, bounds=(THREADS, BLOCKS_PER_SM), **constants)
-    dy, x, dx = (kernel_view(X, width) for X in (dy, x, dx))
+    dy, x, dx = (word_view(X, width) for X in (dy, x, dx))
     return [
         Launch(rows, problem.rows, threads, (dy, x, weight, mean, rstd, sums)),
         Launch(columns, (row_blocks, column_blocks), THREADS, (dy, x, weight, mean, rstd, sums, dx, partials)),

@@ -25,7 +25,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import WIDTHS, sizes_of_widths
 from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
 BENCHED = sizes_of_widths(*WIDTHS[:4])  # the sizes that this step accepts
@@ -114,5 +114,5 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     partials = allocate_partials(problem, blocks, workspace)
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(one_read, format.dtype, width, bounds=(threads, blocks_per_sm), **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), partials
+    arrays = word_view(dy, width), word_view(x, width), weight, mean, rstd, word_view(dx, width), partials
     return [Launch(kernel, blocks, threads, arrays), merge_launch(problem, partials, dweight, dbias)]

@@ -23,7 +23,7 @@ from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward import EXAMPLES, WIDTHS, sizes_of_widths
 from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that this step accepts
@@ -129,5 +129,5 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     partials = allocate_partials(problem, blocks, workspace)
     constants = {"VECTORS": columns // width, "COLUMNS": columns, "CENTRED": problem.is_centred}
     kernel = specialise_vectors(warps, format.dtype, width, bounds=(WARP * WARPS, BLOCKS_PER_SM[columns]), **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), partials
+    arrays = word_view(dy, width), word_view(x, width), weight, mean, rstd, word_view(dx, width), partials
     return [Launch(kernel, blocks, WARP * WARPS, arrays), merge_launch(problem, partials, dweight, dbias)]

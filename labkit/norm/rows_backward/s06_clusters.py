@@ -26,7 +26,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
 
 CENTRED = True  # False for RMS norm
@@ -172,6 +172,6 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     bounds = threads, blocks_per_sm
     kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    arrays = kernel_view(dy, width), kernel_view(x, width), weight, mean, rstd, kernel_view(dx, width), partials
+    arrays = word_view(dy, width), word_view(x, width), weight, mean, rstd, word_view(dx, width), partials
     gradients = Launch(kernel, num_clusters * blocks, threads, arrays, smem_bytes)
     return [gradients, merge_launch(problem, partials, dweight, dbias)]

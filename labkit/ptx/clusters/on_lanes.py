@@ -15,7 +15,7 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_count, element, nonnegative_lanes, waiting_line, whole_number
+from labkit.simulator.operands import check_argument_count, resolve_element, drop_negative_indices, waiting_line, integer_argument
 from labkit.simulator.scheduler import ENDED, RETURNED
 from labkit.simulator.values import describe
 from labkit.simulator.warps import SLOT, START, THREAD
@@ -104,7 +104,7 @@ def note_remote_access(w, lanes, offset, site, until=0):
     chunk = w.chunk
     if "remote accesses" not in chunk.kept:
         chunk.kept["remote accesses"] = RemoteAccesses(chunk)
-        chunk.at_end.append(chunk.kept["remote accesses"].check)
+        chunk.end_checks.append(chunk.kept["remote accesses"].check)
     chunk.kept["remote accesses"].note(w, lanes, offset, site, until)
 
 
@@ -142,7 +142,7 @@ class ClusterSyncs:
 
 def sync(w, mask, call):
     """Let the warps of `mask` wait for all others of their clusters."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return
     chunk = w.chunk
@@ -189,7 +189,7 @@ def _remote_elements(w, site, array, mask, index, line, cta, is_load):
 
     Counted as accesses to the block's own memory, although the network between SMs is slower.
     """
-    mask = nonnegative_lanes(w, site, array, mask, index)
+    mask = drop_negative_indices(w, site, array, mask, index)
     flat, mask = memory.flatten(w, site, array, mask, index) if mask is not False else (None, False)
     if mask is False:
         return flat, mask
@@ -210,7 +210,7 @@ class Rank:
     """Call without arguments that returns a block's number within its cluster."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 0)
+        check_argument_count(translator, node, 0)
         return translator.temp(f"{translator.constant(rank)}(w)", types.int32)
 
 
@@ -218,7 +218,7 @@ class Sync:
     """Call without arguments that waits for the cluster."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 0)
+        check_argument_count(translator, node, 0)
         call = call_site(translator, node, waiting_line(translator, node))
         return emit_call(translator, sync, translator.mask, call, waits=True)
 
@@ -230,7 +230,7 @@ class Load:
     widths_bytes: tuple[int, ...]
 
     def translate(self, translator, node):
-        check_count(translator, node, 3)
+        check_argument_count(translator, node, 3)
         array, operands = _operands(translator, node, self.widths_bytes, "load")
         return translator.temp(f"{translator.constant(load)}(w, {operands})", array.type.dtype)
 
@@ -242,7 +242,7 @@ class Store:
     widths_bytes: tuple[int, ...]
 
     def translate(self, translator, node):
-        check_count(translator, node, 4)
+        check_argument_count(translator, node, 4)
         array, operands = _operands(translator, node, self.widths_bytes, "store")
         value = translator.converted(translator.scalar(node.args[3], "a store"), array.type.dtype)
         return emit_call(translator, store, operands, value)
@@ -250,7 +250,7 @@ class Store:
 
 def _operands(translator, node, widths_bytes, kind):
     """Return the array, and the code of site, array, mask, indices, line and block."""
-    subscript, array, indices = element(translator, node, *node.args[:2], ("shared",))
+    subscript, array, indices = resolve_element(translator, node, *node.args[:2], ("shared",))
     if numba_types.dtype_of(array.type.dtype).itemsize not in widths_bytes:
         widths = " or ".join(map(str, widths_bytes))
         translator.fail(
@@ -258,6 +258,6 @@ def _operands(translator, node, widths_bytes, kind):
             f"`{translator.written(node.func)}` moves {widths} bytes, which elements of {describe(array.type.dtype)} "
             "have not",
         )
-    cta = whole_number(translator, node.args[2], "the number of a block in its cluster").code
+    cta = integer_argument(translator, node.args[2], "the number of a block in its cluster").code
     site = translator.site(subscript, array, kind)
     return array, f"{site}, {array.code}, {translator.mask}, ({indices},), {node.lineno}, {cta}"

@@ -19,13 +19,13 @@ from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import intersect
 from labkit.simulator.operands import (
-    check_count,
-    element,
-    fixed_number,
+    check_argument_count,
+    resolve_element,
+    constant_argument,
     locate_vectors,
-    nonnegative_lanes,
+    drop_negative_indices,
     site_numbers,
-    whole_number,
+    integer_argument,
 )
 from labkit.simulator.slices import parts_of
 from labkit.simulator.values import describe
@@ -45,11 +45,11 @@ class Copy:
     past_l1: tuple[int, ...]
 
     def translate(self, translator, node):
-        check_count(translator, node, 6)
-        tile_subscript, tile, index = element(translator, node, *node.args[:2], ("shared",))
-        source_subscript, source, source_index = element(translator, node, *node.args[2:4], ("global",))
-        width_bytes = fixed_number(translator, node, node.args[4], "the width of a copy")
-        valid = whole_number(translator, node.args[5], "how many bytes of a copy are read")
+        check_argument_count(translator, node, 6)
+        tile_subscript, tile, index = resolve_element(translator, node, *node.args[:2], ("shared",))
+        source_subscript, source, source_index = resolve_element(translator, node, *node.args[2:4], ("global",))
+        width_bytes = constant_argument(translator, node, node.args[4], "the width of a copy")
+        valid = integer_argument(translator, node.args[5], "how many bytes of a copy are read")
         dtype, other = tile.type.dtype, source.type.dtype
         if dtype != other:
             translator.fail(
@@ -74,8 +74,8 @@ class Wait:
     """Call `(pending)` that waits for all of a thread's groups but the newest."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
-        pending = fixed_number(translator, node, node.args[0], "how many groups may be in flight")
+        check_argument_count(translator, node, 1)
+        pending = constant_argument(translator, node, node.args[0], "how many groups may be in flight")
         if pending < 0:
             translator.fail(node, f"at least no group is in flight: {pending} is less than that")
         return emit_call(translator, wait, translator.mask, pending)
@@ -119,7 +119,7 @@ def _split_by_array(w, mask, place):
 def _begin(w, mask, width_bytes, valid, target, source):
     site, tile, index = target
     elements = width_bytes // tile.itemsize
-    mask = nonnegative_lanes(w, site, tile, mask, index)
+    mask = drop_negative_indices(w, site, tile, mask, index)
     if mask is False:
         return
     flat, mask = locate_vectors(w, site, tile, mask, width_bytes, index)
@@ -131,7 +131,7 @@ def _begin(w, mask, width_bytes, valid, target, source):
     lanes = w.active(mask)
     last = _last_writer(tile, flat, lanes)
     for i in range(elements):
-        memory.watch_write(
+        memory.check_write(
             w, site, tile, mask, flat + i, ~w.all_lanes, memory.equal_with_nan(values[i].take(last), values[i])
         )
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
@@ -188,7 +188,7 @@ def wait(w, mask, pending):
         if copy.source is not None:
             copy.source.end(lanes)
         for i, value in enumerate(copy.values):
-            memory.deliver(w, copy.site, copy.array, lanes, copy.flat + i, value)
+            memory.deliver_write(w, copy.site, copy.array, lanes, copy.flat + i, value)
 
 
 def _groups(w) -> Groups:

@@ -19,7 +19,7 @@ from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.counters import count_shared
 from labkit.simulator.disturbance import PRODUCTS
 from labkit.simulator.lanes import intersect
-from labkit.simulator.operands import check_count, element, locate_local_elements, locate_vectors, nonnegative_lanes
+from labkit.simulator.operands import check_argument_count, resolve_element, locate_local_elements, locate_vectors, drop_negative_indices
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, describe, items_of
 from labkit.simulator.warps import START
@@ -70,8 +70,8 @@ class Multiply:
     accumulator_types: dict[int, types.Type]  # by the format's number
 
     def translate(self, translator, node):
-        check_count(translator, node, 5)
-        subscript, acc, index = element(translator, node, *node.args[:2], ("local",))
+        check_argument_count(translator, node, 5)
+        subscript, acc, index = resolve_element(translator, node, *node.args[:2], ("local",))
         a, b = (fragment_code(translator, part, count) for part, count in zip(node.args[2:4], (4, 2)))
         if acc.type.others:
             translator.fail(node, f"`{translator.written(node.args[0])}` may be one of several arrays here; name one")
@@ -104,8 +104,8 @@ def fragment_code(translator, node, count) -> str:
 
 def _rows(translator, node, kind, count, most_bytes=4):
     """Return site, array and indices of each lane's row, of elements of at most `most_bytes`."""
-    check_count(translator, node, count)
-    subscript, tile, index = element(translator, node, *node.args[:2], ("shared",))
+    check_argument_count(translator, node, count)
+    subscript, tile, index = resolve_element(translator, node, *node.args[:2], ("shared",))
     itemsize = numba_types.dtype_of(tile.type.dtype).itemsize
     if itemsize > most_bytes:
         sizes = "1, 2 or 4" if most_bytes == 4 else "1 or 2"
@@ -178,9 +178,9 @@ def _row_addresses(w, site, array, mask, call, count, index):
 
     A wavefront serves eight rows.
     """
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     naming = intersect(mask, w.lane < ROWS * count)  # lanes whose index names a row
-    valid = nonnegative_lanes(w, site, array, naming, index) if naming is not False else False
+    valid = drop_negative_indices(w, site, array, naming, index) if naming is not False else False
     if valid is False:
         return None, False
     flat, valid = locate_vectors(w, site, array, valid, ROW_BYTES, index)
@@ -199,7 +199,7 @@ def _row_addresses(w, site, array, mask, call, count, index):
 
 def multiply(w, site, array, mask, call, a, b, format, *index):
     """Add the product of two fragments to the accumulators, in float32 or int32."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return
     flat, mask = locate_local_elements(w, site, array, mask, 4, index)
@@ -207,7 +207,7 @@ def multiply(w, site, array, mask, call, a, b, format, *index):
         return
     w.chunk.launch.flops[format.flops] += 2 * M * N * 8 * format.per_register // WARP_LANES * w.tally(mask)
     a, b = (format.decode(np.stack([w.fill(register) for register in fragment])) for fragment in (a, b))
-    a = w.chunk.launch.disturbance.scaled(PRODUCTS, a)
+    a = w.chunk.launch.disturbance.disturb(PRODUCTS, a)
     _multiply(a, b, array.data, flat, w.active(mask), w.warps[:, START])
 
 

@@ -16,7 +16,7 @@ from labkit.ptx.mbarriers import findings
 from labkit.ptx.translation import emit_call
 from labkit.simulator import memory
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_count, element, waiting_line, whole_number
+from labkit.simulator.operands import check_argument_count, resolve_element, waiting_line, integer_argument
 from labkit.simulator.values import describe
 
 
@@ -87,7 +87,7 @@ def get_barriers(w, array) -> Mbarriers:
     by_array = chunk.kept.setdefault("mbarriers", {})
     if array.root not in by_array:
         barriers = by_array[array.root] = Mbarriers(array.root, chunk)
-        chunk.at_end.append(lambda: _check_end(chunk.launch, barriers))
+        chunk.end_checks.append(lambda: _check_end(chunk.launch, barriers))
     return by_array[array.root]
 
 
@@ -218,7 +218,7 @@ def find_barriers(w, site, array, mask, index, block_offset=0):
         if not mask.any():
             return numbers, False
     memory.count_accesses(w, site, array, flat, mask, False)
-    memory.watch_atomic(w, site, array, flat, lanes)
+    memory.check_atomic(w, site, array, flat, lanes)
     return numbers, mask
 
 
@@ -254,10 +254,10 @@ class BarrierCall:
     operands: tuple[str, ...] = ()
 
     def translate(self, translator, node):
-        check_count(translator, node, 2 + len(self.operands))
+        check_argument_count(translator, node, 2 + len(self.operands))
         array, index, *others = node.args
         operands = barrier_operands(translator, node, array, index, self.kind)
-        numbers = [whole_number(translator, other, what).code for other, what in zip(others, self.operands)]
+        numbers = [integer_argument(translator, other, what).code for other, what in zip(others, self.operands)]
         return emit_call(translator, self.run, *operands, *numbers)
 
 
@@ -265,9 +265,9 @@ class Wait:
     """Call `(barriers, i, parity)` that waits."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 3)
+        check_argument_count(translator, node, 3)
         operands = barrier_operands(translator, node, *node.args[:2], "atomic")
-        parity = whole_number(translator, node.args[2], "the parity of a phase").code
+        parity = integer_argument(translator, node.args[2], "the parity of a phase").code
         return emit_call(translator, wait, *operands, waiting_line(translator, node), parity, waits=True)
 
 
@@ -275,15 +275,15 @@ class ArriveAt:
     """Call `(barriers, i, cta)` that arrives at another block's barrier."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 3)
+        check_argument_count(translator, node, 3)
         operands = barrier_operands(translator, node, *node.args[:2], "atomic")
-        cta = whole_number(translator, node.args[2], "the number of a block in its cluster").code
+        cta = integer_argument(translator, node.args[2], "the number of a block in its cluster").code
         return emit_call(translator, arrive_at, *operands, node.lineno, cta)
 
 
 def barrier_operands(translator, node, array, index, kind) -> tuple[str, str, str, str]:
     """Return the code of an access to a barrier: site, array, mask and indices."""
-    subscript, found, indices = element(translator, node, array, index, ("shared",))
+    subscript, found, indices = resolve_element(translator, node, array, index, ("shared",))
     if found.type.dtype != types.uint64 or found.type.others:
         translator.fail(
             node,

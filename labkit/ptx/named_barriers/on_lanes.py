@@ -14,7 +14,7 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_count, waiting_line, whole_number
+from labkit.simulator.operands import check_argument_count, waiting_line, integer_argument
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 
@@ -109,9 +109,9 @@ class BarrierCall:
     waits: bool
 
     def translate(self, translator, node):
-        check_count(translator, node, 2)
+        check_argument_count(translator, node, 2)
         meanings = "the number of a barrier", "how many threads a barrier waits for"
-        operands = [whole_number(translator, argument, meaning) for argument, meaning in zip(node.args, meanings)]
+        operands = [integer_argument(translator, argument, meaning) for argument, meaning in zip(node.args, meanings)]
         number, threads = (translator.converted(operand, types.int64) for operand in operands)
         call = call_site(translator, node, waiting_line(translator, node) if self.waits else node.lineno)
         run = sync if self.waits else arrive
@@ -120,7 +120,7 @@ class BarrierCall:
 
 def arrive(w, mask, call, number, threads):
     """Let the warps of `mask` arrive at a barrier each, without waiting."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
@@ -132,7 +132,7 @@ def arrive(w, mask, call, number, threads):
 
 def sync(w, mask, call, number, threads):
     """Let the warps of `mask` wait at a barrier each; yields as long as one of them has to."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)

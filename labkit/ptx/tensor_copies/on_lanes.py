@@ -23,7 +23,7 @@ from labkit.simulator.checks.in_flight import Operation, PendingRead
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
-from labkit.simulator.operands import check_count, element, fixed_number, locate_vectors, whole_number
+from labkit.simulator.operands import check_argument_count, resolve_element, constant_argument, locate_vectors, integer_argument
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
 
 WAVEFRONT_BYTES = 128  # a word from each of the 32 banks
@@ -80,7 +80,7 @@ class PendingLoad:
         """Write these boxes to their tiles."""
         array, first = self.array, self.first
         _swizzle(array.data.view(np.uint8), first * array.itemsize, self.rows, boxes, True)
-        array.in_flight.end(self.number, tiles.elements(first[boxes], self.box_bytes // array.itemsize))
+        array.in_flight.end(self.number, tiles.consecutive_offsets(first[boxes], self.box_bytes // array.itemsize))
         if self.source is not None:
             self.source.end(np.isin(np.arange(len(first)), boxes))
 
@@ -92,7 +92,7 @@ def _locate_tiles(w, site, array, mask, index, tile_bytes):
         return flat, mask
     lanes, size = w.active(mask), tile_bytes // array.itemsize
     within = flat % array.elements
-    outside = lanes & (within + size > tiles.end(array))
+    outside = lanes & (within + size > tiles.end_offset(array))
     if outside.any():
         note_too_short(w, site, array, outside, index, size)
     byte = array.address + within * array.itemsize
@@ -115,7 +115,7 @@ def load(w, mask, source, target, barrier, line=0, ctas=None):
     lanes = np.flatnonzero(w.active(mask))
     boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
     boxes.count_accesses(w, lanes, map_site, True)
-    tiles.note_reads(w, map_site, boxes.array, lanes, *boxes.places())
+    tiles.check_reads(w, map_site, boxes.array, lanes, *boxes.places())
     w.chunk.sample(w, tile_site, tile, mask, flat)
     rows = boxes.read()
     targets = [(w.active(mask), 0)]
@@ -149,9 +149,9 @@ def _begin_source_reads(w, site, boxes, lanes, senders) -> PendingRead | None:
 def _begin_load(w, site, tile, lanes, flat, rows, source) -> PendingLoad:
     """Begin the load of these rows, one box per lane, to the tiles that begin at `flat`."""
     flat, size = flat[lanes], rows.shape[1] * rows.shape[2] // tile.itemsize
-    covered = tiles.elements(flat, size)
+    covered = tiles.consecutive_offsets(flat, size)
     _count_tile(w, site, tile, lanes, size)
-    tiles.note_writes(w, site, tile, lanes, covered)
+    tiles.check_writes(w, site, tile, lanes, covered)
     proxies.check_write(w, site, tile, covered)
     tile.states[proxies.Unfenced].drop(covered)
     operation = Operation(site, "the copy", WAIT_FOR_LOAD)
@@ -193,14 +193,14 @@ def store(w, mask, target, source):
         return
     lanes = np.flatnonzero(w.active(mask))
     boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
-    _begin_tile_reads(w, mask, tile_site, tile, tiles.elements(flat[lanes], box_bytes // tile.itemsize), "the store")
+    _begin_tile_reads(w, mask, tile_site, tile, tiles.consecutive_offsets(flat[lanes], box_bytes // tile.itemsize), "the store")
     rows = np.empty((len(lanes), boxes.rows, boxes.row_bytes), np.uint8)
     _swizzle(tile.data.view(np.uint8), flat[lanes] * tile.itemsize, rows, np.arange(len(lanes)), False)
     boxes.count_accesses(w, lanes, map_site, False)
     unchanged = boxes.matches(rows)
     boxes.write(rows)
     places, inside = boxes.places()
-    tiles.note_writes(w, map_site, boxes.array, lanes, places, inside, unchanged, boxes.matches(rows))
+    tiles.check_writes(w, map_site, boxes.array, lanes, places, inside, unchanged, boxes.matches(rows))
     operation = Operation(map_site, "the store", NEVER_WAITED_FOR)
     box = np.repeat(lanes, len(places) // len(lanes))[inside]
     boxes.array.in_flight.begin(operation, places[inside], w, box)
@@ -221,11 +221,11 @@ def add(w, mask, target, source, count):
     if mask is False:
         return
     lanes = np.flatnonzero(w.active(mask))
-    places, covered = (tiles.elements(begin[lanes], count) for begin in (flat, first))
+    places, covered = (tiles.consecutive_offsets(begin[lanes], count) for begin in (flat, first))
     _begin_tile_reads(w, mask, tile_site, tile, covered, "the addition")
     count_rows(w, lanes, site, array, flat[lanes][:, None], np.full((len(lanes), 1), count), False)
     w.chunk.sample(w, site, array, mask, flat)
-    tiles.note_atomics(w, site, array, lanes, places)
+    tiles.check_atomics(w, site, array, lanes, places)
     array.in_flight.begin(Operation(site, "the addition", ADDS_TO_COME, is_atomic=True), places, w, lanes)
     np.add.at(array.data, places, tile.data[covered])
     w.chunk.launch.version += 1
@@ -236,7 +236,7 @@ def _begin_tile_reads(w, mask, site, tile, covered, name):
     lanes = np.flatnonzero(w.active(mask))
     size = len(covered) // len(lanes)
     _count_tile(w, site, tile, lanes, size)
-    tiles.note_reads(w, site, tile, lanes, covered)
+    tiles.check_reads(w, site, tile, lanes, covered)
     proxies.check_read(w, site, tile, covered, "TMA")
     number = tile.in_flight.begin(Operation(site, name, WAIT_FOR_STORE, reads=True), covered, w, lanes)
     w.launch.events.note(w, mask, "store", w.launch.sites[site].line, tile.name, amount=size * tile.itemsize)
@@ -256,14 +256,14 @@ def wait(w, mask, pending):
         lanes = np.flatnonzero(lanes)
         covered = ended.covered[np.searchsorted(ended.lanes, lanes)].reshape(-1)
         ended.array.in_flight.end(ended.number, covered)
-        tiles.note_reads(w, ended.site, ended.array, lanes, covered)
+        tiles.check_reads(w, ended.site, ended.array, lanes, covered)
 
 
 def _stores(w) -> Groups:
     """Return the groups of stores of a warp set."""
     if "stores" not in w.groups:
         w.groups["stores"] = Groups(w.lanes)
-        w.chunk.at_end.append(lambda: findings.note_unfinished_stores(w, w.groups["stores"].running))
+        w.chunk.end_checks.append(lambda: findings.note_unfinished_stores(w, w.groups["stores"].running))
     return w.groups["stores"]
 
 
@@ -302,7 +302,7 @@ def _numbers(translator, node, what, count):
 
 def _in_shared(translator, node, array, index, kind):
     """Return the code of an access to a tile: site, array, and indices of the first element."""
-    subscript, found, indices = element(translator, node, array, index, ("shared",))
+    subscript, found, indices = resolve_element(translator, node, array, index, ("shared",))
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
     return f"({translator.site(subscript, found, kind)}, {found.code}, ({indices},))"
@@ -319,13 +319,13 @@ class LoadCall:
     of_pixels: bool = False
 
     def translate(self, translator, node):
-        check_count(translator, node, 6 + self.of_pixels + self.multicast)
+        check_argument_count(translator, node, 6 + self.of_pixels + self.multicast)
         tile, index, tensor_map, place, *offset = node.args[: 4 + self.of_pixels]
         barriers, i, *blocks = node.args[4 + self.of_pixels :]
         box = _boxed(translator, node, tensor_map, place, "load", *offset)
         target = _in_shared(translator, node, tile, index, "store")
         site, array, mask, barrier = mbarriers.barrier_operands(translator, node, barriers, i, "atomic")
-        more = [f"{node.lineno}, {whole_number(translator, b, 'a mask of blocks').code}" for b in blocks]
+        more = [f"{node.lineno}, {integer_argument(translator, b, 'a mask of blocks').code}" for b in blocks]
         return emit_call(translator, load, mask, box, target, f"({site}, {array}, {barrier})", *more)
 
 
@@ -333,7 +333,7 @@ class Prefetch:
     """Call `(tensor_map)`, which only changes timing."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
+        check_argument_count(translator, node, 1)
         _tensor_map(translator, node, node.args[0], ("TensorMap", "PixelMap"))
         return Value("None", types.none)
 
@@ -342,7 +342,7 @@ class StoreCall:
     """Call `(tensor_map, place, tile, index)` that begins a store."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 4)
+        check_argument_count(translator, node, 4)
         tensor_map, place, tile, index = node.args
         box = _boxed(translator, node, tensor_map, place, "store")
         source = _in_shared(translator, node, tile, index, "load")
@@ -353,11 +353,11 @@ class AddCall:
     """Call `(array, index, tile, tile_index, count)` that begins an addition."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 5)
+        check_argument_count(translator, node, 5)
         sums, tile = node.args[:2], node.args[2:4]
-        subscript, array, indices = element(translator, node, *sums, ("global",))
-        _, addends, _ = element(translator, node, *tile, ("shared",))
-        count = fixed_number(translator, node, node.args[4], "how many numbers are added")
+        subscript, array, indices = resolve_element(translator, node, *sums, ("global",))
+        _, addends, _ = resolve_element(translator, node, *tile, ("shared",))
+        count = constant_argument(translator, node, node.args[4], "how many numbers are added")
         for kind in (array.type, addends.type):
             if kind.dtype != types.float32:
                 translator.fail(node, f"float32 is added to float32 here, and `{kind.name}` is {describe(kind)}")
@@ -374,6 +374,6 @@ class StoreWait:
     """Call `(pending)` that waits for stores."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
-        pending = fixed_number(translator, node, node.args[0], "how many groups may be in flight")
+        check_argument_count(translator, node, 1)
+        pending = constant_argument(translator, node, node.args[0], "how many groups may be in flight")
         return emit_call(translator, wait, translator.mask, pending)

@@ -29,7 +29,7 @@ from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import intersect
-from labkit.simulator.operands import check_count, element, fixed_number, locate_local_elements, waiting_line
+from labkit.simulator.operands import check_argument_count, resolve_element, constant_argument, locate_local_elements, waiting_line
 from labkit.simulator.values import describe
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.simulator.warps import WARPGROUP_WARPS as WARPS
@@ -75,7 +75,7 @@ def get_warpgroups(w) -> Warpgroups:
 
 def select_whole_warpgroups(w, mask, call):
     """Return the lanes of `mask` whose four warps make the call together, and note the others."""
-    mask = collectives.whole_warps(w, mask, call)
+    mask = collectives.keep_whole_warps(w, mask, call)
     if mask is False:
         return mask
     warpgroups, here = get_warpgroups(w), w.active(mask)[w.warps[:, START]]
@@ -129,7 +129,7 @@ class Operand:
         cores = w.launch.warps_per_block + w.thread[readers] // THREADS
         threads = cores * WARP_LANES + w.lane[readers]
         places = self.places.reshape(len(groups), -1)[groups].reshape(-1)
-        tiles.note_reads(w, self.site, self.array, readers, places, threads=threads)
+        tiles.check_reads(w, self.site, self.array, readers, places, threads=threads)
 
 
 class KMajor:
@@ -202,7 +202,7 @@ def _locate_operand(w, mask, rows, site, array, index, major):
         findings.note_different_tiles(w, site, array, lanes & (flat != first))
     byte = array.address + first % array.elements * array.itemsize
     end = major.end(byte, rows, _tile_stride(array))
-    outside = lanes & (end > array.address + tiles.end(array) * array.itemsize)
+    outside = lanes & (end > array.address + tiles.end_offset(array) * array.itemsize)
     wrong = lanes & major.is_misplaced(byte)
     if outside.any():
         note_too_short(w, site, array, outside, index, int((end - byte).max()) // array.itemsize)
@@ -220,7 +220,7 @@ def _read_operand(w, caller, flat, rows, site, array, index, major) -> tuple[Ope
         same = byte == address
         places[same] = first[same, None] + _offsets(major, int(address), rows, array.itemsize, _tile_stride(array))
     lanes = _readers(w, caller)
-    tiles.note_early(w, site, array, lanes, places.reshape(-1))
+    tiles.check_arrived(w, site, array, lanes, places.reshape(-1))
     proxies.check_read(w, site, array, places.reshape(-1), "the tensor cores")
     totals = w.chunk.launch.counts[site]
     slots = w.warps[caller.first, SLOT] if len(totals) > 1 else np.zeros(caller.count, np.int64)
@@ -355,7 +355,7 @@ def _begin(w, mask, caller, call, accumulators, format_and_scale, left, right, o
     groups, cores = warpgroups.number[caller.first], warpgroups.cores
     cores.begun[warpgroups.number[caller.rows], _quarter(w, caller.rows)] += 1
     number = cores.begun[groups, _quarter(w, caller.first)]
-    w.chunk.launch.clocks.tell(_clocks(w, caller.first), cores.clocks[groups])
+    w.chunk.launch.clocks.inform_tensor_cores(_clocks(w, caller.first), cores.clocks[groups])
     warpgroups.products.begin(Product(state, rows, operands, groups, number), lanes)
     w.chunk.launch.version += 1
 
@@ -427,7 +427,7 @@ def wait(w, mask, call, pending):
     for product, lanes in ended:
         product.accumulators.end(product.rows, lanes)
         _note_done(w, product, groups[lanes[w.warps[rows, START]]])
-    w.chunk.launch.clocks.hear(_clocks(w, rows), warpgroups.cores.clocks[groups], done)
+    w.chunk.launch.clocks.learn_times(_clocks(w, rows), warpgroups.cores.clocks[groups], done)
 
 
 def _note_done(w, product, groups):
@@ -437,7 +437,7 @@ def _note_done(w, product, groups):
     if not is_new.any():
         return
     done_groups, number = product.groups[is_new], product.number[is_new]
-    w.chunk.launch.clocks.note_done(cores.clocks[done_groups], number - 1)
+    w.chunk.launch.clocks.set_finished_products(cores.clocks[done_groups], number - 1)
     for operand in product.operands:
         operand.note_reads(w, is_new)
     cores.done[done_groups] = number
@@ -480,7 +480,7 @@ def set_registers(w, mask, call, count, increases):
     chunk, warpgroups = w.chunk, get_warpgroups(w)
     if "registers" not in chunk.kept:
         registers = chunk.kept["registers"] = Registers(w, warpgroups.in_block, call)
-        chunk.at_end.append(lambda: findings.check_registers(chunk, registers, call))
+        chunk.end_checks.append(lambda: findings.check_registers(chunk, registers, call))
     counts, groups = chunk.kept["registers"].count.reshape(-1), warpgroups.number[find_callers(w, mask).rows]
     before = int(counts[groups].max() if increases else counts[groups].min())
     if before > count if increases else before < count:
@@ -507,7 +507,7 @@ WARPGROUPS = Family(
 
 def _in_shared(translator, node, array, index, major, rows):
     """Return the code of a tile's read: site, array, indices of the first element, and layout."""
-    subscript, found, indices = element(translator, node, array, index, ("shared",))
+    subscript, found, indices = resolve_element(translator, node, array, index, ("shared",))
     if isinstance(major, MnMajor) and rows > MN_ROWS and found.type.ndim < 3:
         translator.fail(node, f"an MN-major B of {rows} columns needs an axis for its tiles of {MN_ROWS}")
     if found.type.others:
@@ -529,13 +529,13 @@ class Multiply:
 
     def translate(self, translator, node):
         count = 8 - self.has_fragment + self.has_majors * (2 - self.has_fragment)
-        check_count(translator, node, count + 2 * self.is_scaled)
+        check_argument_count(translator, node, count + 2 * self.is_scaled)
         acc, index, n, *operands, format = node.args[:count]
         scale = self._scale(translator, node)
-        n = fixed_number(translator, node, n, "N")
+        n = constant_argument(translator, node, n, "N")
         if n % 8 or not 8 <= n <= 256:
             translator.fail(node, f"N is 8 to 256 in steps of 8, not {n}")
-        subscript, sums, indices = element(translator, node, acc, index, ("local",))
+        subscript, sums, indices = resolve_element(translator, node, acc, index, ("local",))
         if sums.type.dtype != types.float32:
             translator.fail(node, f"wgmma adds up in float32, and `{translator.written(acc)}` is {describe(sums.type)}")
         format = find_format(translator, node, format, self.formats)
@@ -559,7 +559,7 @@ class Multiply:
         if not self.is_scaled:
             return translator.constant(Scale())
         keeps = translator.condition(node.args[-2])
-        sign = fixed_number(translator, node, node.args[-1], "the sign of a product")
+        sign = constant_argument(translator, node, node.args[-1], "the sign of a product")
         if sign not in (1, -1):
             translator.fail(node, f"the sign of a product is 1 or -1, not {sign}")
         return f"{translator.constant(Scale)}({keeps.code}, {sign})"
@@ -568,7 +568,7 @@ class Multiply:
         """Return the layout of an operand; fail where its format does not allow it."""
         if not self.has_majors:
             return MAJORS[0]
-        number = fixed_number(translator, node, major[0], "how an operand lies")
+        number = constant_argument(translator, node, major[0], "how an operand lies")
         if number not in range(len(MAJORS)):
             translator.fail(node, f"an operand lies `ptx.K_MAJOR` or `ptx.MN_MAJOR`, and {number} is neither")
         if number and format.bits != 16:
@@ -580,8 +580,8 @@ class Wait:
     """Call `(pending)` that waits for products."""
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
-        pending = fixed_number(translator, node, node.args[0], "how many groups may be in flight")
+        check_argument_count(translator, node, 1)
+        pending = constant_argument(translator, node, node.args[0], "how many groups may be in flight")
         waiting_line(translator, node)
         return emit_call(translator, wait, translator.mask, call_site(translator, node), pending, waits=True)
 
@@ -593,8 +593,8 @@ class SetRegisters:
     increases: bool
 
     def translate(self, translator, node):
-        check_count(translator, node, 1)
-        count = fixed_number(translator, node, node.args[0], "a number of registers")
+        check_argument_count(translator, node, 1)
+        count = constant_argument(translator, node, node.args[0], "a number of registers")
         if count % 8 or not 24 <= count <= 256:
             translator.fail(node, f"a thread has 24 to 256 registers, a multiple of 8, not {count}")
         if self.increases:

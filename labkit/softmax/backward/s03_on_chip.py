@@ -17,7 +17,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.backward import WIDTHS, sizes_of_widths
 
@@ -68,5 +68,5 @@ def launches(dy, y, dx, problem, format=FP32):
     width = vector_width(dy, y, dx)
     vectors, threads = geometry(problem.columns, width)
     kernel = specialise_vectors(on_chip, format.dtype, width, bounds=threads, VECTORS=vectors)
-    arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
+    arrays = word_view(dy, width), word_view(y, width), word_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -17,7 +17,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.backward import EXAMPLES, WIDTHS, sizes_of_widths
 
@@ -76,5 +76,5 @@ def launches(dy, y, dx, problem, format=FP32):
     vectors, rows = geometry(problem.columns, width)
     bounds = WARP * WARPS, BLOCKS_PER_SM
     kernel = specialise_vectors(warps, format.dtype, width, bounds=bounds, VECTORS=vectors, ROWS=rows)
-    arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
+    arrays = word_view(dy, width), word_view(y, width), word_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // (WARPS * rows)), WARP * WARPS, arrays)]

@@ -20,7 +20,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
 
 LARGEST = (1, 262144), (1, 131072), (1, 131071)  # also tested: the most work per thread
@@ -102,5 +102,5 @@ def launches(dy, y, dx, problem, format=FP32):
     bounds = threads, blocks_per_sm if width > 1 else 1
     constants = {"VECTORS": VECTORS if width > 1 else SINGLES, "CLUSTER": blocks}
     kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    arrays = kernel_view(dy, width), kernel_view(y, width), kernel_view(dx, width), np.uint32(problem.columns)
+    arrays = word_view(dy, width), word_view(y, width), word_view(dx, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]

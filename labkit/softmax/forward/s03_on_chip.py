@@ -22,7 +22,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, sizes_of_widths
 from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
@@ -81,5 +81,5 @@ def launches(x, y, problem, format=FP32):
     width = vector_width(x, y)
     vectors, threads = geometry(problem.columns, width)
     kernel = specialise_vectors(on_chip, format.dtype, width, bounds=threads, VECTORS=vectors)
-    arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
+    arrays = word_view(x, width), word_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows, threads, arrays)]

@@ -21,7 +21,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import kernel_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
 from labkit.parts.vectors import load_raw, store, unpack
 from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
 
@@ -106,5 +106,5 @@ def launches(x, y, problem, format=FP32):
     bounds = threads, blocks_per_sm if width > 1 else 1
     constants = {"VECTORS": vectors, "CLUSTER": blocks}
     kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    arrays = kernel_view(x, width), kernel_view(y, width), np.uint32(problem.columns)
+    arrays = word_view(x, width), word_view(y, width), np.uint32(problem.columns)
     return [Launch(kernel, problem.rows * blocks, threads, arrays)]
