@@ -114,7 +114,14 @@ def _random(name):
         return module_with(name, vars(import_module("labkit.simulator.random")))
 
 
+def _vectorizers(name):
+    from labkit.cuda import vectorized
+
+    return module_with(name, {"CUDAVectorize": vectorized.Vectorize, "CUDAGUFuncVectorize": vectorized.GUVectorize})
+
+
 SUBMODULES = {
+    f"{NAME}.vectorizers": _vectorizers,
     f"{NAME}.random": _random,
     f"{NAME}.types": lambda name: module_with(name, vars(numba.types)),
     f"{NAME}.libdevice": names_for_kernels,
