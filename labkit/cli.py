@@ -1,4 +1,4 @@
-"""The command line: `labkit doctor | lab | build | bench | tune | release | check | submit | collect | grade`."""
+"""The command line: `labkit doctor | lab | run | build | bench | tune | release | check | submit | collect | grade`."""
 
 import errno
 import os
@@ -131,6 +131,26 @@ def bench(
         import_module(f"labkit.bench.{operation}").main(record, out)
     else:
         _harness.run(_harness.default_benchmark(operation), record, out)
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def run(
+    program: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="A script, and its own options and arguments.")
+    ],
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as for `python -m`.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Write findings and counters to this file.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the kernels to this file as JUnit tests.")] = None,
+    github: Annotated[bool, typer.Option("--github", help="Print findings as annotations of a workflow too.")] = False,
+):
+    """Run a program that uses numba.cuda on the simulator, and report the faults of its kernels."""
+    from labkit.running.command import run_and_report
+
+    if not module and not Path(program[0]).is_file():
+        _fail(f"there is no file {program[0]}; give a script, or `-m` and the name of a module")
+    for file in filter(None, (json, junit)):
+        _check_folder(file.absolute().parent)
+    raise typer.Exit(run_and_report(program, is_module=module, json=json, junit=junit, github=github))
 
 
 @app.command()

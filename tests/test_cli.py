@@ -16,7 +16,7 @@ def invoke(*arguments):
 
 def test_help_names_every_command():
     shown = invoke("--help").output
-    for command in ("doctor", "lab", "build", "bench", "tune", "grade"):
+    for command in ("doctor", "lab", "run", "build", "bench", "tune", "grade"):
         assert command in shown
 
 

@@ -18,7 +18,7 @@ ROOMS = """
     places layout table rebinding formats machine trace results
     simulator ptx cuda arrays ladder parts calls forecast
     blas layouts gemm loops conv norm softmax attention elementwise nn
-    checking exercises bench views book grading course setup cli __main__
+    checking exercises bench views book grading course running setup cli __main__
 """.split()
 SIMULATOR = """
     errors limits events sampling caches groups numba_types disturbance family host values tensor_maps signatures

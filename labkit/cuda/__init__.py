@@ -62,19 +62,28 @@ def on_gpu() -> bool:
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
-    if not on_gpu():
-        if name in host.__all__:
-            return getattr(host, name)
-        if name == "random":
-            return import_module("labkit.simulator.random")
-        if name in ("reduce", "Reduce"):
-            return import_module("labkit.cuda.block_reduction").make_reduce_class(sys.modules[__name__])
-        if name in _kernel_names():
-            return host.KernelName(name)
+    if not on_gpu() and (value := simulated_name(name)) is not None:
+        return value
     try:
         return import_module("numba.cuda.random") if name == "random" else getattr(_numba_cuda(), name)
     except AttributeError:
         raise AttributeError(f"cuda has no {name!r}, and neither has numba.cuda") from None
+
+
+def simulated_name(name: str):
+    """Return what a name of numba's `cuda` is without a GPU; None if it has no meaning there."""
+    if name in host.__all__:
+        return getattr(host, name)
+    if name == "random":
+        return import_module("labkit.simulator.random")
+    if name in ("reduce", "Reduce"):
+        return import_module("labkit.cuda.block_reduction").make_reduce_class(sys.modules[__name__])
+    return host.KernelName(name) if name in _kernel_names() else None
+
+
+def simulated_names() -> list[str]:
+    """Return the names that `simulated_name` knows, and `jit`."""
+    return sorted({*host.__all__, *_kernel_names(), "random", "reduce", "Reduce", "jit"})
 
 
 def _kernel_names():
@@ -83,7 +92,7 @@ def _kernel_names():
 
 
 def __dir__():
-    return sorted({*dir(_numba_cuda()), *host.__all__, *_kernel_names(), "jit"})
+    return sorted({*dir(_numba_cuda()), *simulated_names()})
 
 
 def _numba_cuda():

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from labkit.machine.gpus import gpu as find_gpu
 from labkit.simulator import host
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
+from labkit.trace import Trace
 
 
 class FindingWarning(UserWarning):
@@ -110,8 +112,19 @@ class _Launch:
     def __call__(self, *arguments):
         from labkit.simulator.in_place import simulate_in_place
 
+        start = time.perf_counter()
         trace = simulate_in_place(self.kernel, self.grid, self.block, *arguments, shared_bytes=self.shared_bytes)
-        for line in trace.printed:
-            print(line)
-        for finding in trace.errors:
-            warnings.warn(finding.message, FindingWarning, stacklevel=2)
+        on_launch(trace, time.perf_counter() - start)
+
+
+def _show(trace, time_s):
+    """Print what the kernel printed, and warn of its errors at the line that launched it."""
+    for line in trace.printed:
+        print(line)
+    for finding in trace.errors:
+        warnings.warn(finding.message, FindingWarning, stacklevel=3)
+
+
+on_launch: Callable[[Trace, float], None] = (
+    _show  # receives each launch's trace and seconds; `labkit run` collects them
+)

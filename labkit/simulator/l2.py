@@ -57,7 +57,7 @@ class L2:
         writes = np.repeat([w for _, _, w in self._waiting], lengths)
         order = np.arange(len(rows))
         for key in (rows[:, 1], rows[:, 1] % SCHEDULERS, rows[:, 0]):
-            order = _stable_sort(key, order)
+            order = _stable_sort(key - key.min(), order, np.zeros(np.ptp(key) + 2, np.int64))
         rows[:, 3] //= self.sms_per_partition
         fetched, written_back = _replay(self.cache, order, rows, sites, writes, self.totals)
         self.fetched += fetched
@@ -95,17 +95,19 @@ class NoL2:
 
 
 @njit(cache=True)
-def _stable_sort(keys, order):
-    """Return `order` sorted by `keys`, stably: a counting sort, since the keys are small and many."""
-    first = keys.min()
-    positions = np.zeros(keys.max() - first + 2, np.int64)
+def _stable_sort(keys, order, positions):
+    """Return `order` sorted by `keys`, stably: a counting sort, since the keys are small and many.
+
+    `positions` are zeros, two more than the greatest key.
+    """
     for key in keys:
-        positions[key - first + 1] += 1
-    positions = np.cumsum(positions)
-    result = np.empty_like(order)
+        positions[key + 1] += 1
+    for key in range(1, len(positions)):
+        positions[key] += positions[key - 1]
+    result = np.empty(len(order), np.int64)
     for row in order:
-        result[positions[keys[row] - first]] = row
-        positions[keys[row] - first] += 1
+        result[positions[keys[row]]] = row
+        positions[keys[row]] += 1
     return result
 
 

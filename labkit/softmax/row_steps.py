@@ -1,7 +1,7 @@
 """Choice of the step that computes a softmax of rows, or its gradient."""
 
 from labkit.arrays.workspace import Workspace
-from labkit.calls.choice import StepChooser, ChosenStep
+from labkit.calls.choice import ChosenStep, StepChooser
 from labkit.formats import Format
 from labkit.softmax.problem import RowProblem
 

@@ -26,7 +26,7 @@ from labkit import cuda
 from labkit.arrays.views import reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
 
 # tested sizes: N, C, H, W, relu, layout, eps, hard (means far from zero)

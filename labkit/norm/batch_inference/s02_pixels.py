@@ -21,7 +21,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.images import as_pixels
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
 
 # tested sizes: N, C, H, W, relu, layout, eps, hard (means far from zero)

@@ -1,7 +1,7 @@
 """Choice of the step that computes a norm: the fastest one that accepts the arrays' layouts."""
 
 from labkit.arrays.workspace import Workspace
-from labkit.calls.choice import StepChooser, ChosenStep
+from labkit.calls.choice import ChosenStep, StepChooser
 from labkit.formats import Format
 from labkit.ladder import Problem
 from labkit.norm.rows.problem import RowProblem

@@ -23,7 +23,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import WIDTHS, sizes_of_widths
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, load_float32, store
 
 BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts

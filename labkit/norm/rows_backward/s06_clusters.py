@@ -26,7 +26,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import block_all_sum2
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import copy_async, load_float32, load_shared, store, store_float32
 
 CENTRED = True  # False for RMS norm

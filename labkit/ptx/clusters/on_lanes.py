@@ -15,7 +15,13 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_argument_count, resolve_element, drop_negative_indices, waiting_line, integer_argument
+from labkit.simulator.operands import (
+    check_argument_count,
+    drop_negative_indices,
+    integer_argument,
+    resolve_element,
+    waiting_line,
+)
 from labkit.simulator.scheduler import ENDED, RETURNED
 from labkit.simulator.values import describe
 from labkit.simulator.warps import SLOT, START, THREAD

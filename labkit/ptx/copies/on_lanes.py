@@ -20,12 +20,12 @@ from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import intersect
 from labkit.simulator.operands import (
     check_argument_count,
-    resolve_element,
     constant_argument,
-    locate_vectors,
     drop_negative_indices,
-    site_numbers,
     integer_argument,
+    locate_vectors,
+    resolve_element,
+    site_numbers,
 )
 from labkit.simulator.slices import parts_of
 from labkit.simulator.values import describe

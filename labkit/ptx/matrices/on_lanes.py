@@ -19,7 +19,13 @@ from labkit.simulator import collectives, memory, numba_types
 from labkit.simulator.counters import count_shared
 from labkit.simulator.disturbance import PRODUCTS
 from labkit.simulator.lanes import intersect
-from labkit.simulator.operands import check_argument_count, resolve_element, locate_local_elements, locate_vectors, drop_negative_indices
+from labkit.simulator.operands import (
+    check_argument_count,
+    drop_negative_indices,
+    locate_local_elements,
+    locate_vectors,
+    resolve_element,
+)
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, describe, items_of
 from labkit.simulator.warps import START

@@ -16,7 +16,7 @@ from labkit.ptx.mbarriers import findings
 from labkit.ptx.translation import emit_call
 from labkit.simulator import memory
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_argument_count, resolve_element, waiting_line, integer_argument
+from labkit.simulator.operands import check_argument_count, integer_argument, resolve_element, waiting_line
 from labkit.simulator.values import describe
 
 

@@ -14,7 +14,7 @@ from labkit.ptx.translation import call_site, emit_call
 from labkit.simulator import collectives
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
-from labkit.simulator.operands import check_argument_count, waiting_line, integer_argument
+from labkit.simulator.operands import check_argument_count, integer_argument, waiting_line
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 

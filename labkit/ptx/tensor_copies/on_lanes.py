@@ -23,7 +23,13 @@ from labkit.simulator.checks.in_flight import Operation, PendingRead
 from labkit.simulator.counters import ACCESSES, REQUESTS, WAVEFRONTS
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
-from labkit.simulator.operands import check_argument_count, resolve_element, constant_argument, locate_vectors, integer_argument
+from labkit.simulator.operands import (
+    check_argument_count,
+    constant_argument,
+    integer_argument,
+    locate_vectors,
+    resolve_element,
+)
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
 
 WAVEFRONT_BYTES = 128  # a word from each of the 32 banks
@@ -193,7 +199,9 @@ def store(w, mask, target, source):
         return
     lanes = np.flatnonzero(w.active(mask))
     boxes = boxes_at(boxed, [w.fill(p)[lanes].astype(np.int64) for p in place], w.launch.sites[map_site].line)
-    _begin_tile_reads(w, mask, tile_site, tile, tiles.consecutive_offsets(flat[lanes], box_bytes // tile.itemsize), "the store")
+    _begin_tile_reads(
+        w, mask, tile_site, tile, tiles.consecutive_offsets(flat[lanes], box_bytes // tile.itemsize), "the store"
+    )
     rows = np.empty((len(lanes), boxes.rows, boxes.row_bytes), np.uint8)
     _swizzle(tile.data.view(np.uint8), flat[lanes] * tile.itemsize, rows, np.arange(len(lanes)), False)
     boxes.count_accesses(w, lanes, map_site, False)

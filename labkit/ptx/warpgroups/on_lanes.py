@@ -29,7 +29,13 @@ from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.groups import Groups
 from labkit.simulator.lanes import intersect
-from labkit.simulator.operands import check_argument_count, resolve_element, constant_argument, locate_local_elements, waiting_line
+from labkit.simulator.operands import (
+    check_argument_count,
+    constant_argument,
+    locate_local_elements,
+    resolve_element,
+    waiting_line,
+)
 from labkit.simulator.values import describe
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.simulator.warps import WARPGROUP_WARPS as WARPS

@@ -123,5 +123,7 @@ def note_same_value(cell, grid_epoch, block):
     """Keep the last writer, as another thread writes the same value; prefer one of another block."""
     if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:
         return
-    cell[V_THREAD : V_THREAD + PARTY] = cell[W_THREAD : W_THREAD + PARTY]
-    cell[V_BLOCK : V_BLOCK + 3] = cell[W_BLOCK : W_BLOCK + 3]
+    for field in range(PARTY):  # a slice of an array takes numba a second to compile
+        cell[V_THREAD + field] = cell[W_THREAD + field]
+    for field in range(3):
+        cell[V_BLOCK + field] = cell[W_BLOCK + field]

@@ -17,7 +17,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
 from labkit.softmax.backward import WIDTHS, sizes_of_widths
 

@@ -20,7 +20,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load_raw, store, unpack
 
 LARGEST = (1, 262144), (1, 131072), (1, 131071)  # also tested: the most work per thread

@@ -19,7 +19,7 @@ from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
 from labkit.softmax.forward import WIDTHS, sizes_of_widths
 from labkit.softmax.online import LOWEST_FLOAT32, exp, warp_max

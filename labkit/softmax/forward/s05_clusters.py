@@ -21,7 +21,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import word_view, specialise_vectors, vector_width
+from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load_raw, store, unpack
 from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
 

@@ -1,0 +1,109 @@
+"""Findings and counters of all launches of a program, merged: one entry per cause, one per kernel."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from types import FrameType
+
+from labkit.trace import Finding, Trace
+
+PACKAGE = str(Path(__file__).parents[1])  # labkit's folder
+# Counters that are summed over the launches of a kernel, by their names in `Counters`.
+SUMMED = (
+    "global_loads", "global_stores", "global_load_requests", "global_store_requests", "global_load_sectors",
+    "global_store_sectors", "shared_load_wavefronts", "shared_store_wavefronts", "bank_conflicts", "flops", "barriers",
+)  # fmt: skip
+
+
+@dataclass
+class MergedFinding:
+    """A finding, and how often it was made.
+
+    `launch_file` and `launch_line` are those of the first launch that had it, `launches` the number of launches with
+    it, and `count` the occurrences in all of these.
+    """
+
+    finding: Finding
+    kernel: str
+    file: str
+    launch_file: str
+    launch_line: int
+    launches: int = 0
+    count: int = 0
+
+
+@dataclass
+class KernelTotals:
+    """A kernel's launches, threads, seconds of simulation, and counters summed over its launches."""
+
+    kernel: str
+    file: str
+    line: int
+    launches: int = 0
+    threads: int = 0
+    time_s: float = 0.0
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SUMMED, 0))
+
+
+@dataclass
+class Collector:
+    """All that a program's launches showed; `on_new` is called with each finding that no earlier launch had."""
+
+    on_new: Callable[[MergedFinding], None] = lambda finding: None
+    findings: dict[tuple, MergedFinding] = field(default_factory=dict)
+    kernels: dict[tuple, KernelTotals] = field(default_factory=dict)
+
+    def add(self, trace: Trace, time_s: float) -> None:
+        """Add a launch that took `time_s` to simulate."""
+        self._add_totals(trace, time_s)
+        for finding in trace.findings:
+            key = trace.filename, trace.kernel, finding.kind, finding.line, finding.column, finding.other_line
+            if is_new := key not in self.findings:
+                frame = calling_frame()
+                self.findings[key] = MergedFinding(
+                    finding, trace.kernel, trace.filename, frame.f_code.co_filename, frame.f_lineno
+                )
+            merged = self.findings[key]
+            merged.launches += 1
+            merged.count += finding.count
+            if is_new:
+                self.on_new(merged)
+
+    def _add_totals(self, trace, time_s):
+        key = trace.filename, trace.kernel, trace.first_line
+        kernel = self.kernels.setdefault(key, KernelTotals(trace.kernel, trace.filename, trace.first_line))
+        kernel.launches += 1
+        kernel.threads += prod(trace.grid) * prod(trace.block)
+        kernel.time_s += time_s
+        for name in SUMMED:
+            kernel.counters[name] += getattr(trace.counters, name)
+
+    def of_kernel(self, kernel: KernelTotals, severity: str) -> list[MergedFinding]:
+        """Return a kernel's errors, or its advice."""
+        return [
+            f for f in self.findings.values()
+            if (f.kernel, f.file) == (kernel.kernel, kernel.file) and f.finding.severity == severity
+        ]  # fmt: skip
+
+    @property
+    def errors(self) -> list[MergedFinding]:
+        return [f for f in self.findings.values() if f.finding.severity == "error"]
+
+    @property
+    def advice(self) -> list[MergedFinding]:
+        return [f for f in self.findings.values() if f.finding.severity == "advice"]
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Return whether a frame is of labkit, whose frames no user wants to read."""
+    return frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def calling_frame() -> FrameType:
+    """Return the innermost frame that is not labkit's: the line that launched."""
+    frame = sys._getframe()
+    while is_ours(frame) and frame.f_back:
+        frame = frame.f_back
+    return frame

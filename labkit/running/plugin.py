@@ -1,0 +1,58 @@
+"""The pytest plugin: `pytest --labkit` runs the kernels of a test suite on the simulator.
+
+A test whose launches have errors fails with them. pytest loads this module wherever labkit is installed, so it imports
+nothing else until it is asked for.
+"""
+
+import pytest
+
+COLLECTORS = pytest.StashKey()  # the session's collector
+
+
+def pytest_addoption(parser):
+    parser.getgroup("labkit").addoption(
+        "--labkit", action="store_true", help="run numba.cuda kernels on labkit's simulator; its errors fail tests"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config):
+    """Put the simulator in numba's place before any conftest imports numba's `cuda`."""
+    if early_config.known_args_namespace.labkit:
+        from labkit.running import program, stand_in
+        from labkit.running.collector import Collector
+
+        stand_in.install()
+        early_config.stash[COLLECTORS] = collector = Collector()
+        program.collect_launches(collector)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Collect a test's launches apart, so that it fails with their errors, whatever earlier tests showed."""
+    session = item.config.stash.get(COLLECTORS, None)
+    if session is None:
+        return (yield)
+    from labkit.running import program, text
+    from labkit.running.collector import Collector
+
+    own = Collector()
+    program.collect_launches(own, session)
+    try:
+        result = yield
+    finally:
+        program.collect_launches(session)
+    if own.errors:
+        pytest.fail("\n\n".join(map(text.describe, own.errors)), pytrace=False)
+    return result
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print the table of kernels."""
+    collector = config.stash.get(COLLECTORS, None)
+    if collector is not None:
+        from labkit.running import text
+
+        terminalreporter.section("kernels on labkit's simulator")
+        seconds = sum(kernel.time_s for kernel in collector.kernels.values())
+        terminalreporter.write_line(text.as_text(text.summarise(collector, seconds)))

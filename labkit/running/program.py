@@ -1,0 +1,88 @@
+"""Run a program whose kernels run on the simulator."""
+
+import inspect
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from numba.core import compiler_lock
+
+from labkit.cuda import simulated
+from labkit.running import stand_in
+from labkit.running.collector import PACKAGE, Collector
+from labkit.simulator.errors import SimulatorError
+
+HIDDEN = "<frozen runpy>", inspect.getfile(compiler_lock)  # files whose frames stand between labkit's
+
+
+def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bool = False) -> int:
+    """Run a script, or a module as `python -m` does, with `numba.cuda` on the simulator.
+
+    Parameters
+    ----------
+    arguments
+        Path of the script, or name of the module, and the program's own arguments.
+    collector
+        Receives all launches.
+
+    Returns
+    -------
+    int
+        The program's exit status; 1 if it ended with an exception, whose traceback is printed.
+    """
+    collect_launches(collector)
+    stand_in.install()
+    name, *_ = sys.argv = list(arguments)
+    sys.path.insert(0, "" if is_module else str(Path(name).resolve().parent))
+    try:
+        if is_module:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(name, run_name="__main__")
+    except SystemExit as end:
+        return _exit_status(end.code)
+    except KeyboardInterrupt:
+        print("labkit: interrupted", file=sys.stderr)
+        return 130
+    except BaseException as error:
+        print_exception(error)
+        return 1
+    return 0
+
+
+def collect_launches(*collectors: Collector) -> None:
+    """Give all launches from now on to collectors, instead of warning of their findings."""
+
+    def add(trace, time_s):
+        for line in trace.printed:
+            print(line)
+        for collector in collectors:
+            collector.add(trace, time_s)
+
+    simulated.on_launch = add
+
+
+def print_exception(error: BaseException) -> None:
+    """Print a traceback without labkit's frames and Python's own of starting a program."""
+    report = traceback.TracebackException.from_exception(error)
+    chained = report
+    while chained:
+        chained.stack[:] = [frame for frame in chained.stack if not _is_hidden(frame.filename)]
+        chained = chained.__cause__ or chained.__context__
+    if isinstance(error, SimulatorError):
+        report.__context__ = None
+    print("".join(report.format()), end="", file=sys.stderr)
+
+
+def _is_hidden(filename):
+    return filename.startswith(PACKAGE) or filename in HIDDEN
+
+
+def _exit_status(code):
+    """Return the status of `sys.exit(code)`, as Python has it."""
+    if code is None or isinstance(code, int):
+        return code or 0
+    print(code, file=sys.stderr)
+    return 1

@@ -1,0 +1,105 @@
+"""The report for a terminal: findings as they come, and a table of kernels at the end, in 80 columns."""
+
+import linecache
+import os
+import textwrap
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from labkit.running.collector import Collector, KernelTotals, MergedFinding
+
+COLUMNS = 80
+
+
+def describe(merged: MergedFinding) -> str:
+    """Return a finding in a few lines: where, the code, what is wrong and how to fix it."""
+    finding = merged.finding
+    lines = [f"{place(merged)}: {finding.severity} ({finding.kind}) in kernel {merged.kernel}"]
+    for number in dict.fromkeys(filter(None, (finding.line, finding.other_line))):
+        if code := linecache.getline(merged.file, number).strip():
+            lines.append(f"  {number:>5} | {code}")
+    lines += textwrap.wrap(finding.message, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join([*lines, f"    Launched at {short_path(merged.launch_file)}:{merged.launch_line}."])
+
+
+def place(merged: MergedFinding) -> str:
+    """Return the file and line of a finding, as editors and terminals link them."""
+    return f"{short_path(merged.file)}:{merged.finding.line}"
+
+
+def summarise(collector: Collector, time_s: float) -> Group | str:
+    """Return the table of kernels, how often each finding was made, and the totals."""
+    if not collector.kernels:
+        return "labkit: the program launched no kernel"
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    table.add_column("kernel", overflow="fold")
+    for title in "launches", "threads", "FLOP", "sectors/\nrequest", "bank\nconflicts", "errors", "advice", "seconds":
+        table.add_column(title, justify="right")
+    for kernel in collector.kernels.values():
+        table.add_row(*_row(collector, kernel))
+    repeated = [
+        f"{place(m)}: {m.finding.kind} in {m.launches:,} launches, {m.count:,} times"
+        for m in collector.findings.values()
+        if m.launches > 1
+    ]
+    launches = sum(kernel.launches for kernel in collector.kernels.values())
+    totals = (
+        f"labkit: {counted(len(collector.errors), 'error')} and {len(collector.advice)} advice in "
+        f"{counted(launches, 'launch', 'launches')} of {counted(len(collector.kernels), 'kernel')}, {time_s:.1f} s"
+    )
+    return Group("", table, "", *map(Text, repeated), Text(totals))
+
+
+def console(**options) -> Console:
+    """Return a console of 80 columns, of which nothing is taken for markup."""
+    return Console(width=COLUMNS, soft_wrap=True, highlight=False, markup=False, **options)
+
+
+def as_text(report: Group | str) -> str:
+    """Return a report as plain text."""
+    target = console()
+    with target.capture() as captured:
+        target.print(report)
+    return captured.get().rstrip("\n")
+
+
+def short_path(path: str) -> str:
+    """Return a path as seen from the current folder, if that is shorter."""
+    try:
+        return min(os.path.relpath(path), path, key=len)
+    except ValueError:  # on another drive of Windows
+        return path
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: "1 launch", "2 launches"."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def _row(collector: Collector, kernel: KernelTotals) -> list[str]:
+    counters = kernel.counters
+    sectors = counters["global_load_sectors"] + counters["global_store_sectors"]
+    requests = counters["global_load_requests"] + counters["global_store_requests"]
+    return [
+        kernel.kernel,
+        f"{kernel.launches:,}",
+        f"{kernel.threads:,}",
+        _short_number(counters["flops"]),
+        f"{sectors / requests:.1f}" if requests else "-",
+        f"{counters['bank_conflicts']:,}",
+        str(len(collector.of_kernel(kernel, "error"))),
+        str(len(collector.of_kernel(kernel, "advice"))),
+        f"{kernel.time_s:.2f}",
+    ]
+
+
+def _short_number(n: int) -> str:
+    """Return a count in at most five characters: 999, 12k, 3.4M."""
+    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if n >= power:
+            n_short = n / (1e3 if letter == "k" else power)
+            return f"{n_short:.3g}{letter}"
+    return str(n)

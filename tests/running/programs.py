@@ -1,0 +1,59 @@
+"""Run a program's text as `labkit run` does, in a process of its own, from a folder of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+ROOT = Path(__file__).parents[2]
+
+HEADER = """\
+import numpy as np
+from numba import cuda
+
+"""
+# One kernel with a race and an index beyond the end, launched in a loop.
+SHIFT = (
+    HEADER
+    + """\
+@cuda.jit
+def shift(x, out):
+    s = cuda.shared.array(64, "float32")
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    out[t] = s[(t + 1) % 64] + x[t + 1]
+
+
+x = np.arange(64, dtype=np.float32)
+out = cuda.device_array_like(x)
+for _ in range(3):
+    shift[1, 64](x, out)
+print("sum", out.copy_to_host()[:3].sum())
+"""
+)
+
+
+def run(tmp_path, text, *arguments, options=(), name="program.py"):
+    """Write a program to a file, and run it by `labkit run`; return the finished process."""
+    (tmp_path / name).write_text(dedent(text))
+    return labkit(tmp_path, "run", *options, name, *arguments)
+
+
+def labkit(folder, *arguments):
+    """Run the command line in a folder."""
+    return _python(folder, "-m", "labkit.cli", *arguments)
+
+
+def pytest(folder, *arguments):
+    """Run pytest with the plugin in a folder, without the options of this repository."""
+    plugin = "-p", "labkit.running.plugin"  # and no others, nor this one a second time, where labkit is installed
+    return _python(folder, "-m", "pytest", "-q", *plugin, *arguments, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+
+
+def _python(folder, *arguments, **variables):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "COLUMNS": "80"} | variables
+    environment.pop("LABKIT_DEVICE", None)
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )

@@ -1,0 +1,45 @@
+"""`pytest --labkit`: a package's own tests, with its kernels on the simulator."""
+
+from programs import pytest
+
+TESTS = """\
+import numpy as np
+import pytest
+from numba import cuda
+
+@cuda.jit
+def copy(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+@pytest.mark.parametrize("n", [32, 33, 32, 34])
+def test_copy(n):
+    x = np.arange(n)
+    out = np.zeros_like(x)
+    copy[(n + 31) // 32, 32](x, out)
+    assert (out == x).all()
+
+def test_wrong_anyway():
+    assert not cuda.is_available()
+"""
+
+
+def test_the_tests_whose_launches_have_errors_fail(tmp_path):
+    (tmp_path / "test_copy.py").write_text(TESTS)
+    result = pytest(tmp_path, "--labkit")
+    assert result.returncode == 1
+    assert "2 passed" in result.stdout and "3 failed" in result.stdout
+    for n in (33, 34):  # the second one too, though the fault is the same
+        assert f"has {n} elements" in " ".join(result.stdout.split())
+    assert "test_copy.py:8: error (bounds) in kernel copy" in result.stdout
+    assert "assert not True" in result.stdout  # the test's own failure
+    assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stdout
+
+
+def test_without_the_option_nothing_changes(tmp_path):
+    (tmp_path / "test_plain.py").write_text(
+        "def test_plain():\n    import sys\n    assert 'labkit.cuda' not in sys.modules\n"
+    )
+    result = pytest(tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert "kernels on labkit's simulator" not in result.stdout

@@ -1,0 +1,184 @@
+"""`labkit run`: programs for numba.cuda run unedited, and every fault is reported once."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+from programs import HEADER, SHIFT, labkit, run
+
+
+def test_a_fault_is_told_once_however_many_launches_have_it(tmp_path):
+    result = run(tmp_path, SHIFT)
+    assert result.returncode == 1
+    assert result.stdout.startswith("sum ")
+    report = result.stderr
+    assert report.count("error (race) in kernel shift") == 1
+    assert report.count("program.py:9: error (bounds) in kernel shift") == 1
+    assert "Put `cuda.syncthreads()` between line 8 and line 9." in " ".join(report.split())
+    assert "9 | out[t] = s[(t + 1) % 64] + x[t + 1]" in report
+    assert "Launched at program.py:15." in report
+    assert "program.py:9: bounds in 3 launches, 3 times" in report
+    assert re.search(r"labkit: 2 errors and 0 advice in 3 launches of 1 kernel, [\d.]+ s", report)
+    assert max(map(len, report.splitlines())) <= 80
+
+
+def test_a_right_program_ends_with_its_own_status_and_output(tmp_path):
+    program = (
+        HEADER
+        + """
+import sys
+
+@cuda.jit
+def double(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += x[i]
+
+x = np.arange(5)
+double[1, 32](x)
+print(x, sys.argv, __name__)
+sys.exit(int(sys.argv[2]))
+"""
+    )
+    for status in (0, 3):
+        result = run(tmp_path, program, "--flag", str(status))
+        assert result.stdout == f"[0 2 4 6 8] ['program.py', '--flag', '{status}'] __main__\n"
+        assert result.returncode == status
+        assert "labkit: 0 errors" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "from numba import cuda",
+        "import numba.cuda\nfrom numba.cuda import *\ncuda = numba.cuda",
+        "import numba.cuda as cuda",
+        "import numba as nb\nimport numba.cuda\ncuda = nb.cuda",
+    ],
+)
+def test_numba_is_imported_in_any_way(tmp_path, imports):
+    program = f"""\
+{imports}
+import numpy as np
+
+@cuda.jit
+def count(out):
+    cuda.atomic.add(out, 0, 1)
+
+out = np.zeros(1, np.int64)
+count[2, 32](out)
+print(out, cuda.is_available(), len(cuda.gpus), cuda.get_current_device().name)
+"""
+    result = run(tmp_path, program)
+    assert result.stdout == "[64] True 1 simulator of the GPU H100 SXM\n", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("imports", "body", "value"),
+    [
+        ("from numba.cuda.libdevice import fabsf", "out[i] = fabsf(x[i])", 1.5),
+        ("from numba.cuda import libdevice", "out[i] = libdevice.fabsf(x[i])", 1.5),
+        ("from numba.cuda.types import float32", "out[i] = float32(x[i]) - float32(1)", -2.5),
+    ],
+)
+def test_submodules_have_their_names(tmp_path, imports, body, value):
+    program = f"""{HEADER}{imports}
+
+@cuda.jit
+def k(x, out):
+    i = cuda.grid(1)
+    {body}
+
+out = np.zeros(1, np.float32)
+k[1, 1](np.array([-1.5], np.float32), out)
+print(out[0])
+"""
+    result = run(tmp_path, program)
+    assert result.stdout == f"{value}\n", result.stderr
+
+
+def test_a_submodule_that_is_not_simulated_is_named(tmp_path):
+    result = run(tmp_path, "import numba.cuda.cudadrv.nvvm")
+    assert result.returncode == 1
+    assert "labkit's simulator has nothing in place of numba.cuda.cudadrv.nvvm" in result.stderr
+
+
+def test_random_numbers_come_from_numbas_generator(tmp_path):
+    program = (
+        HEADER
+        + """
+from numba.cuda.random import create_xoroshiro128p_states, xoroshiro128p_uniform_float32
+
+@cuda.jit
+def draw(states, out):
+    i = cuda.grid(1)
+    out[i] = xoroshiro128p_uniform_float32(states, i)
+
+out = np.zeros(64, np.float32)
+draw[1, 64](create_xoroshiro128p_states(64, seed=1), out)
+print(0 < out.min() < out.max() < 1, np.unique(out).size)
+"""
+    )
+    result = run(tmp_path, program)
+    assert result.stdout == "True 64\n", result.stderr
+
+
+def test_an_exception_shows_the_programs_lines_and_none_of_ours(tmp_path):
+    program = (
+        HEADER
+        + """
+@cuda.jit
+def bad(x):
+    x[0] = open("file")
+
+def launch():
+    bad[1, 32](np.zeros(3))
+
+launch()
+"""
+    )
+    result = run(tmp_path, program)
+    assert result.returncode == 1
+    frames = re.findall(r'File "(.*?)", line (\d+)', result.stderr)
+    assert [(file.rsplit("/")[-1], int(line)) for file, line in frames] == [("program.py", 12), ("program.py", 10)]
+    assert "KernelError: line 7:" in result.stderr
+
+
+def test_a_module_runs_as_python_does(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "__main__.py").write_text(SHIFT)
+    result = labkit(tmp_path, "run", "-m", "package")
+    assert result.returncode == 1
+    assert "error (race) in kernel shift" in result.stderr
+
+
+def test_reports_for_other_programs_agree(tmp_path):
+    result = run(tmp_path, SHIFT, options=("--json", "r.json", "--junit", "r.xml", "--github"))
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["status"] == result.returncode == 1
+    assert [(f["kind"], f["line"], f["launches"]) for f in report["findings"]] == [("race", 9, 3), ("bounds", 9, 3)]
+    (kernel,) = report["kernels"]
+    assert (kernel["kernel"], kernel["launches"], kernel["threads"]) == ("shift", 3, 192)
+    assert kernel["counters"]["global_stores"] == 192
+
+    suite = ElementTree.parse(tmp_path / "r.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "syncthreads" in suite.find("testcase/failure").text
+
+    annotations = [line for line in result.stdout.splitlines() if line.startswith("::")]
+    assert len(annotations) == 2
+    assert annotations[0].startswith("::error file=program.py,line=9,title=race in kernel shift::Race on s[")
+
+
+def test_options_after_the_script_are_its_own(tmp_path):
+    result = run(tmp_path, "import sys; print(sys.argv[1:])", "--json", "mine", "-m", "--help")
+    assert result.stdout == "['--json', 'mine', '-m', '--help']\n"
+    assert "launched no kernel" in result.stderr
+
+
+def test_a_missing_script_is_a_sentence(tmp_path):
+    result = labkit(tmp_path, "run", "absent.py")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("there is no file absent.py; give a script")
