@@ -10,7 +10,7 @@ def torch_inference(problem, format, *operands, compiled: bool = False, channels
     """Return torch's batch norm in inference, and ReLU, of images in a layout."""
     import torch
 
-    tensors = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))
+    tensors = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))  # all but the workspace
     images, result = (X if problem.layout == "NCHW" else X.permute(0, 3, 1, 2) for X in (tensors["x"], tensors["y"]))
     x = images.contiguous(memory_format=_torch.memory_format(channels_last))
     parameters = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]

@@ -21,6 +21,7 @@ def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:
     workspace.mkdir(parents=True, exist_ok=True)
     ledger_path = workspace / LEDGER
     ledger = json.loads(ledger_path.read_text(encoding="utf-8")) if ledger_path.exists() else {}
+    # Ledgers of earlier editions have file names as keys; `slug_of` leaves a slug as it is.
     ledger = {slug_of(name.removesuffix(".ipynb")): digest for name, digest in ledger.items()}
     news = []
     for chapter in sorted((notebooks or places.folder("notebooks")).glob(NOTEBOOK_GLOB)):

@@ -18,7 +18,7 @@ class Result(NamedTuple):
     Attributes
     ----------
     like
-        Name of the operand whose kind the array has.
+        Name of the operand whose package (NumPy, torch, CuPy ...) and device the array has.
     shape
         Shape of the array.
     type_name
@@ -54,7 +54,7 @@ class Operation(ABC):
 
     @abstractmethod
     def declared(self, given: Mapping[str, object]) -> "Operation":
-        """Return the operation with its format, read from the arrays' types, which views of memory do not have."""
+        """Return the operation with its number format, read from the arrays' types before they become views of bits."""
 
     @abstractmethod
     def check(self, given: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ from functools import update_wrapper
 from types import FunctionType
 
 from labkit.machine.gpus import gpu as find_gpu
-from labkit.simulator import host
+from labkit.simulator import host_device
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
 from labkit.trace import Trace
@@ -58,6 +58,10 @@ class Kernel:
         """The compiled form of the kernel for each declared signature, with numba's attributes."""
         return {signature: Overload(self, signature) for signature in self.signatures}
 
+    def specialize(self, *args) -> "Kernel":
+        """Return the kernel: it is compiled for any arguments."""
+        return self
+
     def __call__(self, *args):
         if self.device:
             raise LaunchError(f"{self.__name__} is a device function: call it from a kernel, not from here")
@@ -87,7 +91,7 @@ class Overload:
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
         """Return the number of such blocks that the modelled GPU runs at the same time: a cooperative grid's limit."""
-        gpu = find_gpu(host.MODELLED_GPU)
+        gpu = find_gpu(host_device.MODELLED_GPU)
         threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
         return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
 

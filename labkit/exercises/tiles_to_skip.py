@@ -14,7 +14,9 @@ QUERIES, KEYS = 32, 8  # threads per block, keys per tile
 def make_launch(rng, queries, keys, sinks, window):
     keys = max(queries, keys)
     Q, K = random_queries_and_keys(rng, queries, keys)
-    Q[::QUERIES, 0] = Q[QUERIES - 1 :: QUERIES, 0] = 0  # a key that only one of them sees has weight
+    Q[::QUERIES, 0] = Q[QUERIES - 1 :: QUERIES, 0] = (
+        0  # so that the scores of a block's first and last query stay small, and each key has weight
+    )
     V = matrix(rng, keys, HEAD_DIM)
     position, j = np.arange(queries)[:, None] + keys - queries, np.arange(keys)
     allowed = (j <= position) & ((j < sinks) | (j > position - window))

@@ -1,6 +1,7 @@
 """Elements as bits: kernels that move them need only their size.
 
-Unsigned integers of 1, 2, 4 or 8 bytes represent elements of any type; words of 4 bytes hold one or two elements.
+Unsigned integers of 1, 2, 4 or 8 bytes represent elements of any type. A word of 4 bytes holds one
+element of 4 bytes or two of 2.
 """
 
 from functools import cache

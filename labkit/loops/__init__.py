@@ -16,11 +16,12 @@ from labkit.loops.orders import ORDERS
 from labkit.loops.small_cpu import SMALL_CPU
 from labkit.loops.trace import trace
 
+# What all steps share: `labkit.ladder` reads it. Sizes are M, N, K.
 PROBLEM = Problem
 FORMATS = (FP32,)
-EXAMPLES = (1, 1, 1), (7, 5, 3), (40, 30, 50)
-BENCHED = ((384, 384, 384),)
-ROOFLINE_PROBLEM = 64, 64, 64
+EXAMPLES = (1, 1, 1), (7, 5, 3), (40, 30, 50)  # tested
+BENCHED = ((384, 384, 384),)  # timed
+ROOFLINE_PROBLEM = 64, 64, 64  # a dot in the roofline
 
 ladder = partial(_ladder.ladder, "loops")
 

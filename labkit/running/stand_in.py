@@ -14,9 +14,10 @@ from types import ModuleType
 import numba
 
 from labkit import cuda
-from labkit.simulator import host
+from labkit.simulator import host, host_device
 
 NAME = "numba.cuda"
+DEVICES = host_device.DeviceList([host_device.SimulatedDevice()])
 
 
 def simulated_cuda() -> ModuleType:
@@ -32,7 +33,8 @@ def simulated_cuda() -> ModuleType:
         __getattr__=_name_of_cuda,
         jit=cuda.jit,
         is_available=lambda: True,
-        gpus=[host.SimulatedDevice()],
+        gpus=DEVICES,
+        list_devices=lambda: DEVICES,
     )
     return module
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-from labkit.machine.gpus import gpu as gpu_by_name
+from labkit.simulator import host_device
 from labkit.simulator.errors import LaunchError
-
-MODELLED_GPU = "H100 SXM"
+from labkit.simulator.host_device import *  # noqa: F403 - its names are numba's, as are those of this module
 
 
 class DeviceArray:
@@ -35,6 +34,7 @@ class DeviceArray:
     ndim = property(lambda self: self._memory.ndim)
     size = property(lambda self: self._memory.size)
     nbytes = property(lambda self: self._memory.nbytes)
+    alloc_size = nbytes
     T = property(lambda self: self.transpose())
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream=0) -> np.ndarray:
@@ -299,6 +299,11 @@ def stream() -> Stream:
     return Stream()
 
 
+def external_stream(ptr: int) -> Stream:
+    """Return the stream of another package: here all streams are alike."""
+    return Stream()
+
+
 default_stream = legacy_default_stream = per_thread_default_stream = stream
 
 
@@ -317,67 +322,19 @@ def synchronize() -> None:
 close = profile_start = profile_stop = synchronize
 
 
-# --- the device --------------------------------------------------------------------------------
+@contextmanager
+def profiling():
+    """Profile nothing meanwhile."""
+    yield
 
 
-class SimulatedDevice:
-    """The GPU that the simulator models, under the names of numba's device objects."""
-
-    def __init__(self):
-        model = gpu_by_name(MODELLED_GPU)
-        self.id = 0
-        self.name = f"simulator of the GPU {model.name}"
-        self.compute_capability = model.compute_capability
-        self.WARP_SIZE = 32
-        self.MULTIPROCESSOR_COUNT = model.sms
-        self.MAX_THREADS_PER_BLOCK = model.threads_per_block
-        self.MAX_SHARED_MEMORY_PER_BLOCK = 48 * 1024
-        self.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = model.shared_bytes_per_block
-        self.L2_CACHE_SIZE = model.l2_bytes
-
-    def __repr__(self):
-        return f"<{self.name}>"
-
-
-gpus: list = []
-
-
-def list_devices() -> list:
-    """Return the GPUs of this machine: none."""
-    return gpus
-
-
-def is_available() -> bool:
-    """Return whether kernels run on a GPU: no, they run in the simulator."""
-    return False
-
-
-def cuda_error() -> None:
-    return None
-
-
-def detect() -> bool:
-    """Print that kernels run in the simulator, where numba's `detect` lists GPUs."""
-    print(f"Found 0 CUDA devices: kernels run in the simulator of the GPU {MODELLED_GPU}.")
-    return False
-
-
-def get_current_device() -> SimulatedDevice:
-    return SimulatedDevice()
-
-
-def select_device(device_id: int) -> SimulatedDevice:
-    if device_id != 0:
-        raise LaunchError(f"there is no device {device_id}: the simulator is the only one, select_device(0)")
-    return SimulatedDevice()
-
-
-__all__ = """DeviceArray to_device device_array device_array_like pinned_array pinned_array_like mapped_array
-mapped_array_like managed_array pinned mapped defer_cleanup as_cuda_array is_cuda_array In Out InOut Stream
-Event stream default_stream legacy_default_stream per_thread_default_stream event event_elapsed_time
-synchronize gpus list_devices is_available cuda_error detect get_current_device select_device close
-profile_start profile_stop""".split()
-
+__all__ = [
+    *"""DeviceArray to_device device_array device_array_like pinned_array pinned_array_like mapped_array
+    mapped_array_like managed_array pinned mapped defer_cleanup as_cuda_array is_cuda_array In Out InOut Stream
+    Event stream external_stream default_stream legacy_default_stream per_thread_default_stream event
+    event_elapsed_time synchronize close profile_start profile_stop profiling""".split(),
+    *host_device.__all__,
+]
 
 # --- the names of the kernel language, outside a kernel ---
 

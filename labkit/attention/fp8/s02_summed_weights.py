@@ -26,7 +26,7 @@ from labkit.parts.ring import init_ring, ring_state
 
 LOOSER_PROBLEM = SummedWeights
 FORMAT = ptx.E4M3
-SIGN = 1  # of the scale
+SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
@@ -43,7 +43,7 @@ V_BYTE = K_BYTE + STAGES * BN * BOX_BYTES
 O_BYTE = V_BYTE + STAGES * D * BOX_BYTES
 ONES_BYTE = O_BYTE + BM * D * 2
 SHARED_BYTES = ONES_BYTE + ONES * BOX_BYTES
-TINY = np.float32(1e-30)
+TINY = np.float32(1e-30)  # least factor of scores: a tile of zeros has scale 0, and 0 * -inf is NaN
 K_MAJOR = ptx.K_MAJOR
 
 

@@ -2,12 +2,11 @@
 
 The square of 1e20 overflows a float32, the square of 1e-30 underflows. So each thread keeps three sums of squares: of
 large numbers times a small power of two, of small numbers times a large one, and of the others unscaled. Powers of two
-scale without rounding. The last block adds the sums of all blocks in float64, which can hold every such square. Blocks
-and chunks are those of dot.
+scale without rounding. The last block adds the sums of all blocks in float64, which can hold every such square.
 
 Three sums: Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978). Limits and
-scales: Anderson, Algorithm 978: Safe Scaling in the Level 1 BLAS, ACM TOMS 44 (2017). In float32 they hold sums of up
-to 2**24 squares; a block has at most 2**22 of any vector that fits a GPU.
+scales: Anderson, Algorithm 978: Safe Scaling in the Level 1 BLAS, ACM TOMS 44 (2017). With these a float32 holds the
+sum of 2**24 squares of any size: a block's, in vectors of up to 2**24 * BLOCKS elements (35 GB).
 
 Costs, for n elements:
 
@@ -37,7 +36,10 @@ CHUNK = 4 * VECTORS * THREADS  # elements per block and iteration
 BLOCKS = 528  # four per SM of an H100: a single full wave
 LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)  # values above LARGE are scaled before they are squared
 SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)  # values below SMALL too
-LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)  # of a scaled square
+LARGE_UNIT, SMALL_UNIT = (
+    np.float64(2.0**152),
+    np.float64(2.0**-150),
+)  # 1 / scale**2: the value of 1 in the sum of scaled squares
 
 
 @cuda.jit(device=True)

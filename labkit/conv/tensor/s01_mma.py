@@ -30,7 +30,7 @@ from labkit.conv.tensor.operands import SUPPORTED, as_outputs, as_vectors, pad_c
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-FORMAT = RESULT = ptx.BF16
+FORMAT = RESULT = ptx.BF16  # of x and w, and of y; `launches` replaces both
 BM, BN = 128, 128  # tile of a block: pixels and filters
 BK = 32  # words of taps per stage, 128 bytes
 VECTORS = BK // 4  # of 16 bytes

@@ -137,7 +137,7 @@ class ClusterSyncs:
             launch = self.chunk.launch
             blocks = np.array(self.chunk.blocks).reshape(-1, self.cluster_size)[opening]
             warps = launch.clocks.of(blocks[:, :, None], np.arange(launch.warps_per_block))
-            launch.clocks.meet(warps.reshape(len(opening), -1))
+            launch.clocks.join_clocks(warps.reshape(len(opening), -1))
             self.opened[opening] += 1
             launch.version += 1
 

@@ -187,7 +187,7 @@ def wait(w, site, array, mask, index, line, parity):
 def _note(w, kind, site, mask, numbers, barriers, amount):
     """Record as events what the lanes of `mask` do at their barriers."""
     site, within = w.launch.sites[site], numbers % barriers.per_block
-    w.launch.events.note(w, mask, kind, site.line, barriers=site.array, place=within, amount=amount)
+    w.launch.events.note(w, mask, kind, site.line, barriers=site.array, barrier_number=within, amount=amount)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class NamedBarriers:
         for count in np.unique(counts[counts > 0]):
             same = counts == count
             warps = np.nonzero(here[same])[1].reshape(-1, count)
-            launch.clocks.meet(launch.clocks.of(blocks[slots[same]][:, None], warps))
+            launch.clocks.join_clocks(launch.clocks.of(blocks[slots[same]][:, None], warps))
         if launch.clocks.times.size:
             all_warps = launch.clocks.of(blocks[slots][:, None], np.arange(launch.warps_per_block))
             self.waited[number, slots] = np.where(here, launch.clocks.times[all_warps], 0)
@@ -124,7 +124,7 @@ def arrive(w, mask, call, number, threads):
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
-    w.launch.events.note(w, mask, "come", call[0], place=number, amount=threads)
+    w.launch.events.note(w, mask, "come", call[0], barrier_number=number, amount=threads)
     barriers = get_barriers(w)
     barriers.publish(w, slots, numbers, rows)
     barriers.arrive(slots, warps, numbers, expected, call)
@@ -136,7 +136,7 @@ def sync(w, mask, call, number, threads):
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
-    w.launch.events.note(w, mask, "sync", call[0], place=number, amount=threads)
+    w.launch.events.note(w, mask, "sync", call[0], barrier_number=number, amount=threads)
     barriers = get_barriers(w)
     barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)

@@ -21,7 +21,7 @@ class TensorMapType(types.Type):
 
 
 class PixelMapType(TensorMapType):
-    """numba's type of a pixel map."""
+    """numba's type of an im2col map, which copies the pixels of windows (`WindowedImages`)."""
 
     def __init__(self):
         super().__init__(4)
@@ -59,7 +59,8 @@ class _TensorMapModel(core_models.PrimitiveModel):
     def from_argument(self, builder, value):
         if _compiling.device_function:
             return builder.extract_element(value, constant(0))
-        name = f"{builder.function.name}_param_{builder.function.args.index(value) - 1}"  # 0 is where numba returns to
+        number = builder.function.args.index(value) - 1  # numba's argument 0 is for a return value
+        name = f"{builder.function.name}_param_{number}"
         text = f"{{\n.reg .b64 map;\nmov.b64 map, {name};\ncvta.param.u64 $0, map;\n}}"
         return emit_assembly(builder, text, I64, [], memory=False)
 

@@ -1,4 +1,8 @@
-"""The point where two runs of one launch differ: the first access that finds another value, and the write behind it."""
+"""The point where two runs of one launch differ: the first access that finds another value, and the write behind it.
+
+A turn is an access of one warp: to `cells`, elements of memory, where it `found` values, or left values if it `changed`
+them. `ids` name the turns of a run by warp and number: an access has the same in both runs.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +28,7 @@ class Divergence:
 
 def find_divergence(first: Races, second: Races) -> Divergence | None:
     """Return the first access of `first` that finds another value in `second`; None if the runs are equal."""
-    second_positions = {who: k for k, who in enumerate(second.ids)}
+    second_positions = {turn_id: k for k, turn_id in enumerate(second.ids)}
     for position, turn in enumerate(first.turns):
         other_position = second_positions.get(first.ids[position])
         if other_position is None or not turn.reads:
