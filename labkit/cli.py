@@ -149,7 +149,8 @@ def run(
     if not module and not Path(program[0]).is_file():
         _fail(f"there is no file {program[0]}; give a script, or `-m` and the name of a module")
     for file in filter(None, (json, junit)):
-        _check_folder(file.absolute().parent)
+        if not file.absolute().parent.is_dir():
+            _fail(f"there is no folder {file.parent} for the report {file.name}: make it, or give another path")
     raise typer.Exit(run_and_report(program, is_module=module, json=json, junit=junit, github=github))
 
 

@@ -21,13 +21,15 @@ SUMMED = (
 class MergedFinding:
     """A finding, and how often it was made.
 
-    `launch_file` and `launch_line` are those of the first launch that had it, `launches` the number of launches with
-    it, and `count` the occurrences in all of these.
+    `kernel_line` is the first line of the kernel, which tells kernels of one name apart. `launch_file` and
+    `launch_line` are those of the first launch that had the finding, `launches` the number of launches with it, and
+    `count` the occurrences in all of these.
     """
 
     finding: Finding
     kernel: str
     file: str
+    kernel_line: int
     launch_file: str
     launch_line: int
     launches: int = 0
@@ -59,12 +61,11 @@ class Collector:
         """Add a launch that took `time_s` to simulate."""
         self._add_totals(trace, time_s)
         for finding in trace.findings:
-            key = trace.filename, trace.kernel, finding.kind, finding.line, finding.column, finding.other_line
+            kernel = trace.kernel, trace.filename, trace.first_line
+            key = *kernel, finding.kind, finding.line, finding.column, finding.other_line, finding.array
             if is_new := key not in self.findings:
                 frame = calling_frame()
-                self.findings[key] = MergedFinding(
-                    finding, trace.kernel, trace.filename, frame.f_code.co_filename, frame.f_lineno
-                )
+                self.findings[key] = MergedFinding(finding, *kernel, frame.f_code.co_filename, frame.f_lineno)
             merged = self.findings[key]
             merged.launches += 1
             merged.count += finding.count
@@ -82,10 +83,9 @@ class Collector:
 
     def of_kernel(self, kernel: KernelTotals, severity: str) -> list[MergedFinding]:
         """Return a kernel's errors, or its advice."""
-        return [
-            f for f in self.findings.values()
-            if (f.kernel, f.file) == (kernel.kernel, kernel.file) and f.finding.severity == severity
-        ]  # fmt: skip
+        key = kernel.kernel, kernel.file, kernel.line
+        findings = (f for f in self.findings.values() if (f.kernel, f.file, f.kernel_line) == key)
+        return [f for f in findings if f.finding.severity == severity]
 
     @property
     def errors(self) -> list[MergedFinding]:

@@ -1,4 +1,4 @@
-"""`labkit run`: run a program, report each finding when it is made, and everything at the end."""
+"""`labkit run`: run a program, report each error when a launch shows it, and everything else at the end."""
 
 import time
 from collections.abc import Sequence
@@ -27,7 +27,12 @@ def run_and_report(
     """
     start = time.perf_counter()
     errors = text.console(stderr=True)
-    collector = Collector(lambda merged: errors.print(text.describe(merged), end="\n\n"))
+
+    def print_error(merged):
+        if merged.finding.severity == "error":
+            errors.print(text.describe(merged), end="\n\n")
+
+    collector = Collector(print_error)
     status = run_program(program, collector, is_module=is_module)
     time_s = time.perf_counter() - start
     errors.print(text.summarise(collector, time_s))

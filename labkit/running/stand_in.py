@@ -35,8 +35,15 @@ def simulated_cuda() -> ModuleType:
         is_available=lambda: True,
         gpus=DEVICES,
         list_devices=lambda: DEVICES,
+        detect=_detect,
     )
     return module
+
+
+def _detect():
+    """Print the device, as numba's `detect` lists GPUs."""
+    print(f"Found 1 CUDA devices: {DEVICES[0].name}")
+    return True
 
 
 def _name_of_cuda(name):

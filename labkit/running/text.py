@@ -36,21 +36,33 @@ def summarise(collector: Collector, time_s: float) -> Group | str:
         return "labkit: the program launched no kernel"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     table.add_column("kernel", overflow="fold")
-    for title in "launches", "threads", "FLOP", "sectors/\nrequest", "bank\nconflicts", "errors", "advice", "seconds":
+    for title in "launches", "threads", "sectors/\nrequest", "bank\nconflicts", "errors", "advice", "seconds":
         table.add_column(title, justify="right")
     for kernel in collector.kernels.values():
         table.add_row(*_row(collector, kernel))
-    repeated = [
-        f"{place(m)}: {m.finding.kind} in {m.launches:,} launches, {m.count:,} times"
-        for m in collector.findings.values()
-        if m.launches > 1
-    ]
+    repeated = [f"{line} in {n:,} launches, {count:,} times" for line, (n, count) in _repetitions(collector) if n > 1]
     launches = sum(kernel.launches for kernel in collector.kernels.values())
     totals = (
         f"labkit: {counted(len(collector.errors), 'error')} and {len(collector.advice)} advice in "
         f"{counted(launches, 'launch', 'launches')} of {counted(len(collector.kernels), 'kernel')}, {time_s:.1f} s"
     )
-    return Group("", table, "", *map(Text, repeated), Text(totals))
+    return Group(*map(Text, _advice(collector)), table, "", *map(Text, repeated), Text(totals))
+
+
+def _advice(collector: Collector) -> list[str]:
+    """Return the pieces of advice, of one kind and line only the first."""
+    by_line = {(place(merged), merged.finding.kind): describe(merged) + "\n" for merged in reversed(collector.advice)}
+    return list(reversed(by_line.values()))
+
+
+def _repetitions(collector: Collector):
+    """Return, by line and kind of finding, the launches that had it and the occurrences in all of these."""
+    totals: dict[str, tuple[int, int]] = {}
+    for merged in collector.findings.values():
+        line = f"{place(merged)}: {merged.finding.kind}"
+        launches, count = totals.get(line, (0, 0))
+        totals[line] = max(launches, merged.launches), count + merged.count
+    return totals.items()
 
 
 def console(**options) -> Console:
@@ -87,19 +99,9 @@ def _row(collector: Collector, kernel: KernelTotals) -> list[str]:
         kernel.kernel,
         f"{kernel.launches:,}",
         f"{kernel.threads:,}",
-        _short_number(counters["flops"]),
         f"{sectors / requests:.1f}" if requests else "-",
         f"{counters['bank_conflicts']:,}",
         str(len(collector.of_kernel(kernel, "error"))),
         str(len(collector.of_kernel(kernel, "advice"))),
         f"{kernel.time_s:.2f}",
     ]
-
-
-def _short_number(n: int) -> str:
-    """Return a count in at most five characters: 999, 12k, 3.4M."""
-    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if n >= power:
-            n_short = n / (1e3 if letter == "k" else power)
-            return f"{n_short:.3g}{letter}"
-    return str(n)

@@ -1,9 +1,18 @@
 """The modelled GPU under the names of numba's device objects: devices, contexts and their attributes."""
 
+from typing import NamedTuple
+
 from labkit.machine.gpus import gpu as gpu_by_name
 from labkit.simulator.errors import LaunchError
 
 MODELLED_GPU = "H100 SXM"
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of a GPU's memory, under numba's names."""
+
+    free: int
+    total: int
 
 
 class Context:
@@ -13,10 +22,10 @@ class Context:
         self.device = device
         self.deallocations = Deallocations()
 
-    def get_memory_info(self) -> tuple[int, int]:
-        """Return the free and the total memory of the modelled GPU, in bytes; all of it is free."""
+    def get_memory_info(self) -> MemoryInfo:
+        """Return the memory of the modelled GPU; all of it is free."""
         total_bytes = int(self.device.model.dram_gb * 1e9)
-        return total_bytes, total_bytes
+        return MemoryInfo(total_bytes, total_bytes)
 
     def synchronize(self) -> None:
         """Do nothing: every launch returns when it has run."""

@@ -172,6 +172,77 @@ def test_reports_for_other_programs_agree(tmp_path):
     assert annotations[0].startswith("::error file=program.py,line=9,title=race in kernel shift::Race on s[")
 
 
+def test_kernels_of_one_name_keep_their_own_findings(tmp_path):
+    program = (
+        HEADER
+        + """
+def make(offset):
+    if offset:
+        @cuda.jit
+        def kernel(out):
+            out[cuda.grid(1) + 1] = 3
+    else:
+        @cuda.jit
+        def kernel(out):
+            out[cuda.grid(1)] = 3
+    return kernel
+
+for offset in (0, 1):
+    make(offset)[1, 32](np.zeros(32))
+"""
+    )
+    result = run(tmp_path, program, options=("--junit", "r.xml"))
+    assert "labkit: 1 error and " in result.stderr
+    assert ElementTree.parse(tmp_path / "r.xml").getroot().get("failures") == "1"
+
+
+def test_advice_comes_once_for_a_line_and_after_the_errors(tmp_path):
+    program = (
+        HEADER
+        + """
+@cuda.jit
+def columns(x, y, out):
+    i = cuda.grid(1)
+    out[i, 0] = x[i, 0] + y[i, 0]
+
+@cuda.jit
+def beyond(out):
+    out[cuda.grid(1) + 1] = 3
+
+x = np.ones((64, 64), np.float32)
+columns[2, 32](x, x, x.copy())
+beyond[1, 32](np.zeros(32))
+"""
+    )
+    report = run(tmp_path, program).stderr
+    assert report.count("advice (uncoalesced)") == 1
+    assert report.index("error (bounds)") < report.index("advice (uncoalesced)")
+
+
+def test_the_device_answers_what_programs_ask(tmp_path):
+    program = """\
+from numba import cuda
+
+memory = cuda.current_context().get_memory_info()
+with cuda.gpus[0] as device:
+    print(memory.free <= memory.total, device.MAX_THREADS_PER_BLOCK, device.COMPUTE_CAPABILITY_MAJOR)
+print(cuda.detect(), [gpu.id for gpu in cuda.gpus], cuda.gpus.current == cuda.get_current_device())
+"""
+    result = run(tmp_path, program)
+    assert result.stdout.splitlines() == [
+        "True 1024 9",
+        "Found 1 CUDA devices: simulator of the GPU H100 SXM",
+        "True [0] True",
+    ]
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit"])
+def test_a_report_without_a_folder_is_refused_before_the_program_runs(tmp_path, option):
+    result = run(tmp_path, "print('ran')", options=(option, "absent/report"))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("there is no folder absent for the report report: make it")
+
+
 def test_options_after_the_script_are_its_own(tmp_path):
     result = run(tmp_path, "import sys; print(sys.argv[1:])", "--json", "mine", "-m", "--help")
     assert result.stdout == "['--json', 'mine', '-m', '--help']\n"

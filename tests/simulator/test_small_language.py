@@ -181,8 +181,58 @@ def test_a_device_function_fills_in_its_defaults():
     device = "@cuda.jit(device=True)\ndef of(a, b=2, c=0.5):\n    return a * 100 + b * 10 + c\n\n\n"
     text = "@cuda.jit\ndef kernel(out):\n    out[0] = of(1)\n    out[1] = of(1, 3)\n    out[2] = of(1, 3, 4)"
     assert labkit.simulate(kernel_in(device + text), 1, 1, np.zeros(3)).outputs[0].tolist() == [120.5, 130.5, 134]
-    with pytest.raises(KernelError, match="takes 3 arguments"):
+    with pytest.raises(KernelError, match=r"`of\(a, b, c\)`: missing a required argument: 'a'"):
         labkit.simulate(kernel_in(device + "@cuda.jit\ndef kernel(out):\n    out[0] = of()"), 1, 1, np.zeros(3))
+
+
+TWO = np.float32(2)
+
+
+@cuda.jit(device=True)
+def weighted(a, b=TWO, c=1.0):
+    return a * b + c
+
+
+@cuda.jit
+def call_by_name(out):
+    out[0] = weighted(2.0, b=3.0)
+    out[1] = weighted(b=3.0, a=4.0)
+    out[2] = weighted(1.0, c=5.0)
+    out[3] = weighted(c=out[2], b=1, a=2)
+
+
+def test_arguments_of_a_device_function_go_by_name():
+    trace = labkit.simulate(call_by_name, 1, 1, np.zeros(4))
+    assert trace.outputs[0].tolist() == [7, 13, 7, 9]
+
+
+@cuda.jit
+def unknown_name(out):
+    out[0] = weighted(1.0, d=2.0)
+
+
+@cuda.jit
+def name_given_twice(out):
+    out[0] = weighted(1.0, a=2.0)
+
+
+@cuda.jit
+def name_left_out(out):
+    out[0] = weighted(b=2.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        (unknown_name, "got an unexpected keyword argument 'd'"),
+        (name_given_twice, "multiple values for argument 'a'"),
+        (name_left_out, "missing a required argument: 'a'"),
+    ],
+)
+def test_arguments_that_do_not_bind_are_refused_at_the_call(kernel, reason):
+    with pytest.raises(KernelError, match=rf"`weighted\(a, b, c\)`: {reason}") as refused:
+        labkit.simulate(kernel, 1, 1, np.zeros(1))
+    assert refused.value.line == kernel.py_func.__code__.co_firstlineno + 2
 
 
 def test_a_local_array_has_as_many_elements_as_another_has_dimensions():

@@ -3,6 +3,7 @@
 import ast
 import operator
 from dataclasses import replace
+from inspect import Parameter, Signature
 from types import FunctionType
 
 from numba import types
@@ -21,6 +22,7 @@ from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known
 
 AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
+ANY_WAY = Parameter.POSITIONAL_OR_KEYWORD
 METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
 
 
@@ -140,11 +142,31 @@ class Calls(Variables):
         return self.expression(node)
 
     def device_call(self, node, function, signatures):
-        arguments = [self.with_its_literal(a, self.argument(a)) for a in node.args]
-        arguments += self.defaults(node, function, function.__code__.co_argcount - len(arguments))
+        arguments = []
+        for parameter, argument in self.bind(node, function):
+            if isinstance(argument, ast.AST):
+                arguments.append(self.with_its_literal(argument, self.argument(argument)))
+            elif (default := self.compile_time_value(trusted(argument), node)) is not None:
+                arguments.append(default)
+            else:
+                self.fail(node, f"the default of `{parameter}` has no meaning in a kernel; give the argument")
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.convert_to_declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.call_function(node, function, arguments)
+
+    def bind(self, node, function) -> list[tuple]:
+        """Return the parameters of a device function, each with the argument's node or with its default."""
+        names, defaults = function.__code__.co_varnames[: function.__code__.co_argcount], function.__defaults__ or ()
+        defaults = (Parameter.empty,) * (len(names) - len(defaults)) + defaults
+        signature = Signature([Parameter(name, ANY_WAY, default=default) for name, default in zip(names, defaults)])
+        if any(keyword.arg is None for keyword in node.keywords):
+            self.fail(node, "`**` has no meaning in a call here: give the arguments one by one")
+        try:
+            bound = signature.bind(*node.args, **{keyword.arg: keyword.value for keyword in node.keywords})
+        except TypeError as error:
+            self.fail(node, f"`{function.__name__}({', '.join(names)})`: {error}")
+        bound.apply_defaults()
+        return list(bound.arguments.items())
 
     def with_its_literal(self, node, value) -> Value:
         """Return the value; its number, or tuple of numbers, stays known only if it is a literal for numba."""
@@ -152,18 +174,6 @@ class Calls(Variables):
             return value
         literal = self.literal(node)
         return replace(value, static=literal if is_known(literal) else MISSING)
-
-    def defaults(self, node, function, missing) -> list:
-        """Return the last arguments of a device function, where a call leaves out that many."""
-        defaults = function.__defaults__ or ()
-        values = (
-            [self.compile_time_value(trusted(value), node) for value in defaults[-missing:]]
-            if 0 < missing <= len(defaults)
-            else []
-        )
-        if None in values:
-            self.fail(node, f"a default of `{function.__name__}` has no meaning in a kernel; give the argument")
-        return values
 
     def call_function(self, node, function, arguments) -> Value:
         """Return the result of a device function for these arguments."""
