@@ -1,6 +1,7 @@
 """`diff(before, after)`: the changes from one step of a ladder to the next, in constants and kernel."""
 
 import ast
+import inspect
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape
@@ -75,7 +76,7 @@ def diff(before: Step, after: Step) -> Diff:
 
 def _constants_and_kernel(step) -> list[str]:
     """Return a step's lines from the first after its imports to the end of its kernel."""
-    text = step.module.__loader__.get_source(step.module.__name__)
+    text = inspect.getsource(step.module)
     body = ast.parse(text).body
     name = python_function(step.kernel).__name__
     kernel = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == name)

@@ -1,3 +1,4 @@
+import inspect
 import re
 from html import unescape
 from itertools import pairwise
@@ -12,7 +13,7 @@ PAIRS = list(pairwise(LADDER))
 
 
 def source(step):
-    return step.module.__loader__.get_source(step.module.__name__).splitlines()
+    return inspect.getsource(step.module).splitlines()
 
 
 @pytest.mark.parametrize("before, after", PAIRS, ids=lambda step: step.slug)

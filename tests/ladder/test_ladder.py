@@ -290,7 +290,9 @@ def test_it_stands_under_the_roofline(toy, monkeypatch):
 
 def test_it_has_rows_in_a_bench(toy, tmp_path, monkeypatch):
     bench = import_module("labkit.bench._harness")
-    monkeypatch.setattr(bench, "times", lambda contenders: {name: bench.Time(2.0, 0.01, 5.0) for name in contenders})
+    monkeypatch.setattr(
+        bench, "time_in_turns", lambda contenders: {name: bench.Time(2.0, 0.01, 5.0) for name in contenders}
+    )
     monkeypatch.setattr(bench._record, "require_gpu", lambda what, program="": type("Gpu", (), {"name": "Some GPU"}))
     done = CliRunner().invoke(cli.app, ["bench", "toy", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
