@@ -35,11 +35,14 @@ def pytest_runtest_call(item):
         return (yield)
     from labkit.running import program, text
     from labkit.running.collector import Collector
+    from labkit.simulator.errors import SimulatorError
 
     own = Collector()
     program.collect_launches(own, session)
     try:
         result = yield
+    except SimulatorError as error:
+        pytest.fail(program.short_traceback(error), pytrace=False)
     finally:
         program.collect_launches(session)
     if own.errors:

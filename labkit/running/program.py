@@ -47,7 +47,7 @@ def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bo
         print("labkit: interrupted", file=sys.stderr)
         return 130
     except BaseException as error:
-        print_exception(error)
+        print(short_traceback(error), end="", file=sys.stderr)
         return 1
     return 0
 
@@ -64,8 +64,8 @@ def collect_launches(*collectors: Collector) -> None:
     simulated.on_launch = add
 
 
-def print_exception(error: BaseException) -> None:
-    """Print a traceback without labkit's frames and Python's own of starting a program."""
+def short_traceback(error: BaseException) -> str:
+    """Return a traceback without the frames of labkit, and of what starts a program or a test."""
     report = traceback.TracebackException.from_exception(error)
     chained = report
     while chained:
@@ -73,11 +73,11 @@ def print_exception(error: BaseException) -> None:
         chained = chained.__cause__ or chained.__context__
     if isinstance(error, SimulatorError):
         report.__context__ = None
-    print("".join(report.format()), end="", file=sys.stderr)
+    return "".join(report.format())
 
 
 def _is_hidden(filename):
-    return filename.startswith(PACKAGE) or filename in HIDDEN
+    return filename.startswith(PACKAGE) or filename in HIDDEN or bool({"_pytest", "pluggy"} & {*Path(filename).parts})
 
 
 def _exit_status(code):

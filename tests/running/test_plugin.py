@@ -36,6 +36,25 @@ def test_the_tests_whose_launches_have_errors_fail(tmp_path):
     assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stdout
 
 
+def test_a_refused_kernel_shows_the_lines_of_the_test_and_none_of_ours(tmp_path):
+    (tmp_path / "test_refused.py").write_text("""\
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def k(x):
+    x[0] = open("file")
+
+def test_refused():
+    k[1, 32](np.zeros(3))
+""")
+    result = pytest(tmp_path, "--labkit")
+    assert result.returncode == 1
+    assert 'test_refused.py", line 9, in test_refused' in result.stdout
+    assert "KernelError: line 6:" in result.stdout
+    assert result.stdout.count('File "') == 1
+
+
 def test_without_the_option_nothing_changes(tmp_path):
     (tmp_path / "test_plain.py").write_text(
         "def test_plain():\n    import sys\n    assert 'labkit.cuda' not in sys.modules\n"
