@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
+from labkit.machine.device import MODELLED_GPU
 from labkit.machine.gpus import gpu as gpu_by_name
 from labkit.simulator.errors import LaunchError
-
-MODELLED_GPU = "H100 SXM"
 
 
 class MemoryInfo(NamedTuple):
@@ -20,7 +19,7 @@ class Context:
 
     def __init__(self, device: "SimulatedDevice"):
         self.device = device
-        self.deallocations = Deallocations()
+        self.deallocations: list = []  # arrays that are to be freed
 
     def get_memory_info(self) -> MemoryInfo:
         """Return the memory of the modelled GPU; all of it is free."""
@@ -31,10 +30,6 @@ class Context:
         """Do nothing: every launch returns when it has run."""
 
     reset = push = pop = synchronize
-
-
-class Deallocations(list):
-    """The arrays that are to be freed: none."""
 
 
 class SimulatedDevice:
