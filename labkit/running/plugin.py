@@ -42,7 +42,8 @@ def pytest_runtest_call(item):
     try:
         result = yield
     except SimulatorError as error:
-        pytest.fail(program.short_traceback(error), pytrace=False)
+        report = program.shortened(error)  # the error first: pytest's summary shows the first line
+        pytest.fail("".join([*report.format_exception_only(), *report.stack.format()]), pytrace=False)
     finally:
         program.collect_launches(session)
     if own.errors:

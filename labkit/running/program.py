@@ -47,7 +47,7 @@ def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bo
         print("labkit: interrupted", file=sys.stderr)
         return 130
     except BaseException as error:
-        print(short_traceback(error), end="", file=sys.stderr)
+        print("".join(shortened(error).format()), end="", file=sys.stderr)
         return 1
     return 0
 
@@ -64,8 +64,8 @@ def collect_launches(*collectors: Collector) -> None:
     simulated.on_launch = add
 
 
-def short_traceback(error: BaseException) -> str:
-    """Return a traceback without the frames of labkit, and of what starts a program or a test."""
+def shortened(error: BaseException) -> traceback.TracebackException:
+    """Return an exception's traceback without the frames of labkit, and of what starts a program or a test."""
     report = traceback.TracebackException.from_exception(error)
     chained = report
     while chained:
@@ -73,7 +73,7 @@ def short_traceback(error: BaseException) -> str:
         chained = chained.__cause__ or chained.__context__
     if isinstance(error, SimulatorError):
         report.__context__ = None
-    return "".join(report.format())
+    return report
 
 
 def _is_hidden(filename):

@@ -53,7 +53,8 @@ def pytest(folder, *arguments):
 
 def _python(folder, *arguments, **variables):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "COLUMNS": "80"} | variables
-    environment.pop("LABKIT_DEVICE", None)
+    for name in ("LABKIT_DEVICE", "CI", "BUILD_NUMBER"):  # in CI, pytest's summary repeats whole messages
+        environment.pop(name, None)
     return subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
