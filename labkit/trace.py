@@ -167,8 +167,8 @@ class Finding:
     """An error of a launch, or advice, from the simulator.
 
     kind is one of: race, in-flight, proxy, early, barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup,
-    bounds, misaligned, uninitialised, unwritten (errors); uncoalesced, bank-conflict, float64, negative-index,
-    idle-lanes, tail, changed-global, sample (advice).
+    bounds, misaligned, uninitialised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes, tail,
+    one-axis, changed-global, sample (advice); unwritten (an error where a result is lost for certain).
     `message` is written for learners; `remedy`, its last part, is the fix, if one is known. `threads` holds the two
     threads of a race (or the one at fault), `other_line` the second line of a race, `count` the occurrences.
     """

@@ -10,7 +10,7 @@ from functools import update_wrapper
 from types import FunctionType
 
 from labkit.machine.gpus import gpu as find_gpu
-from labkit.simulator import host_device
+from labkit.simulator import host, host_device
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
 from labkit.trace import Trace
@@ -129,6 +129,13 @@ def _show(trace, time_s):
         warnings.warn(finding.message, FindingWarning, stacklevel=3)
 
 
+def _show_copy(finding, store):
+    """Warn of an error at the line that copied an array to the host."""
+    if finding.severity == "error":
+        warnings.warn(finding.message, FindingWarning, stacklevel=4)
+
+
 on_launch: Callable[[Trace, float], None] = (
     _show  # receives each launch's trace and seconds; `labkit run` collects them
 )
+host.on_copy = _show_copy

@@ -9,7 +9,7 @@ from labkit.running.collector import Collector
 
 def to_json(collector: Collector, status: int, time_s: float) -> str:
     """Return the report as a JSON object: `status`, `time_s`, `findings` and `kernels`."""
-    findings = [{**asdict(merged.finding), **_without_finding(merged)} for merged in collector.findings.values()]
+    findings = [{**asdict(merged.finding), **_without_finding(merged)} for merged in collector.findings]
     kernels = [asdict(kernel) for kernel in collector.kernels.values()]
     data = {"status": status, "time_s": round(time_s, 3), "findings": findings, "kernels": kernels}
     return json.dumps(data, indent=2) + "\n"

@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from types import FrameType
 
+from labkit.simulator.unwritten import LastStore
 from labkit.trace import Finding, Trace
 
 PACKAGE = str(Path(__file__).parents[1])  # labkit's folder
@@ -54,23 +55,33 @@ class Collector:
     """All that a program's launches showed; `on_new` is called with each finding that no earlier launch had."""
 
     on_new: Callable[[MergedFinding], None] = lambda finding: None
-    findings: dict[tuple, MergedFinding] = field(default_factory=dict)
+    _all: dict[tuple, MergedFinding] = field(default_factory=dict)
     kernels: dict[tuple, KernelTotals] = field(default_factory=dict)
 
     def add(self, trace: Trace, time_s: float) -> None:
         """Add a launch that took `time_s` to simulate."""
         self._add_totals(trace, time_s)
         for finding in trace.findings:
-            kernel = trace.kernel, trace.filename, trace.first_line
-            key = *kernel, finding.kind, finding.line, finding.column, finding.other_line, finding.array
-            if is_new := key not in self.findings:
-                frame = calling_frame()
-                self.findings[key] = MergedFinding(finding, *kernel, frame.f_code.co_filename, frame.f_lineno)
-            merged = self.findings[key]
-            merged.launches += 1
-            merged.count += finding.count
-            if is_new:
-                self.on_new(merged)
+            self._add(finding, trace.kernel, trace.filename, trace.first_line)
+
+    def add_copy(self, finding: Finding, store: LastStore | None) -> None:
+        """Add what a copy to the host showed of an array, and of the last launch that stored to it."""
+        if store:
+            self._add(finding, store.kernel, store.filename, store.first_line)
+        else:
+            frame = calling_frame()
+            self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
+
+    def _add(self, finding, *kernel):
+        key = *kernel, finding.kind, finding.severity, finding.line, finding.column, finding.other_line, finding.array
+        if is_new := key not in self._all:
+            frame = calling_frame()
+            self._all[key] = MergedFinding(finding, *kernel, frame.f_code.co_filename, frame.f_lineno)
+        merged = self._all[key]
+        merged.launches += 1
+        merged.count += finding.count
+        if is_new:
+            self.on_new(merged)
 
     def _add_totals(self, trace, time_s):
         key = trace.filename, trace.kernel, trace.first_line
@@ -84,16 +95,28 @@ class Collector:
     def of_kernel(self, kernel: KernelTotals, severity: str) -> list[MergedFinding]:
         """Return a kernel's errors, or its advice."""
         key = kernel.kernel, kernel.file, kernel.line
-        findings = (f for f in self.findings.values() if (f.kernel, f.file, f.kernel_line) == key)
+        findings = (f for f in self.findings if (f.kernel, f.file, f.kernel_line) == key)
         return [f for f in findings if f.finding.severity == severity]
 
     @property
+    def findings(self) -> list[MergedFinding]:
+        """All findings; of launches that had nothing to store, only those of kernels that never stored there."""
+        launches = {(k.kernel, k.file, k.line): k.launches for k in self.kernels.values()}
+        return [
+            f
+            for f in self._all.values()
+            if f.finding.kind != "unwritten"
+            or not f.finding.array
+            or f.launches == launches[f.kernel, f.file, f.kernel_line]
+        ]
+
+    @property
     def errors(self) -> list[MergedFinding]:
-        return [f for f in self.findings.values() if f.finding.severity == "error"]
+        return [f for f in self.findings if f.finding.severity == "error"]
 
     @property
     def advice(self) -> list[MergedFinding]:
-        return [f for f in self.findings.values() if f.finding.severity == "advice"]
+        return [f for f in self.findings if f.finding.severity == "advice"]
 
 
 def is_ours(frame: FrameType) -> bool:

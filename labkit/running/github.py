@@ -12,9 +12,9 @@ LEVELS = {"error": "error", "advice": "notice"}
 def to_annotations(collector: Collector) -> str:
     """Return one workflow command per finding, each on a line."""
     lines = []
-    for merged in collector.findings.values():
+    for merged in collector.findings:
         finding = merged.finding
-        title = f"{finding.kind} in kernel {merged.kernel}"
+        title = f"{finding.kind} in kernel {merged.kernel}" if merged.kernel else finding.kind
         file = _escaped(short_path(merged.file), ":,")
         lines.append(
             f"::{LEVELS[finding.severity]} file={file},line={finding.line},title={_escaped(title, ':,')}::"

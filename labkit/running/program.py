@@ -12,6 +12,7 @@ from numba.core import compiler_lock
 from labkit.cuda import simulated
 from labkit.running import stand_in
 from labkit.running.collector import PACKAGE, Collector
+from labkit.simulator import host
 from labkit.simulator.errors import SimulatorError
 
 HIDDEN = "<frozen runpy>", inspect.getfile(compiler_lock)  # files whose frames stand between labkit's
@@ -61,7 +62,11 @@ def collect_launches(*collectors: Collector) -> None:
         for collector in collectors:
             collector.add(trace, time_s)
 
-    simulated.on_launch = add
+    def add_copy(finding, store):
+        for collector in collectors:
+            collector.add_copy(finding, store)
+
+    simulated.on_launch, host.on_copy = add, add_copy
 
 
 def shortened(error: BaseException) -> traceback.TracebackException:

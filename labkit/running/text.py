@@ -17,12 +17,14 @@ COLUMNS = 80
 def describe(merged: MergedFinding) -> str:
     """Return a finding in a few lines: where, the code, what is wrong and how to fix it."""
     finding = merged.finding
-    lines = [f"{place(merged)}: {finding.severity} ({finding.kind}) in kernel {merged.kernel}"]
+    where = f" in kernel {merged.kernel}" if merged.kernel else ""
+    lines = [f"{place(merged)}: {finding.severity} ({finding.kind}){where}"]
     for number in dict.fromkeys(filter(None, (finding.line, finding.other_line))):
         if code := linecache.getline(merged.file, number).strip():
             lines.append(f"  {number:>5} | {code}")
     lines += textwrap.wrap(finding.message, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join([*lines, f"    Launched at {short_path(merged.launch_file)}:{merged.launch_line}."])
+    action = "Copied" if finding.kind == "unwritten" and not finding.array else "Launched"
+    return "\n".join([*lines, f"    {action} at {short_path(merged.launch_file)}:{merged.launch_line}."])
 
 
 def place(merged: MergedFinding) -> str:
@@ -58,7 +60,7 @@ def _advice(collector: Collector) -> list[str]:
 def _repetitions(collector: Collector):
     """Return, by line and kind of finding, the launches that had it and the occurrences in all of these."""
     totals: dict[str, tuple[int, int]] = {}
-    for merged in collector.findings.values():
+    for merged in collector.findings:
         line = f"{place(merged)}: {merged.finding.kind}"
         launches, count = totals.get(line, (0, 0))
         totals[line] = max(launches, merged.launches), count + merged.count

@@ -1,6 +1,7 @@
 """Advice after a launch: lost results, changed globals, accesses and launch shapes that cost time."""
 
 import math
+import re
 
 from labkit.simulator.arrays import Array
 from labkit.simulator.caches import resident_blocks
@@ -13,27 +14,35 @@ from labkit.trace import Finding, SiteCounters
 MAX_FULL_WAVES = 9
 
 
-def unwritten_outputs(launch) -> list[Finding]:
-    """Find the arrays that the kernel stores to but no thread wrote, or a kernel without any store."""
+def lost_results(launch) -> list[Finding]:
+    """Find results that cannot reach the caller: arguments that are only renamed, a kernel that loads and never stores.
+
+    Where a store is there and no thread came to it, the launch may have had nothing to store: that is advice.
+    """
     stored = {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}
     findings = [*_rebound_arguments(launch, stored)]
     arrays = [*launch.arrays]
-    if not findings and arrays and not stored and not launch.program.prints:
+    if not findings and launch.sites and arrays and not stored and not launch.program.prints:
         line = launch.source.tree.lineno
         message = (
             f"Line {line}: the kernel never stores into any of its arrays ({', '.join(arrays)}), so its work is lost; "
             f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
         )
         return [Finding("unwritten", "error", message, line)]
-    for name in stored:
+    return findings
+
+
+def unreached_stores(launch) -> list[Finding]:
+    """Find the arrays that the kernel stores to, and to which no thread of this launch did."""
+    findings = []
+    for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
         if sum(int(launch.totals[i, ACCESSES]) for i, _ in sites) == 0:
-            site = sites[0][1]
             message = (
-                f"Line {site.line}: no thread ever stores to {name}, which stays as it was; the condition around this "
-                "line is never true, or the grid is empty where it matters."
+                f"no thread stored to {name}, which stays as it was; if it should not, look at the condition around "
+                "this line, and at the grid."
             )
-            findings.append(Finding("unwritten", "error", message, site.line, site.column, name))
+            findings.append(_site_advice("unwritten", sites[0][1], f"Line {sites[0][1].line}: {message}"))
     return findings
 
 
@@ -119,6 +128,23 @@ def idle_lanes(launch):
             f"{32 - launch.threads % 32} lanes of its last warp idle; a multiple of 32 uses them all."
         )
         yield _launch_advice("idle-lanes", launch, message)
+
+
+def one_axis(launch):
+    """Find a launch along one axis of a kernel that counts threads in two, with a matrix to cover."""
+    is_flat = launch.grid[1:] == launch.block[1:] == (1, 1)
+    if is_flat and re.search(r"\bgrid\(2\)", launch.source.text) and any(_is_matrix(a) for a in launch.arrays.values()):
+        blocks, threads = launch.grid[0], launch.block[0]
+        cure = f"Launch with pairs, `[({blocks}, {blocks}), ({threads}, {threads})]`."
+        message = (
+            f"Line {launch.source.first_line}: `grid(2)` counts threads along two axes, and this launch has only the "
+            f"first: the second index is 0 in all {blocks * threads:,} threads. {cure}"
+        )
+        yield _launch_advice("one-axis", launch, message, remedy=cure)
+
+
+def _is_matrix(array):
+    return len(array.shape) == 2 and min(array.shape) > 1
 
 
 def sample_advice(launch, counters) -> Finding:

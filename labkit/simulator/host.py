@@ -5,7 +5,7 @@ simulator's, never a GPU's.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,18 +15,29 @@ from numpy.typing import DTypeLike
 from labkit.simulator import host_device
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host_device import *  # noqa: F403 - its names are numba's, as are those of this module
+from labkit.simulator.unwritten import LastStore, find_unwritten
+from labkit.trace import Finding
+
+
+def _ignore(finding, store):
+    pass
+
+
+# Receives what a copy to the host shows of the array, and the last launch that stored to it.
+on_copy: Callable[[Finding, LastStore | None], None] = _ignore
 
 
 class DeviceArray:
     """An array that only kernels may read and write; `copy_to_host` copies it back.
 
     Slices and other shapes share its memory, as numba's do. `blank` marks the elements that nothing has written yet;
-    None if there are none.
+    None if there are none. `stores` holds the last launch that stored to the array or to a view of it, if any.
     """
 
-    def __init__(self, memory: np.ndarray, blank: np.ndarray | None = None):
+    def __init__(self, memory: np.ndarray, blank: np.ndarray | None = None, stores: list[LastStore] | None = None):
         self._memory = memory
         self._blank = blank
+        self._stores = [] if stores is None else stores
 
     shape = property(lambda self: self._memory.shape)
     strides = property(lambda self: self._memory.strides)
@@ -40,10 +51,18 @@ class DeviceArray:
     def copy_to_host(self, ary: np.ndarray | None = None, stream=0) -> np.ndarray:
         """Copy to a new NumPy array, or to `ary` if given."""
         if ary is None:
-            return self._memory.copy()
+            return self._read().copy()
         _check_same_shape_and_dtype(self, ary)
-        np.copyto(ary, self._memory)
+        np.copyto(ary, self._read())
         return ary
+
+    def _read(self):
+        """Return the elements for the host; tell of those that nothing has written."""
+        if (blank := blank_mask(self)) is not None:
+            store = self._stores[-1] if self._stores else None
+            if finding := find_unwritten(blank, store):
+                on_copy(finding, store)
+        return self._memory
 
     def copy_to_device(self, ary, stream=0) -> None:
         """Overwrite with the elements of a NumPy or device array."""
@@ -56,6 +75,11 @@ class DeviceArray:
         """Mark the elements that `written` selects as written."""
         if self._blank is not None:
             self._blank[written] = False
+
+    def note_store(self, store: LastStore | None) -> None:
+        """Keep what a launch stored, in place of the launch before."""
+        if store:
+            self._stores[:] = [store]
 
     def reshape(self, *shape, order: str = "C") -> "DeviceArray":
         if not np.may_share_memory(self._memory.reshape(*shape, order=order), self._memory) and self.size:
@@ -85,7 +109,7 @@ class DeviceArray:
         return self._view(lambda a: a.transpose(axes))
 
     def _view(self, change) -> "DeviceArray":
-        return DeviceArray(change(self._memory), None if self._blank is None else change(self._blank))
+        return DeviceArray(change(self._memory), None if self._blank is None else change(self._blank), self._stores)
 
     def is_c_contiguous(self) -> bool:
         return self._memory.flags.c_contiguous
@@ -104,7 +128,7 @@ class DeviceArray:
     def __array__(self, dtype=None, copy=None):
         if copy is False:
             raise ValueError("a device array becomes a NumPy array only by a copy; leave out copy=False")
-        return self._memory.astype(dtype or self.dtype)
+        return self._read().astype(dtype or self.dtype)
 
     def __len__(self):
         return len(self._memory)

@@ -8,6 +8,7 @@ import numpy as np
 from labkit.simulator import host
 from labkit.simulator.arguments import flatten_arguments
 from labkit.simulator.run import simulate
+from labkit.simulator.unwritten import last_store
 from labkit.trace import Trace
 
 # One launch at a time, as on a GPU's default stream: of two at once, the later would write back the arrays' old values.
@@ -30,6 +31,7 @@ def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
         for name, value in flatten_arguments(names, values).items():
             if name in trace.blank:
                 value.fill_blank(~trace.blank[name])
+                value.note_store(last_store(trace, name))
             array = host.unwrap(value)
             if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
                 np.copyto(array, outputs[name])

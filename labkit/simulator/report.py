@@ -25,9 +25,11 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
     if launch.plan:
         findings.append(advice.sample_advice(launch, counters))
     elif not any(f.kind == "deadlock" for f in findings):
-        findings += advice.unwritten_outputs(launch)
+        findings += advice.lost_results(launch)
+        if not any(f.severity == "error" for f in findings):  # it may be why no thread came to a store
+            findings += advice.unreached_stores(launch)
     findings += [*advice.slow_accesses(launch, site_counters), *advice.idle_lanes(launch), *advice.partial_wave(launch)]
-    findings += advice.changed_globals(launch)
+    findings += [*advice.one_axis(launch), *advice.changed_globals(launch)]
     findings.sort(key=_sort_key)
     return Trace(
         kernel=launch.function.__name__,

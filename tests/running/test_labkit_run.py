@@ -253,3 +253,41 @@ def test_a_missing_script_is_a_sentence(tmp_path):
     result = labkit(tmp_path, "run", "absent.py")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("there is no file absent.py; give a script")
+
+
+def test_launches_with_nothing_to_store_are_right_and_unwritten_copies_are_not(tmp_path):
+    program = (
+        HEADER
+        + """
+@cuda.jit
+def sift(x, swaps, parity):
+    i = 2 * cuda.grid(1) + parity
+    if i + 1 < x.size and x[i] > x[i + 1]:
+        x[i], x[i + 1] = x[i + 1], x[i]
+        swaps[0] = 1
+
+@cuda.jit
+def double(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i] + x[i]
+
+x = np.array([3, 1, 2, 0])
+while True:  # odd-even sort, until a round has nothing to swap
+    swaps = np.zeros(1, np.int32)
+    sift[1, 32](x, swaps, 0)
+    sift[1, 32](x, swaps, 1)
+    if not swaps[0]:
+        break
+print(x)
+x = np.arange(100)
+out = cuda.device_array_like(x)
+double[100 // 32, 32](x, out)
+out.copy_to_host()
+"""
+    )
+    result = run(tmp_path, program)
+    assert result.stdout == "[0 1 2 3]\n"
+    assert result.returncode == 1
+    assert "labkit: 1 error and 0 advice" in result.stderr
+    assert "program.py:15: error (unwritten) in kernel double" in result.stderr
+    assert "Copied at program.py:28." in result.stderr

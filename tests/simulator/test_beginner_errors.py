@@ -248,9 +248,6 @@ FOUND = {
     "a missing atomic": (
         body(ONE, "if i < x.size:\n    y[0] += x[i] #<"), "race", "y[0]", "`cuda.atomic`",
     ),
-    "a condition that is never true": (
-        body(ONE, "if i > x.size and i < 10:\n    y[i] = 1 #<"), "unwritten", "no thread ever stores to y", "condition",
-    ),
     "an output that is only renamed": (
         body(ONE, "y = x[i % 64] #<"), "unwritten", "leaves the array as it was", "`y[i] = ...`",
     ),

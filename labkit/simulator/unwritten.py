@@ -1,0 +1,76 @@
+"""Elements of a new device array that no kernel wrote, when they are copied to the host."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from labkit.trace import Finding, Trace
+
+
+@dataclass(frozen=True)
+class LastStore:
+    """What a copy is told of the last launch that stored to an array: `stores` of them in all, the first on `line`.
+
+    One with errors counts, too, since they may be why it did not store.
+    """
+
+    kernel: str
+    filename: str
+    first_line: int
+    line: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    stores: int
+    counts_two_axes: bool
+    has_errors: bool
+
+
+def last_store(trace: Trace, array: str) -> LastStore | None:
+    """Return what there is to tell of a launch; None if it did not store to the array, and had no error."""
+    sites = [c for c in trace.sites if c.site.array == array and c.site.kind != "load" and c.accesses]
+    if not sites and not trace.errors:
+        return None
+    return LastStore(
+        trace.kernel,
+        trace.filename,
+        trace.first_line,
+        sites[0].site.line if sites else trace.first_line,
+        trace.grid,
+        trace.block,
+        sum(counters.accesses for counters in sites),
+        "grid(2)" in trace.source,
+        bool(trace.errors),
+    )
+
+
+def find_unwritten(blank: np.ndarray, store: LastStore | None) -> Finding | None:
+    """Return the finding of a copy to the host of an array of whose elements nothing has written those in `blank`.
+
+    It is an error if nothing has written any element, or if each thread of the last launch stored one element and
+    there were too few threads. Otherwise it is advice: a kernel may fill as much of an array as it has results, and
+    tell by a count how much that is. None for an array that a launch with errors left so.
+    """
+    if store is None and blank.all():
+        message = "the array is copied to the host, and nothing has written to it; launch a kernel that fills it first."
+        return Finding("unwritten", "error", message, 0)
+    if store is None or store.has_errors:
+        return None
+    position = np.unravel_index(int(blank.argmax()), blank.shape)
+    first = f"[{', '.join(str(int(i)) for i in position)}]"
+    fact = (
+        f"{int(blank.sum()):,} of {blank.size:,} elements reach the host unwritten, the first is {first}; line "
+        f"{store.line} of `{store.kernel}` is what stores to the array"
+    )
+    blocks, threads = prod(store.grid), prod(store.block)
+    if store.stores != blocks * threads or blocks * threads >= blank.size:
+        return Finding("unwritten", "advice", f"Line {store.line}: {fact}.", store.line)
+    if store.counts_two_axes and max(*store.grid[1:], *store.block[1:]) == 1:
+        cure = "Give the grid and the block two axes, `kernel[(8, 8), (8, 8)]`, as the kernel's `grid(2)` has."
+    else:
+        cure = f"Launch {-(-blank.size // threads):,} blocks: divide by the threads of a block and round up."
+    message = (
+        f"Line {store.line}: {fact}, one element in each of {blocks:,} x {threads:,} = {blocks * threads:,} threads. "
+        f"{cure}"
+    )
+    return Finding("unwritten", "error", message, store.line, remedy=cure)
