@@ -190,6 +190,11 @@ class Finding:
         """Message without its remedy, for learners who want to find it themselves."""
         return self.message.removesuffix(self.remedy).rstrip()
 
+    @property
+    def is_between_blocks(self) -> bool:
+        """Whether it is a race of threads in two blocks."""
+        return self.kind == "race" and len({thread.block for thread in self.threads}) > 1
+
     def __repr__(self):
         return f"<{self.severity}, {self.kind}: {self.message}>"
 

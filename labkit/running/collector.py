@@ -72,11 +72,12 @@ class Collector:
             frame = calling_frame()
             self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
 
-    def _add(self, finding, *kernel):
-        key = *kernel, finding.kind, finding.severity, finding.line, finding.column, finding.other_line, finding.array
+    def _add(self, finding, kernel, file, kernel_line):
+        cause = finding.remedy if finding.is_between_blocks else (finding.line, finding.column, finding.other_line)
+        key = kernel, file, kernel_line, finding.kind, finding.severity, finding.array, cause
         if is_new := key not in self._all:
             frame = calling_frame()
-            self._all[key] = MergedFinding(finding, *kernel, frame.f_code.co_filename, frame.f_lineno)
+            self._all[key] = MergedFinding(finding, kernel, file, kernel_line, frame.f_code.co_filename, frame.f_lineno)
         merged = self._all[key]
         merged.launches += 1
         merged.count += finding.count

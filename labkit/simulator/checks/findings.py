@@ -40,12 +40,31 @@ class Log:
 
     def finished(self) -> list[Finding]:
         """Return the findings of the run."""
-        findings = [Finding(**finding) for finding in self.found.values()]
+        findings = self._one_for_each_cause([Finding(**finding) for finding in self.found.values()])
         return findings if self.warps_race else [self._with_barrier_of_warp(f) for f in findings]
+
+    def _one_for_each_cause(self, findings):
+        """Return the findings without races that have the cause of another.
+
+        That is one of blocks with the same cure for the same array, and one inside a block at the lines where blocks
+        race, too.
+        """
+        kept, cures = [], {}
+        between_blocks = [f for f in findings if f.is_between_blocks]
+        lines = {(f.array, *sorted((f.line, f.other_line))) for f in between_blocks}
+        for finding in findings:
+            if finding.is_between_blocks:
+                first = cures.setdefault((finding.array, finding.remedy), finding)
+                if first is not finding:
+                    continue
+            elif finding.kind == "race" and (finding.array, *sorted((finding.line, finding.other_line))) in lines:
+                continue
+            kept.append(finding)
+        return kept
 
     def _with_barrier_of_warp(self, finding):
         """Return the finding; a race among lanes of one warp, where no warps race, gets a warp barrier as its fix."""
-        if finding.kind != "race" or len({thread.block for thread in finding.threads}) > 1:
+        if finding.kind != "race" or finding.is_between_blocks:
             return finding
         barrier = "`cuda.syncwarp()`"
         if self.launch.warps_per_block == 1:

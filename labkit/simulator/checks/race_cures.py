@@ -74,13 +74,8 @@ class Race:
                 "did itself, and for its warp once they have met."
             )
         barrier = self._barrier()
-        if barrier is None and parted:
-            return "Blocks of one launch run in any order: write the results to another array."
         if barrier is None:
-            return (
-                "Blocks of one launch run in any order and cannot wait for one another: give each block elements of "
-                "its own, or use `cuda.atomic`."
-            )
+            return self._cure_between_blocks(parted)
         if self.is_copied and not parted and site.kind == "load":
             return f"Put {barrier} behind the wait for the copy of line {other.line}, before line {site.line}."
         if self.in_next_iteration and site.line == other.line:
@@ -97,6 +92,39 @@ class Race:
             return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
         first, last = sorted((site.line, other.line))
         return f"Put {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
+
+    def _cure_between_blocks(self, parted):
+        """Return the cure where no barrier can be: a second array, an atomic, or other elements."""
+        in_any_order = "Blocks of one launch run in any order"
+        stores = [s for s in (self.other, self.site) if s.kind == "store"]
+        reads = [s for s in (self.other, self.site) if s.kind == "load"]
+        if stores and (found := _atomic_in_place_of(self.kernel, stores[0])):
+            test, atomic = found
+            elsewhere = [s for s in self.sites if s.array == stores[0].array and s.kind == "load" and s.line != test]
+            return f"{in_any_order}: compare and store in one step, `{atomic}`{_by_atomics(elsewhere)}."
+        if parted or (stores and reads and not self._index_is_loaded(stores[0])):
+            return f"{in_any_order}: write the results to a second array, which the next launch reads."
+        return (
+            f"{in_any_order} and cannot wait for one another: give each block elements of its own, or use "
+            "`cuda.atomic`."
+        )
+
+    def _index_is_loaded(self, site):
+        """Return whether an element of an array decides which element is accessed."""
+        names, known = _names(_parse(site.text).slice), set()
+        while names:
+            known |= names
+            assigned = [
+                n.value
+                for n in ast.walk(self.kernel)
+                if isinstance(n, ast.Assign)
+                and _names(*n.targets) & names
+                and not isinstance(n.targets[0], ast.Subscript)
+            ]
+            if any(isinstance(n, ast.Subscript) for value in assigned for n in ast.walk(value)):
+                return True
+            names = _names(*assigned) - known
+        return False
 
     def _cure_of_spin(self, spin):
         subscript = _parse(spin.text)
@@ -135,6 +163,50 @@ class Race:
             n for n in ast.walk(self.kernel) if isinstance(n, kinds) and all(_contains_line(n, line) for line in lines)
         ]
         return max(enclosing, key=lambda n: n.lineno) if enclosing else None
+
+
+COMPARED = {ast.Lt: "min", ast.LtE: "min", ast.Gt: "max", ast.GtE: "max"}
+
+
+def _atomic_in_place_of(kernel, site):
+    """Return the line of `if value < x[i]: x[i] = value`, or `if x[i] == old: x[i] = new`, and the atomic it means.
+
+    `site` is the store; None if it stands in no such branch.
+    """
+    for node in ast.walk(kernel):
+        if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare) or len(node.test.ops) > 1:
+            continue
+        stores = [n for n in node.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == site.text]
+        if site.line not in {n.lineno for n in stores}:
+            continue
+        operator = node.test.ops[0]
+        left, right = ast.unparse(node.test.left), ast.unparse(node.test.comparators[0])
+        element, value = _arguments(stores[0].targets[0]), ast.unparse(stores[0].value)
+        if (left, right) == (value, site.text) and type(operator) in COMPARED:
+            return node.lineno, f"cuda.atomic.{COMPARED[type(operator)]}({element}, {value})"
+        if isinstance(operator, ast.Eq) and site.text in (left, right):
+            old = right if left == site.text else left
+            return node.lineno, f"cuda.atomic.cas({element}, {old}, {value})"
+    return None
+
+
+def _by_atomics(loads):
+    """Return a clause that says how the loads of an array that atomics change must read it."""
+    how = {}  # by line
+    for load in loads:
+        subscript = _parse(load.text)
+        how[load.line] = f"line {load.line} by `cuda.atomic.add({_arguments(subscript)}, 0)`"
+    return f", and read {loads[0].array} in {', '.join(how.values())}" if how else ""
+
+
+def _arguments(subscript):
+    """Return an array and an index as an atomic takes them."""
+    return f"{ast.unparse(subscript.value)}, {ast.unparse(subscript.slice)}"
+
+
+def _names(*nodes):
+    """Return the variables in expressions."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _contains_line(node, line):

@@ -212,25 +212,43 @@ def _add_overflow(order, cell, kind, earlier_block, earlier_thread, earlier_epoc
 @njit(cache=True)
 def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
     """Keep the party that `note_party` is about to drop."""
-    earlier_block, earlier_epoch, earlier_site = cell[shared], cell[shared + 1], cell[shared + 2]
-    high, other, far_block = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 3]
+    earlier_block, earlier_epoch = cell[shared], cell[shared + 1]
+    high, other, far_block = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 2]
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if earlier_block < 0:
         return
     if earlier_block != block:
         if low_warp != high_warp:
             _add_overflow(
-                order, cell, low, earlier_block, cell[high], earlier_epoch, cell[high + 2], earlier_site, block, thread
+                order,
+                cell,
+                low,
+                earlier_block,
+                cell[high],
+                earlier_epoch,
+                cell[high + 2],
+                cell[high + 3],
+                block,
+                thread,
             )
         if cell[other] >= 0:
             _add_overflow(
-                order, cell, low, far_block, cell[other], cell[other + 1], cell[other + 2], earlier_site, block, thread
+                order,
+                cell,
+                low,
+                far_block,
+                cell[other],
+                cell[other + 1],
+                cell[other + 2],
+                cell[other + 3],
+                block,
+                thread,
             )
     elif earlier_epoch == epoch and low_warp != high_warp:
         if warp < low_warp:
-            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], earlier_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], cell[low + 3], block, thread)
         elif warp > high_warp:
-            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], earlier_site, block, thread)
+            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], cell[high + 3], block, thread)
         elif low_warp < warp < high_warp:
             _add_overflow(order, cell, low, block, thread, epoch, time, site, block, thread)
 
@@ -277,8 +295,7 @@ def _note_race(order, row, cell, first, last, access, element, found, race):
     if party >= 0:
         missing, party = divmod(party, cells.FIELDS)
         other_block, _ = cells.block_and_epoch(cell, party)
-        site = cell[cells.block_field(party) + 2]
-        _keep_race(race, found, element, block, thread, other_block, cell[party], site, missing)
+        _keep_race(race, found, element, block, thread, other_block, cell[party], cell[party + 3], missing)
         return 1
     if cell[cells.OVERFLOW] == overflow.NONE or last not in cells.OTHERS:
         return 0

@@ -693,7 +693,7 @@ RACES = {
     "s[0] += t": ("the old value or the new one", "Give each thread an element of its own, or use `cuda.atomic`"),
     "s[t] = s[(t + 1) % 64]": ("the old value or the new one", "Split the line: read into a variable"),
     "s[t] = 1\n    cuda.atomic.add(s, 63 - t, 1)": ("the update can be lost", "Put `cuda.syncthreads()` between"),
-    "x[t] = x[(t + 64 + b) % 128]": ("the old value or the new one", "write the results to another array"),
+    "x[t] = x[(t + 64 + b) % 128]": ("the old value or the new one", "write the results to a second array"),
     "x[0] = b": ("either value can be the one that stays", "give each block elements of its own"),
 }
 

@@ -97,8 +97,8 @@ BARRIERS = {
 }
 
 
-def errors(kernel, blocks):
-    arguments = np.ones(128, np.float32), np.zeros(128, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+def errors(kernel, blocks, dtype=np.float32):
+    arguments = np.ones(128, dtype), np.zeros(128, dtype), np.zeros(1, np.int32), np.zeros(1, np.int32)
     return labkit.simulate(kernel, blocks, 128 // blocks, *arguments).errors
 
 
@@ -134,3 +134,95 @@ def test_a_flag_is_to_be_set_and_read_by_atomics(blocks):
     assert "cuda.threadfence()" in race.remedy and "syncthreads" not in race.remedy
     mended = kernel_in(WAITS.format(set="cuda.atomic.exch(flag, 0, 1)", get="cuda.atomic.add(flag, 0, 0)"))
     assert labkit.simulate(mended, blocks, 64, *arguments).errors == ()
+
+
+# Kernels whose blocks race, the array, the cures, and the kernel after them.
+BETWEEN_BLOCKS = {
+    "breadth-first search": (
+        """
+@cuda.jit
+def kernel(x, y, n, flag):
+    v = cuda.grid(1)
+    if y[v] == 0:
+        for u in range(v + 1, v + 40):
+            if u < y.size and y[u] == 0:
+                pass
+            if y[u % y.size] == 0:
+                y[u % y.size] = 2
+                n[0] = 1
+""",
+        ["`cuda.atomic.cas(y, u % y.size, 0, 2)`, and read y in line 4 by `cuda.atomic.add(y, v, 0)`, line 6 by"],
+        [
+            ("if y[v] == 0", "if cuda.atomic.add(y, v, 0) == 0"),
+            ("and y[u] == 0", "and cuda.atomic.add(y, u, 0) == 0"),
+            ("if y[u % y.size] == 0:", "if cuda.atomic.cas(y, u % y.size, 0, 2) == 0:"),
+            ("y[u % y.size] = 2", "pass"),
+        ],
+    ),
+    "shortest paths": (
+        """
+@cuda.jit
+def kernel(x, y, n, flag):
+    e = cuda.grid(1)
+    new = y[e] + x[e] - 3
+    if new < y[(e * 7) % y.size]:
+        y[(e * 7) % y.size] = new
+        n[0] = 1
+""",
+        ["`cuda.atomic.min(y, e * 7 % y.size, new)`, and read y in line 4 by `cuda.atomic.add(y, e, 0)`"],
+        [
+            ("y[e] + x", "cuda.atomic.add(y, e, 0) + x"),
+            ("if new < y[(e * 7) % y.size]:", "if new < cuda.atomic.min(y, (e * 7) % y.size, new):"),
+            ("y[(e * 7) % y.size] = new", "pass"),
+        ],
+    ),
+    "a step in place": (
+        """
+@cuda.jit
+def kernel(x, y, n, flag):
+    i = cuda.grid(1)
+    before = y[i - 1] if i > 0 else y[i]
+    if before == 0:
+        y[i] = 1
+    elif before == 1:
+        y[i] = 2
+""",
+        ["write the results to a second array, which the next launch reads"],
+        [("        y[i] = 1", "        x[i] = 1"), ("        y[i] = 2", "        x[i] = 2")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN_BLOCKS)
+def test_blocks_that_race_get_one_cure_and_it_cures(name):
+    text, cures, edits = BETWEEN_BLOCKS[name]
+    found = errors(kernel_in(text), 2, np.int32)
+    assert {f.kind for f in found} == {"race"}
+    assert len(found) == len(cures)
+    for cure, finding in zip(cures, found, strict=True):
+        assert cure in finding.remedy
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    assert errors(kernel_in(text), 2, np.int32) == ()
+
+
+def test_the_reading_line_is_one_that_the_thread_ran():
+    """Two threads read an element at two lines, and a third one writes it."""
+    kernel = kernel_in("""
+@cuda.jit
+def kernel(x, y, n, flag):
+    t = cuda.grid(1)
+    if t == 3:
+        x[3] = y[0]
+    if t == 40:
+        x[40] = 2 * y[0]
+    if t == 100:
+        y[0] = 1
+""")
+    for blocks in (1, 2, 4):
+        [race] = errors(kernel, blocks)
+        reader = next(thread for thread in race.threads if thread.block[0] * 128 // blocks + thread.thread[0] != 100)
+        number = reader.block[0] * 128 // blocks + reader.thread[0]
+        lines = {3: line_of(kernel, "x[3]"), 40: line_of(kernel, "x[40]")}
+        assert lines[number] in (race.line, race.other_line)
