@@ -167,7 +167,7 @@ def check_atomic(w, site, array, flat, lanes, is_guess=False):
         lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
         order, race = races.current_order(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
-        results = [races.check_atomics(rows, lanes, is_guess, order, site, cells, race) for cells, rows in parts]
+        results = [races.check_atomics(rows, lanes, is_guess, *order, site, cells, race) for cells, rows in parts]
         _report(w, site, array, flat, *races.combine_units(results))
 
 
@@ -230,7 +230,7 @@ def check_write(w, site, array, mask, flat, unchanged, landed):
     launch.instruction += 2
     order, race, found = races.current_order(w, site), launch.noted_race, 0
     for cells, rows in array.shadow.cells(flat):
-        count = races.check_stores(rows, lanes, unchanged, landed, order, launch.instruction, site, cells, race)
+        count = races.check_stores(rows, lanes, unchanged, landed, *order, launch.instruction, site, cells, race)
         found = max(found, count)
     if found:
         launch.log.race(w, site, array, found)
@@ -241,7 +241,7 @@ def deliver_write(w, site, array, mask, flat, value):
     array.data[flat[mask]] = w.chunk.launch.disturbance.disturb(COPIES, value[mask])
     order = races.current_order(w, site)
     for cells, rows in array.shadow.cells(flat):
-        races.note_arrivals(rows, mask, order, site, cells)
+        races.note_arrivals(rows, mask, *order, site, cells)
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
     w.chunk.launch.version += 1

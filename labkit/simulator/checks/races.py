@@ -27,25 +27,29 @@ NOTHING, FENCE, WARP, UNORDERED = range(4)
 RACE_FIELDS = 7
 
 # What orders the accesses of a warp set. `warps`: as `WarpSet.warps`. `epochs`: barriers passed, per slot of the chunk.
-# `grid_epoch`: the epoch of the last grid barrier. `warp_epochs`: warp barriers passed, per warp. `lane_epochs`: what
-# each lane knows of those of each other lane of its warp; empty until a barrier of part of a warp. `per_block` to
-# `clocks`: the fields of `Clocks`. `overflow`: the entries of `Overflow`. `is_after_atomic`: the access depends on what
-# an atomic returned.
-Order = namedtuple(
-    "Order",
-    "warps epochs grid_epoch warp_epochs lane_epochs per_block levels nodes times passed_on synced_until clocks "
-    "overflow is_after_atomic",
+# `grid_epoch`: the epoch of the last grid barrier. `warp_epochs`: warp barriers passed, per warp.
+Order = namedtuple("Order", "warps epochs grid_epoch warp_epochs")
+
+# What orders them besides, in kernels with atomics that tell something or barriers of a part of a warp; None in others,
+# for which numba then compiles a third of this code. `lane_epochs`: what each lane knows of the warp barriers of each
+# other lane of its warp; empty until a barrier of part of a warp. `per_block` to `clocks`: the fields of `Clocks`.
+# `overflow`: the entries of `Overflow`. `is_after_atomic`: the access depends on what an atomic returned.
+Knowledge = namedtuple(
+    "Knowledge",
+    "lane_epochs per_block levels nodes times passed_on synced_until clocks overflow is_after_atomic",
 )
 
 
-def current_order(w, site) -> Order:
+def current_order(w, site) -> tuple[Order, Knowledge | None]:
     """Return what orders the accesses of the warp set at a site now."""
     chunk, launch, clocks = w.chunk, w.chunk.launch, w.chunk.launch.clocks
+    order = Order(w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs)
+    if not launch.program.keeps_clocks and not len(w.lane_epochs):
+        return order, None
     launch.overflow.make_room(2 * w.lanes)
-    return Order(
-        w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs, w.lane_epochs, clocks.per_block, clocks.levels,
-        clocks.nodes, clocks.times, clocks.passed_on, clocks.synced_until, clocks.clocks,
-        launch.overflow.entries, site in launch.program.after_atomics,
+    return order, Knowledge(
+        w.lane_epochs, clocks.per_block, clocks.levels, clocks.nodes, clocks.times, clocks.passed_on,
+        clocks.synced_until, clocks.clocks, launch.overflow.entries, site in launch.program.after_atomics,
     )  # fmt: skip
 
 
@@ -82,24 +86,24 @@ def _first_unordered_by_barriers(cell, first, last, grid_epoch, block, thread, e
 
 
 @njit(cache=True)
-def _known_until(order, which, block, thread, other):
+def _known_until(knowledge, which, block, thread, other):
     """Return the time until which this thread's warp has learned, through atomics, what another did."""
-    tree = np.int64(order.clocks[which, block * order.per_block + thread // WARP_LANES])
-    return time_of(order.nodes, order.levels, tree, other)
+    tree = np.int64(knowledge.clocks[which, block * knowledge.per_block + thread // WARP_LANES])
+    return time_of(knowledge.nodes, knowledge.levels, tree, other)
 
 
 @njit(cache=True)
-def _missing_order(order, block, thread, earlier_block, earlier_thread, earlier_time):
+def _missing_order(knowledge, block, thread, earlier_block, earlier_thread, earlier_time):
     """Return what this thread's warp lacks to know, through atomics, an access by another warp at `earlier_time`."""
-    if order.times.shape[0] == 0:
+    if knowledge.times.shape[0] == 0:
         return UNORDERED
-    other = earlier_block * order.per_block + earlier_thread // WARP_LANES
-    known = _known_until(order, KNOWN, block, thread, other)
+    other = earlier_block * knowledge.per_block + earlier_thread // WARP_LANES
+    known = _known_until(knowledge, KNOWN, block, thread, other)
     if known <= earlier_time:
         return UNORDERED
-    if not was_passed_on(order.times, order.passed_on, other, earlier_thread % WARP_LANES, earlier_time, known):
+    if not was_passed_on(knowledge.times, knowledge.passed_on, other, earlier_thread % WARP_LANES, earlier_time, known):
         return WARP
-    if earlier_block != block and _known_until(order, PUBLISHED, block, thread, other) <= earlier_time:
+    if earlier_block != block and _known_until(knowledge, PUBLISHED, block, thread, other) <= earlier_time:
         return FENCE
     return NOTHING
 
@@ -113,18 +117,18 @@ def _separation(block, thread, other_block, other_thread):
 
 
 @njit(cache=True)
-def _lane_knows(order, block, thread, earlier_time):
+def _lane_knows(knowledge, block, thread, earlier_time):
     """Return whether the thread's warp has learned what another of its lanes did at `earlier_time`."""
     return (
-        order.synced_until.shape[0] > 0
-        and order.synced_until[block * order.per_block + thread // WARP_LANES] > earlier_time
+        knowledge.synced_until.shape[0] > 0
+        and knowledge.synced_until[block * knowledge.per_block + thread // WARP_LANES] > earlier_time
     )
 
 
 @njit(cache=True)
-def _first_unordered(order, row, cell, first, last, block, thread, epoch):
+def _first_unordered(order, knowledge, row, cell, first, last, block, thread, epoch):
     """Return the first party that nothing orders before the access, plus FIELDS times what is missing; -1 if none."""
-    parts = order.lane_epochs.shape[0] > 0
+    parts = knowledge.lane_epochs.shape[0] > 0
     warp_epoch = np.int64(-1) if parts else order.warp_epochs[row]
     for party in range(first, last + 1, cells.PARTY):
         if _first_unordered_by_barriers(cell, party, party, order.grid_epoch, block, thread, epoch, warp_epoch) < 0:
@@ -132,66 +136,70 @@ def _first_unordered(order, row, cell, first, last, block, thread, epoch):
         earlier_thread, time = cell[party], cell[party + 2]
         earlier_block, _ = cells.block_and_epoch(cell, party)
         if cells.A_LOW <= party <= cells.A_OTHER and _ordered_on_element(
-            order, cell, block, thread, earlier_block, earlier_thread, time
+            knowledge, cell, block, thread, earlier_block, earlier_thread, time
         ):
             continue
         if _separation(block, thread, earlier_block, earlier_thread) == 0:
-            if _lane_knows(order, block, thread, time):
+            if _lane_knows(knowledge, block, thread, time):
                 continue
-            if parts and cell[party + 1] < order.lane_epochs[row, thread % WARP_LANES, earlier_thread % WARP_LANES]:
+            if parts and cell[party + 1] < knowledge.lane_epochs[row, thread % WARP_LANES, earlier_thread % WARP_LANES]:
                 continue
             return party + cells.FIELDS * UNORDERED
-        missing = _missing_order(order, block, thread, earlier_block, earlier_thread, time)
+        missing = _missing_order(knowledge, block, thread, earlier_block, earlier_thread, time)
         if missing != NOTHING:
             return party + cells.FIELDS * missing
     return -1
 
 
 @njit(cache=True)
-def _ordered_on_element(order, cell, block, thread, earlier_block, earlier_thread, earlier_time):
+def _ordered_on_element(knowledge, cell, block, thread, earlier_block, earlier_thread, earlier_time):
     """Return whether an atomic of this block found the other's atomic done, and this access depends on it.
 
     Atomics on one element are done in one order: what follows one also follows those before it, without a fence. (PTX
     ISA, "Causality Order": what is observed before an operation comes before all that follows it.)
     """
     same_warp = earlier_block == block and earlier_thread // WARP_LANES == thread // WARP_LANES
-    if same_warp or not order.is_after_atomic or cell[cells.A_BLOCK] != block or order.times.shape[0] == 0:
+    if same_warp or not knowledge.is_after_atomic or cell[cells.A_BLOCK] != block or knowledge.times.shape[0] == 0:
         return False
-    other = earlier_block * order.per_block + earlier_thread // WARP_LANES
-    return _known_until(order, KNOWN, block, thread, other) >= earlier_time
+    other = earlier_block * knowledge.per_block + earlier_thread // WARP_LANES
+    return _known_until(knowledge, KNOWN, block, thread, other) >= earlier_time
 
 
 @njit(cache=True)
-def _unordered_in_overflow(order, cell, kind, block, thread):
+def _unordered_in_overflow(order, knowledge, cell, kind, block, thread):
     """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
-    entries, entry = order.overflow, cell[cells.OVERFLOW]
+    entries, entry = knowledge.overflow, cell[cells.OVERFLOW]
     while entry != overflow.NONE:
         e = entries[entry]
         other_warp = e[overflow.BLOCK] != block or e[overflow.THREAD] // WARP_LANES != thread // WARP_LANES
         matters = e[overflow.KIND] == kind and e[overflow.EPOCH] >= order.grid_epoch and other_warp
         earlier = e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME]
-        counted = kind == cells.A_LOW and _ordered_on_element(order, cell, block, thread, *earlier)
-        if matters and not counted and _missing_order(order, block, thread, *earlier) != NOTHING:
+        counted = kind == cells.A_LOW and _ordered_on_element(knowledge, cell, block, thread, *earlier)
+        if matters and not counted and _missing_order(knowledge, block, thread, *earlier) != NOTHING:
             return entry
         entry = e[overflow.NEXT]
     return overflow.NONE
 
 
 @njit(cache=True)
-def _add_overflow(order, cell, kind, earlier_block, earlier_thread, earlier_epoch, earlier_time, site, block, thread):
-    """Keep an access that the cell has no room for, in place of those ordered before the current thread."""
+def _add_overflow(order, knowledge, cell, kind, earlier, block, thread):
+    """Keep an access that the cell has no room for, in place of those ordered before the current thread.
+
+    `earlier` has its block, thread, epoch, time and site.
+    """
+    earlier_block, earlier_thread, earlier_epoch, earlier_time, site = earlier
     is_own = earlier_block == block and earlier_thread == thread
     if earlier_epoch < order.grid_epoch:
         return
-    if not is_own and _missing_order(order, block, thread, earlier_block, earlier_thread, earlier_time) == NOTHING:
+    if not is_own and _missing_order(knowledge, block, thread, earlier_block, earlier_thread, earlier_time) == NOTHING:
         return
-    entries, entry, before, length = order.overflow, cell[cells.OVERFLOW], overflow.NONE, 0
+    entries, entry, before, length = knowledge.overflow, cell[cells.OVERFLOW], overflow.NONE, 0
     is_full = entry != overflow.NONE and entries[entry, overflow.LENGTH] >= overflow.MAX_LENGTH
     while entry != overflow.NONE:
         e = entries[entry]
         after = e[overflow.NEXT]
         same = e[overflow.BLOCK] == earlier_block and e[overflow.THREAD] // WARP_LANES == earlier_thread // WARP_LANES
-        missing = _missing_order(order, block, thread, e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME])
+        missing = _missing_order(knowledge, block, thread, e[overflow.BLOCK], e[overflow.THREAD], e[overflow.TIME])
         if e[overflow.KIND] == kind and (same or missing == NOTHING or e[overflow.EPOCH] < order.grid_epoch):
             cell[cells.OVERFLOW] = overflow.remove(entries, cell[cells.OVERFLOW], before, entry)
         elif is_full:
@@ -210,63 +218,47 @@ def _add_overflow(order, cell, kind, earlier_block, earlier_thread, earlier_epoc
 
 
 @njit(cache=True)
-def _keep_in_overflow(order, cell, low, shared, block, epoch, thread, time, site):
-    """Keep the party that `note_party` is about to drop."""
+def _keep_in_overflow(order, knowledge, cell, low, shared, block, epoch, thread, time, site):
+    """Keep the party that `note_party` is about to drop, in kernels that keep clocks."""
+    if knowledge.times.shape[0] == 0:
+        return
     earlier_block, earlier_epoch = cell[shared], cell[shared + 1]
-    high, other, far_block = low + cells.PARTY, low + 2 * cells.PARTY, cell[shared + 2]
+    high, other = low + cells.PARTY, low + 2 * cells.PARTY
     warp, low_warp, high_warp = thread // WARP_LANES, cell[low] // WARP_LANES, cell[high] // WARP_LANES
     if earlier_block < 0:
         return
     if earlier_block != block:
         if low_warp != high_warp:
-            _add_overflow(
-                order,
-                cell,
-                low,
-                earlier_block,
-                cell[high],
-                earlier_epoch,
-                cell[high + 2],
-                cell[high + 3],
-                block,
-                thread,
-            )
+            far = earlier_block, cell[high], earlier_epoch, cell[high + 2], cell[high + 3]
+            _add_overflow(order, knowledge, cell, low, far, block, thread)
         if cell[other] >= 0:
-            _add_overflow(
-                order,
-                cell,
-                low,
-                far_block,
-                cell[other],
-                cell[other + 1],
-                cell[other + 2],
-                cell[other + 3],
-                block,
-                thread,
-            )
+            far = cell[shared + 2], cell[other], cell[other + 1], cell[other + 2], cell[other + 3]
+            _add_overflow(order, knowledge, cell, low, far, block, thread)
     elif earlier_epoch == epoch and low_warp != high_warp:
-        if warp < low_warp:
-            _add_overflow(order, cell, low, block, cell[low], epoch, cell[low + 2], cell[low + 3], block, thread)
-        elif warp > high_warp:
-            _add_overflow(order, cell, low, block, cell[high], epoch, cell[high + 2], cell[high + 3], block, thread)
-        elif low_warp < warp < high_warp:
-            _add_overflow(order, cell, low, block, thread, epoch, time, site, block, thread)
+        if low_warp < warp < high_warp:
+            _add_overflow(order, knowledge, cell, low, (block, thread, epoch, time, site), block, thread)
+        elif warp < low_warp or warp > high_warp:
+            near = low if warp < low_warp else high
+            dropped = block, cell[near], epoch, cell[near + 2], cell[near + 3]
+            _add_overflow(order, knowledge, cell, low, dropped, block, thread)
 
 
 @njit(cache=True)
-def _forget_overflow(order, cell, kind):
+def _forget_overflow(knowledge, cell, kind):
     """Drop the entries of a kind."""
+    if cell[cells.OVERFLOW] == overflow.NONE:
+        return
     entry, before, length = cell[cells.OVERFLOW], overflow.NONE, 0
     while entry != overflow.NONE:
-        after = order.overflow[entry, overflow.NEXT]
-        if order.overflow[entry, overflow.KIND] == kind:
-            cell[cells.OVERFLOW] = overflow.remove(order.overflow, cell[cells.OVERFLOW], before, entry)
+        after = knowledge.overflow[entry, overflow.NEXT]
+        if knowledge.overflow[entry, overflow.KIND] == kind:
+            cell[cells.OVERFLOW] = overflow.remove(knowledge.overflow, cell[cells.OVERFLOW], before, entry)
         else:
             before = entry
             length += 1
         entry = after
     if length:
-        order.overflow[cell[cells.OVERFLOW], overflow.LENGTH] = length
+        knowledge.overflow[cell[cells.OVERFLOW], overflow.LENGTH] = length
 
 
 @njit(cache=True)
@@ -279,19 +271,47 @@ def _keep_race(race, found, element, block, thread, other_block, other_thread, s
 
 
 @njit(cache=True)
-def _warp_state(order, row):
+def _warp_state(order, knowledge, row):
     """Return a warp's lanes, block and first thread, the epochs of block and warp (-1 for parts), and its time."""
     start, stop, block, thread0, slot, _ = order.warps[row]
-    warp_epoch = np.int64(-1) if order.lane_epochs.shape[0] else order.warp_epochs[row]
-    time = order.times[block * order.per_block + thread0 // WARP_LANES] if order.times.shape[0] else np.int32(0)
+    warp_epoch, time = np.int64(order.warp_epochs[row]), np.int32(0)
+    if knowledge is not None:
+        if knowledge.lane_epochs.shape[0]:
+            warp_epoch = np.int64(-1)
+        if knowledge.times.shape[0]:
+            time = knowledge.times[block * knowledge.per_block + thread0 // WARP_LANES]
     return start, stop, block, thread0, order.epochs[slot], warp_epoch, time
 
 
 @njit(cache=True)
-def _note_race(order, row, cell, first, last, access, element, found, race):
-    """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered."""
+def _stamp(knowledge, row, lane, warp_epoch):
+    """Return the warp barriers that a lane has passed."""
+    if knowledge is not None:
+        return warp_epoch if warp_epoch >= 0 else np.int64(knowledge.lane_epochs[row, lane, lane])
+    else:  # numba drops a branch only where it has an `else`
+        return warp_epoch
+
+
+@njit(cache=True)
+def _note_race(order, knowledge, row, cell, first, last, access, element, found, race):
+    """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered.
+
+    Barriers do not order it after party `first`.
+    """
+    block, thread = access[0], access[1]
+    if knowledge is not None:
+        return _note_race_by_knowledge(order, knowledge, row, cell, first, last, access, element, found, race)
+    else:
+        other_block = cells.block_and_epoch(cell, first)[0]
+        _keep_race(race, found, element, block, thread, other_block, cell[first], cell[first + 3], UNORDERED)
+        return 1
+
+
+@njit(cache=True)
+def _note_race_by_knowledge(order, knowledge, row, cell, first, last, access, element, found, race):
+    """As `_note_race`, where more than barriers can order accesses."""
     block, thread, epoch, _ = access
-    party = _first_unordered(order, row, cell, first, last, block, thread, epoch)
+    party = _first_unordered(order, knowledge, row, cell, first, last, block, thread, epoch)
     if party >= 0:
         missing, party = divmod(party, cells.FIELDS)
         other_block, _ = cells.block_and_epoch(cell, party)
@@ -299,25 +319,26 @@ def _note_race(order, row, cell, first, last, access, element, found, race):
         return 1
     if cell[cells.OVERFLOW] == overflow.NONE or last not in cells.OTHERS:
         return 0
-    entry = _unordered_in_overflow(order, cell, last - 2 * cells.PARTY, block, thread)
+    entry = _unordered_in_overflow(order, knowledge, cell, last - 2 * cells.PARTY, block, thread)
     if entry == overflow.NONE:
         return 0
-    other_block, other_thread = order.overflow[entry, overflow.BLOCK], order.overflow[entry, overflow.THREAD]
-    time, site = order.overflow[entry, overflow.TIME], order.overflow[entry, overflow.SITE]
-    missing = _missing_order(order, block, thread, other_block, other_thread, time)
+    entries = knowledge.overflow
+    other_block, other_thread = entries[entry, overflow.BLOCK], entries[entry, overflow.THREAD]
+    time, site = entries[entry, overflow.TIME], entries[entry, overflow.SITE]
+    missing = _missing_order(knowledge, block, thread, other_block, other_thread, time)
     _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing)
     return 1
 
 
 @njit(cache=True)
-def check_loads(flat, mask, order, site, shadow, race):
+def check_loads(flat, mask, order, knowledge, site, shadow, race):
     """Check the reads of one instruction against earlier writes.
 
     Returns (races, reads of elements that no thread wrote, the first lane of those).
     """
-    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
+    found, unwritten, first, grid_epoch = np.int64(0), 0, -1, order.grid_epoch
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, knowledge, row)
         previous = -1
         for lane in range(start, stop):
             if not mask[lane]:
@@ -332,7 +353,9 @@ def check_loads(flat, mask, order, site, shadow, race):
             if cell[cells.A_BLOCK] >= 0:
                 party = _first_unordered_by_barriers(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
                 if party >= 0:
-                    found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
+                    found += _note_race(
+                        order, knowledge, row, cell, party, cells.A_OTHER, access, flat[lane], found, race
+                    )
             elif cell[cells.W_BLOCK] == block and cell[cells.W_EPOCH] < epoch and warp_epoch >= 0:
                 previous = flat[lane]
             if previous < 0:
@@ -343,25 +366,27 @@ def check_loads(flat, mask, order, site, shadow, race):
                 else:
                     party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.W_THREAD, grid_epoch, *access)
                     if party >= 0:
-                        found += _note_race(order, row, cell, party, cells.W_THREAD, access, flat[lane], found, race)
-            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
-            if order.times.shape[0]:
-                _keep_in_overflow(order, cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, time, site)
+                        found += _note_race(
+                            order, knowledge, row, cell, party, cells.W_THREAD, access, flat[lane], found, race
+                        )
+            stamp = _stamp(knowledge, row, lane - start, warp_epoch)
+            if knowledge is not None:
+                _keep_in_overflow(order, knowledge, cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, time, site)
             cells.note_party(cell, cells.R_LOW, cells.R_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first
 
 
 @njit(cache=True)
-def check_stores(flat, mask, unchanged, landed, order, instruction, site, shadow, race):
+def check_stores(flat, mask, unchanged, landed, order, knowledge, instruction, site, shadow, race):
     """Check the writes of one instruction; return the number of races.
 
     Two writes of one value do not race. A write and a read race whatever the value: other data would change it.
     `unchanged` has the lanes whose value was in memory already, `landed` those whose value is there afterwards. A cell
     holds `instruction`, which is even, or the next number if one of the instruction's values did not land there.
     """
-    found, grid_epoch, lane_epochs = 0, order.grid_epoch, order.lane_epochs
+    found, grid_epoch = np.int64(0), order.grid_epoch  # a literal 0 would be a type of its own to numba
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, knowledge, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -374,48 +399,51 @@ def check_stores(flat, mask, unchanged, landed, order, instruction, site, shadow
             if not agrees:
                 party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:
-                    found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
+                    found += _note_race(
+                        order, knowledge, row, cell, party, cells.V_THREAD, access, flat[lane], found, race
+                    )
                 cell[cells.V_THREAD] = cells.NO_THREAD
             elif cell[cells.W_THREAD] >= 0 and (cell[cells.W_THREAD] != thread or cell[cells.W_BLOCK] != block):
                 cells.note_same_value(cell, grid_epoch, block)
             if cell[cells.A_BLOCK] >= 0:
                 party = _first_unordered_by_barriers(cell, cells.A_LOW, cells.A_OTHER, grid_epoch, *access)
                 if party >= 0:
-                    found += _note_race(order, row, cell, party, cells.A_OTHER, access, flat[lane], found, race)
+                    found += _note_race(
+                        order, knowledge, row, cell, party, cells.A_OTHER, access, flat[lane], found, race
+                    )
             party = _first_unordered_by_barriers(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
             if party >= 0:
-                found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
-            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+                found += _note_race(order, knowledge, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
+            stamp = _stamp(knowledge, row, lane - start, warp_epoch)
             cells.note_write(cell, block, epoch, thread, stamp, time, site)
             cell[cells.W_INSTRUCTION] = instruction + 1 if lost else instruction
             cell[cells.A_BLOCK] = cell[cells.A_LOW] = cell[cells.A_HIGH] = cell[cells.A_OTHER] = cells.NO_THREAD
-            if cell[cells.OVERFLOW] != overflow.NONE:
-                _forget_overflow(order, cell, cells.A_LOW)
+            if knowledge is not None:
+                _forget_overflow(knowledge, cell, cells.A_LOW)
     return found
 
 
 @njit(cache=True)
-def note_arrivals(flat, mask, order, site, shadow):
+def note_arrivals(flat, mask, order, knowledge, site, shadow):
     """Note that writes which an instruction began earlier, and which were checked then, are done now."""
-    lane_epochs = order.lane_epochs
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, knowledge, row)
         for lane in range(start, stop):
             if mask[lane]:
-                stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
+                stamp = _stamp(knowledge, row, lane - start, warp_epoch)
                 cells.note_write(shadow[flat[lane]], block, epoch, thread0 + lane - start, stamp, time, site)
 
 
 @njit(cache=True)
-def check_atomics(flat, mask, is_guess, order, site, shadow, race):
+def check_atomics(flat, mask, is_guess, order, knowledge, site, shadow, race):
     """Check atomics against plain accesses; return as `check_loads`.
 
     A guess is a read whose value a compare-and-swap then checks by itself. Only plain writes can spoil it, and it is
     not kept, since the compare-and-swap will be.
     """
-    found, unwritten, first, grid_epoch, lane_epochs = 0, 0, -1, order.grid_epoch, order.lane_epochs
+    found, unwritten, first, grid_epoch = np.int64(0), 0, -1, order.grid_epoch
     for row in range(order.warps.shape[0]):
-        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, row)
+        start, stop, block, thread0, epoch, warp_epoch, time = _warp_state(order, knowledge, row)
         for lane in range(start, stop):
             if not mask[lane]:
                 continue
@@ -429,14 +457,16 @@ def check_atomics(flat, mask, is_guess, order, site, shadow, race):
             else:
                 party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:
-                    found += _note_race(order, row, cell, party, cells.V_THREAD, access, flat[lane], found, race)
+                    found += _note_race(
+                        order, knowledge, row, cell, party, cells.V_THREAD, access, flat[lane], found, race
+                    )
             if is_guess:
                 continue
             party = _first_unordered_by_barriers(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)
             if party >= 0:
-                found += _note_race(order, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
-            stamp = warp_epoch if warp_epoch >= 0 else np.int64(lane_epochs[row, lane - start, lane - start])
-            if order.times.shape[0]:
-                _keep_in_overflow(order, cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, time, site)
+                found += _note_race(order, knowledge, row, cell, party, cells.R_OTHER, access, flat[lane], found, race)
+            stamp = _stamp(knowledge, row, lane - start, warp_epoch)
+            if knowledge is not None:
+                _keep_in_overflow(order, knowledge, cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, time, site)
             cells.note_party(cell, cells.A_LOW, cells.A_BLOCK, block, epoch, thread, stamp, time, site)
     return found, unwritten, first

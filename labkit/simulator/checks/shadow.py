@@ -64,7 +64,7 @@ class GlobalShadow:
     def check_loads(self, w, site, flat, lanes):
         """Check the reads of one instruction; return as `races.check_loads`."""
         [(cells, rows)] = self.cells(flat)
-        return races.check_loads(rows, lanes, races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
+        return races.check_loads(rows, lanes, *races.current_order(w, site), site, cells, w.chunk.launch.noted_race)
 
     def _add_pages(self, pages):
         """Make cells for these pages, in space that at least doubles."""
@@ -87,7 +87,6 @@ class SharedShadow:
     def __init__(self, elements: int, launch, epochs):
         self.size = elements
         self._launch = launch
-        self._keeps_clocks = launch.program.keeps_clocks
         self._epochs = epochs  # current epoch of each block
         self._written_at = epochs.copy()  # at the last write to the array
         self._is_ordered = False
@@ -118,15 +117,14 @@ class SharedShadow:
 
     def check_loads(self, w, site, flat, lanes):
         """Check the reads of one instruction, or let them wait; return as `races.check_loads`."""
-        order = races.current_order(w, site)
-        by_barriers = not self._keeps_clocks and not len(order.lane_epochs)  # little to keep
-        if by_barriers and self._reads_in_order(flat, lanes):
+        order, knowledge = races.current_order(w, site)
+        if knowledge is None and self._reads_in_order(flat, lanes):
             if len(self._waiting) == MAX_WAITING:
                 self._note_waiting()
             self._waiting.append((flat, lanes, races.snapshot(order), site))
             return IN_ORDER
         self._note_waiting()
-        return races.check_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
+        return races.check_loads(flat, lanes, order, knowledge, site, self._cells, self._launch.noted_race)
 
     def _reads_in_order(self, flat, lanes):
         """Return whether all that is read is written, and every write is behind a barrier of its block."""
@@ -146,5 +144,5 @@ class SharedShadow:
     def _note_waiting(self):
         for flat, lanes, order, site in self._waiting:
             if (order.epochs == self._epochs).any():
-                races.check_loads(flat, lanes, order, site, self._cells, self._launch.noted_race)
+                races.check_loads(flat, lanes, order, None, site, self._cells, self._launch.noted_race)
         self._waiting.clear()
