@@ -120,7 +120,7 @@ def rows_of_ladder(benchmark: Benchmark, ladder: Ladder) -> list[dict]:
 def measure(benchmark: Benchmark, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
     """Return a row for each contender of ours and each of its baselines, timed in turns."""
     host_operands = problem.operands(format)
-    expected = problem.expected(problem.part(host_operands), format)
+    expected = problem.expected(problem.checked_part(host_operands), format)
     sets = copies_on_gpu(host_operands, count_operand_sets(problem.min_bytes(format), benchmark.l2_multiple))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
     ours = {step.slug: partial(_step_launch, step, Workspace(cuda)) for step in steps} | benchmark.ours

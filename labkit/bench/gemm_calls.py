@@ -71,7 +71,7 @@ class Call(ladder.Problem):
             return list(arrays)
         return [X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] for X in arrays]
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         A, B, C = self.submatrices(*operands)
         rows = sample_indices(self.M)
         return A[..., rows] if self.transpose_a else A[..., rows, :], B, C[..., rows, :]
