@@ -29,7 +29,7 @@ def shared_bytes(problem: AttentionDecode) -> int:
     return 2 * WARPS * STAGES[head] * BN * head * 2
 
 
-def adapt_kernel(kernel, problem: AttentionDecode, format: Format, *constant_names: str):
+def specialise_kernel(kernel, problem: AttentionDecode, format: Format, *constant_names: str):
     """The kernel for a format and these of its constants, by default all: HEAD, STAGES and SIGN_BITS."""
     head = padded_head_dim(problem)
     constants = {"HEAD": head, "STAGES": STAGES[head], "SIGN_BITS": SIGNS if problem.factor < 0 else 0}

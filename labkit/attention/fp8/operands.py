@@ -38,7 +38,7 @@ def check_operands(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O,
     return -(-problem.head_dim // ROW_ELEMENTS) * ROW_ELEMENTS
 
 
-def adapt_kernel(kernel, problem: AttentionFP8, **sizes: int):
+def specialise_kernel(kernel, problem: AttentionFP8, **sizes: int):
     """The kernel for the sign of the scale, and sizes of its tiles."""
     return _specialised(kernel, SIGN=-1 if problem.factor < 0 else 1, **sizes)
 
