@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, grid_for, last_block
+from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
@@ -41,7 +41,7 @@ def make_launch(rng, parts, rows):
             Budget(SHARED_BYTES, 0, "none: a thread has a row"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block(rows, BLOCK[0]), "a thread for each row"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "a thread for each row"),),
     )
 
 

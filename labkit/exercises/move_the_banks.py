@@ -2,13 +2,13 @@
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, expect, matrix
+from labkit.exercises.problems import depends_on_tile, expect, random_matrix
 
 BM, BK = 64, 8
 
 
 def make_launch(rng, rows, columns):
-    A = matrix(rng, rows, columns)
+    A = random_matrix(rng, rows, columns)
     grid = -(-columns // BK), -(-rows // BM)
     return Launch(
         label=f"A {rows} x {columns}, tiles of {BM} x {BK}, {BM} threads",

@@ -20,12 +20,12 @@ MAX_LINES = 5  # of pytest's output
 
 @dataclass(frozen=True)
 class CellResult:
-    """The result of one cell; `said` is its error or its output."""
+    """The result of one cell; `output` is its error message or what it printed."""
 
     passed: bool
     hung: bool
     dead: bool
-    said: str
+    output: str
 
 
 def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict[str, CellResult]:
@@ -42,9 +42,9 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     rows = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
     results = {row.pop("cell"): CellResult(**row) for row in rows}
-    first = results.setdefault(notebook.cells[0].id, CellResult(False, False, True, ""))
-    if not (first.passed or first.said or first.hung):
-        results[notebook.cells[0].id] = replace(first, said="\n".join(printed.strip().splitlines()[-MAX_LINES:]))
+    first = results.setdefault(notebook.cells[0].id, CellResult(passed=False, hung=False, dead=True, output=""))
+    if not (first.passed or first.output or first.hung):
+        results[notebook.cells[0].id] = replace(first, output="\n".join(printed.strip().splitlines()[-MAX_LINES:]))
     return results
 
 

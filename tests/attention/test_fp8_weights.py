@@ -5,7 +5,7 @@ import pytest
 
 from labkit import cuda, simulate
 from labkit.attention.fp8.problem import LinearCodes
-from labkit.attention.fp8.weights import MASKED, scores_to_codes, pack_codes
+from labkit.attention.fp8.weights import MASKED, pack_codes, scores_to_codes
 from labkit.formats import E4M3
 
 SCORES, WORDS, ROWS = 64, 16, 16  # of a thread, and of a warp

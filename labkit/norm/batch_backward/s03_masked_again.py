@@ -1,6 +1,7 @@
 """The sums and dx each recompute ReLU's mask: no intermediate result is stored.
 
-Three operations per value are done twice, and three passes over memory disappear.
+Three operations per value are done twice. Three passes over memory disappear, those of the kernel that masked dy: it
+read dy and x, and stored the result.
 
 Costs in passes over memory, each of which reads or writes all values once:
 
