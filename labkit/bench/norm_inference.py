@@ -45,11 +45,6 @@ def copy(problem, format, x, weight, bias, y, *_):
 
 
 _LADDER = ladder("norm", "batch_inference")
-TABLE = _harness.Benchmark(
-    name=_LADDER.record,  # of the file in labkit/results/
-    title="Batch norm in inference",
-    ladders=(_LADDER,),
-    baselines=baselines,
-    yardsticks={"copy": copy},
-)
+CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
+TABLE = _harness.Benchmark(name=_LADDER.record, title="Batch norm in inference", ladders=(_LADDER,), **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -11,9 +11,8 @@ import nbformat
 
 from labkit.grading.process import Limits, run
 
-ONE_THREAD = {
-    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-}  # one kernel per core
+# variables of the environment that give each kernel one core
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 START_S = 120  # limit for pytest, a kernel and the imports of the first cell
 MAX_LINES = 5  # of pytest's output
 

@@ -93,9 +93,9 @@ def _steps():
 
 def _own_launch(step, problem):
     launches = step.launches(*problem.operands(step.formats[0]), workspace=Workspace())
-    return next(one for one in launches if one.kernel.__name__ == step.slug)
+    return next(launch for launch in launches if launch.kernel.__name__ == step.slug)
 
 
 def _arguments(step, problem):
     """Make the arguments anew, since a launch writes into them."""
-    return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own_launch(step, problem).arguments)
+    return tuple(np.array(X) if hasattr(X, "copy_to_host") else X for X in _own_launch(step, problem).arguments)
