@@ -110,10 +110,9 @@ def _row(problem: str, layout: str, dtype: str, calls: list[Callable], sizes: di
 def _images(layout, dtype, *shape):
     import torch
 
-    element_type = torch.bfloat16 if dtype == "bfloat16" else torch.float32
-    return torch.randn(shape, device="cuda", dtype=element_type).to(
-        memory_format=_torch.memory_format(layout == "NHWC")
-    )
+    torch_dtype = torch.bfloat16 if dtype == "bfloat16" else torch.float32
+    images = torch.randn(shape, device="cuda", dtype=torch_dtype)
+    return images.to(memory_format=_torch.memory_format(layout == "NHWC"))
 
 
 def _replayed_ms(calls: list[Callable]) -> float:

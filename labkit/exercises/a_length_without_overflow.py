@@ -24,7 +24,7 @@ def make_launch(rng, rows, columns):
     return Launch(
         label=f"X {rows} x {columns}, a warp a row",
         args=(X, unwritten_array((rows,))),
-        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},
+        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},  # 32: scaling, and the sum over lanes
         grid=(rows,),
         block=(WARP,),
         budgets=(

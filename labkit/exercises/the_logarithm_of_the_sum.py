@@ -22,9 +22,8 @@ def make_launch(rng, rows, columns):
     exps = np.exp(x - col_max)
     col_sum = exps.sum(0)
     mean_distance = (exps * np.where(masked, 0, col_max - x)).sum(0) / np.maximum(col_sum, 1)
-    bound = EPS * (
-        (rows / 2 + 2) * np.abs(col_max) + 4 * rows + 4 * mean_distance + 8
-    )  # each step may round a large number
+    rounded = (rows / 2 + 2) * np.abs(col_max)  # each step may round a large number
+    bound = EPS * (rounded + 4 * rows + 4 * mean_distance + 8)
     result = np.where(all_masked, -np.inf, col_max + np.log(np.maximum(col_sum, 1)))
     return Launch(
         label=f"x {rows} x {columns}, a thread a column",
