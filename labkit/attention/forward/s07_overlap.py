@@ -85,7 +85,7 @@ def overlap(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, sca
     m_blocks = np.int32(-(-num_queries // BM))  # tiles of queries
     plane, q0 = np.int32(cuda.blockIdx.x // m_blocks), np.int32(cuda.blockIdx.x % m_blocks * BM)
     batch, head = np.int32(plane // heads), np.int32(plane % heads)
-    first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
+    first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
     # -- producer: load Q, then K and V tiles --
     if warp < 4:
         ptx.setmaxnreg_dec(40)

@@ -129,7 +129,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
             for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
                 # -- one query tile: which key tiles it sees --
                 q0 = np.int32(m_block * BM)
-                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
                 for r in range(2):
                     row_max[r], row_sum[r] = MASKED, 0
                 for n in range(ACCUMULATORS):

@@ -141,8 +141,8 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
             for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
                 # -- one query tile: which key tiles it sees --
                 q0 = np.int32(m_block * BM)
-                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
-                q_factor = scale * q_scale[plane, np.uint32(m_block)]
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
+                q_factor = scale * q_scale[plane, np.uint32(m_block)]  # makes exponents of 2 of scores
                 unit = unit_ratio = min_unit = np.float32(1)  # O is in units of V's newest scale, floored at min_unit
                 for r in range(2):
                     ref_max[r], row_sum[r] = MASKED, 0
