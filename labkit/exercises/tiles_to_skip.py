@@ -49,7 +49,7 @@ def make_launch(rng, queries, keys, sinks, window):
                 "shared loads", 2 * count * KEYS * HEAD_DIM * QUERIES, "2 x 8 x 8 of each thread for each of the tiles"
             ),
             Budget(BARRIERS, 2 * count, "two for each of the tiles"),
-            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS, "24: a query and its sums"),  # and the scores of a tile,
+            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS, "24: a query and its sums"),  # and the scores of a tile
             Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
             NO_FLOAT64,
         ),
