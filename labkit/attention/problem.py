@@ -256,7 +256,7 @@ class AttentionForward(Attention):
         """O alone: its errors are small compared with log-sum-exp."""
         return {index: one for index, one in expected.items() if self.ARRAYS[index] == "O"}
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Some queries of a large problem, the first and the last among them, of two of the batch."""
         if self.queries <= LARGE:
             return operands

@@ -112,18 +112,10 @@ def find_best(problem: Convolution, format: Format) -> Best:
     _call("SetConvolutionMathType", convolution, FMA_MATH if format == FP32 else TENSOR_MATH)
     inputs = {"y": "xw", "x": "wy", "w": "xy"}[problem.result]
     results, count = (_SearchResult * MAX_RESULTS)(), c_int()
-    kind = PASS_NAMES[problem.result]
+    kind = PASS_NAMES[problem.result]  # as in the names of cuDNN's functions
     _call("SetStream", _handle(), None)  # the last launch's stream may be gone
-    search_arguments = (
-        _handle(),
-        *(tensors[name] for name in inputs),
-        convolution,
-        tensors[problem.result],
-        MAX_RESULTS,
-        byref(count),
-        results,
-    )
-    _call(f"FindConvolution{kind}Algorithm", *search_arguments)
+    descriptors = *(tensors[name] for name in inputs), convolution, tensors[problem.result]
+    _call(f"FindConvolution{kind}Algorithm", _handle(), *descriptors, MAX_RESULTS, byref(count), results)
     allowed = [r for r in results[: count.value] if not r.status and (format != FP32 or r.math in (0, FMA_MATH))]
     fastest = min(allowed, key=lambda result: result.time_ms)
     workspace = cuda.device_array(max(1, fastest.memory), "uint8")
@@ -131,7 +123,7 @@ def find_best(problem: Convolution, format: Format) -> Best:
     def launch(stream, **arrays):
         _call("SetStream", _handle(), c_void_p(int(stream)))
         pointers = {name: c_void_p(address_of(array)) for name, array in arrays.items()}
-        operands = [part for name in inputs for part in (tensors[name], pointers[name])]
+        operands = [argument for name in inputs for argument in (tensors[name], pointers[name])]
         memory = fastest.algorithm, c_void_p(address_of(workspace)), c_size_t(fastest.memory)
         result = tensors[problem.result], pointers[problem.result]
         _call(f"Convolution{kind}", _handle(), ONE, *operands, convolution, *memory, ZERO, *result)

@@ -23,7 +23,7 @@ from labkit.formats import Format
 from labkit.ladder import Ladder, Problem, Step, ladders, relative_error
 from labkit.results.computed import add_computed
 
-# Takes problem, format and device operands; returns a launch on a stream, which may have `facts` to record.
+# Takes problem, format and device operands; returns launch(stream), whose attribute `facts`, if any, is recorded.
 Contender = Callable[..., Callable[[object], object]]
 CUDA_CPP = "CUDA C++"
 MAX_SETS = 64
@@ -52,9 +52,9 @@ class Benchmark:
         Returns the contenders from other libraries for a problem and format, by name.
     yardsticks
         Contenders that bound the time from below, such as a copy of equally many bytes.
-    fastest
+    fastest_steps
         Number of a ladder's steps, the fastest first, that are timed in formats other than its first.
-    times_l2
+    l2_multiple
         Smallest total size of all operand sets, as a multiple of L2's size.
     """
 
@@ -79,7 +79,7 @@ class Time:
 
 
 def run(benchmark: Benchmark, record: bool = False, out: Path | None = None) -> None:
-    """Measure a table, print it, and store it if requested."""
+    """Run a benchmark, print its table, and store it if requested."""
     gpu = _record.require_gpu("times kernels")
     rows = [row for ladder in benchmark.ladders for row in rows_of_ladder(benchmark, ladder)]
     print_comparison(f"{benchmark.title} on {gpu.name}", rows)
@@ -87,18 +87,18 @@ def run(benchmark: Benchmark, record: bool = False, out: Path | None = None) -> 
 
 
 def run_all(benchmarks: Sequence[Benchmark], record: bool = False, out: Path | None = None) -> None:
-    """Run several tables, one after the other."""
+    """Run several benchmarks, one after the other."""
     for benchmark in benchmarks:
         run(benchmark, record, out)
 
 
 def benchmark_of_ladder(ladder: Ladder, title: str, formats: Sequence[Format] = (), **fields) -> Benchmark:
-    """Return the table of one ladder, which times all its steps in each format."""
+    """Return the benchmark of one ladder, which times all its steps in each format."""
     return Benchmark(ladder.record, title, (ladder,), tuple(formats), fastest_steps=len(ladder), **fields)
 
 
 def default_benchmark(operation: str) -> Benchmark:
-    """Return the default table of an operation: all its steps, without baselines."""
+    """Return the default benchmark of an operation: all its steps, without baselines."""
     return Benchmark(operation, operation, ladders(operation))
 
 
@@ -120,21 +120,21 @@ def rows_of_ladder(benchmark: Benchmark, ladder: Ladder) -> list[dict]:
 def measure(benchmark: Benchmark, problem: Problem, format: Format, steps: Sequence[Step] = ()) -> list[dict]:
     """Return a row for each contender of ours and each of its baselines, timed in turns."""
     host_operands = problem.operands(format)
-    expected = problem.expected(problem.part(host_operands), format)
+    expected = problem.expected(problem.checked_part(host_operands), format)
     sets = copies_on_gpu(host_operands, count_operand_sets(problem.min_bytes(format), benchmark.l2_multiple))
     steps = [step for step in steps if step.takes(*sets[0], format=format)]
     ours = {step.slug: partial(_step_launch, step, Workspace(cuda)) for step in steps} | benchmark.ours
     cuda_cpp = {step.slug: partial(_cuda_cpp_launch, step) for step in steps if _has_cuda_cpp(step, format)}
     baselines = benchmark.baselines(problem, format)
-    contenders_by_kind = {"ours": ours, "twin": cuda_cpp, "baseline": baselines, "yardstick": benchmark.yardsticks}
+    contenders_by_kind = {"ours": ours, "cuda_cpp": cuda_cpp, "baseline": baselines, "yardstick": benchmark.yardsticks}
     launches = {
-        (kind, name): [way(problem, format, *operands) for operands in sets]
-        for kind, ways in contenders_by_kind.items()
-        for name, way in ways.items()
+        (kind, name): [contender(problem, format, *operands) for operands in sets]
+        for kind, contenders in contenders_by_kind.items()
+        for name, contender in contenders.items()
     }
     errors = {
-        key: _error(problem, expected, of_sets[0], host_operands, sets[0], format)
-        for key, of_sets in launches.items()
+        key: _error(problem, expected, launches_of_sets[0], host_operands, sets[0], format)
+        for key, launches_of_sets in launches.items()
         if key[0] != "yardstick"
     }
     resources = {step.slug: _resources(step, sets[0], format) for step in steps}
@@ -147,14 +147,14 @@ def measure(benchmark: Benchmark, problem: Problem, format: Format, steps: Seque
         row |= {"dtype": format.name, "time_ms": time.time_ms, "spread": time.spread, "host_us": time.host_us}
         row |= {"flops": int(problem.flops), "min_bytes": int(problem.min_bytes(format))}
         row = add_computed(row | {"error": errors["ours", name]} | resources.get(name, {}))
-        keys = [("twin", name)] * (name in cuda_cpp) + baseline_keys
+        keys = [("cuda_cpp", name)] * (name in cuda_cpp) + baseline_keys
         rows += [_with_baseline(row, key, times[key], errors.get(key), launches[key][0]) for key in keys] or [row]
     return rows
 
 
 def _with_baseline(row, key, time, error, launch):
     kind, name = key
-    baseline = {"": CUDA_CPP if kind == "twin" else name, "time_ms": time.time_ms, "spread": time.spread}
+    baseline = {"": CUDA_CPP if kind == "cuda_cpp" else name, "time_ms": time.time_ms, "spread": time.spread}
     baseline |= getattr(launch, "facts", {})
     if error is not None:
         baseline["error"] = error
@@ -194,8 +194,8 @@ def _step_launch(step, workspace, problem, format, *operands):
     """Return a launch whose workspace is reused by later launches, as in a plan."""
 
     def launch(stream):
-        for one in step.launches(*operands, format=format, workspace=workspace):
-            one.run(stream)
+        for kernel_launch in step.launches(*operands, format=format, workspace=workspace):
+            kernel_launch.run(stream)
 
     return launch
 
@@ -218,7 +218,7 @@ def _resources(step, operands, format) -> dict:
     workspace = CountingWorkspace()
     kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
     counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
-    registers = max((count for of in counts for count in of.values()), default=0)
+    registers = max((count for by_signature in counts for count in by_signature.values()), default=0)
     found = {"registers": registers, "workspace_bytes": workspace.size_bytes}
     return {name: number for name, number in found.items() if number}
 
@@ -256,7 +256,7 @@ def one_and_a_half_copies(target, first, second):
 
 
 def count_operand_sets(bytes_of_one: int, l2_multiple: int = L2_MULTIPLE) -> int:
-    """Return the number of operand sets whose total size is at least `times_l2` times that of L2."""
+    """Return the number of operand sets whose total size is at least `l2_multiple` times that of L2."""
     return min(MAX_SETS, max(1, ceil(l2_multiple * cuda.get_current_device().L2_CACHE_SIZE / max(1, bytes_of_one))))
 
 

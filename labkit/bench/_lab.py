@@ -21,6 +21,7 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+# Returns what `Lab.picture` does, or null until the view of the active cell is drawn.
 PICTURE_JS = """() => {
     const cell = document.querySelector('.jp-Notebook-cell.jp-mod-active');
     const visible = node => node && node.getBoundingClientRect().height > 20;
@@ -160,7 +161,7 @@ class Lab:
         box = slider.bounding_box()
         track_px, y = box["width"] - THUMB_PX, box["y"] + box["height"] / 2
         last, now = int(slider.get_attribute("max")), int(slider.input_value())
-        x_now, x_target = (box["x"] + THUMB_PX / 2 + track_px * at / last for at in (now, position))
+        x_now, x_target = (box["x"] + THUMB_PX / 2 + track_px * value / last for value in (now, position))
         clock = view.evaluate_handle(RESPONSE_TIME_JS, name)
         self.page.mouse.move(x_now, y)
         self.page.mouse.down()

@@ -14,7 +14,7 @@ from rich.table import Table
 from labkit import __version__, results
 from labkit.machine import device
 
-WIDTH_OF_FILES = 120
+WIDTH_OF_FILES = 120  # characters per line where the output is no terminal
 PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
 
 
@@ -32,7 +32,7 @@ def header() -> dict:
 
 
 def require_gpu(activity: str, program: str = ""):
-    """Return the GPU, or end this process with a sentence if it or a program is missing; `what`: "times kernels"."""
+    """Return the GPU, or end this process with a sentence if it or a program is missing; activity: "times kernels"."""
     gpu_device = device.detect()
     missing = gpu_device.detail if gpu_device.kind != "gpu" else f"{program} is not on the PATH"
     if gpu_device.kind != "gpu" or (program and shutil.which(program) is None):

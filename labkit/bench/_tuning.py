@@ -36,7 +36,7 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     format
         Of the operands, by its name.
     options
-        Those of `gemm.tune`, for that alone.
+        Options of `gemm.tune`; no other call has any.
 
     Raises
     ------
@@ -52,12 +52,11 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     package, _, call = name.partition(".")
     module = import_module(f"labkit.{package}")
     call, problem_class = getattr(module, call), getattr(module, PROBLEMS[name])
-    problem_fields, call_fields = ([field.name for field in fields(one)] for one in (problem_class, call.operation))
+    problem_fields, call_fields = ([field.name for field in fields(kind)] for kind in (problem_class, call.operation))
     call_fields.remove("format")
     needed = [field.name for field in fields(problem_class) if field.default is MISSING]
-    values = _values(
-        name, words, problem_fields, needed, problem_fields if package == "conv" else problem_fields + call_fields
-    )
+    known = problem_fields if package == "conv" else problem_fields + call_fields
+    values = _values(name, words, order=problem_fields, needed=needed, known=known)
     if package == "conv":
         ranking = module.find(problem_class(**values), format)
         return {row.algorithm: row.time_ms for row in ranking if not row.reason}

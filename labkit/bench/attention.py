@@ -26,7 +26,7 @@ def backend_launch(problem, Q, K, V, O, backend: str):
         with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
             return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
 
-    return _torch.launch_on_stream(call, O.copy_)
+    return _torch.launch_on_stream(call, store_result=O.copy_)
 
 
 def as_bhsd(X, layout: str):
@@ -48,5 +48,6 @@ def baselines(problem, format):
     return {backend: partial(torch_attention, backend=backend) for backend in backends}
 
 
-TABLE = _harness.benchmark_of_ladder(attention.ladder("forward"), "Attention forward", [FP32], baselines=baselines)
+LADDER = attention.ladder("forward")
+TABLE = _harness.benchmark_of_ladder(LADDER, "Attention forward", formats=[FP32], baselines=baselines)
 main = partial(_harness.run, TABLE)

@@ -36,7 +36,7 @@ def torch_gradients(problem, format, *operands, backend: str, is_deterministic: 
         for name, gradient in zip(("dQ", "dK", "dV"), gradients, strict=True):
             tensors_bhsd[name].copy_(gradient)
 
-    return _torch.launch_on_stream(call, store)
+    return _torch.launch_on_stream(call, store_result=store)
 
 
 @contextmanager
@@ -63,5 +63,6 @@ def baselines(problem, format):
     return found if format == FP32 else found | {DETERMINISTIC: partial(found["flash"], is_deterministic=True)}
 
 
-TABLE = _harness.benchmark_of_ladder(attention.ladder("backward"), "Attention backward", [FP32], baselines=baselines)
+LADDER = attention.ladder("backward")
+TABLE = _harness.benchmark_of_ladder(LADDER, "Attention backward", formats=[FP32], baselines=baselines)
 main = partial(_harness.run, TABLE)

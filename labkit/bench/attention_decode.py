@@ -7,11 +7,9 @@ from labkit.bench import _harness, _torch
 from labkit.bench.attention import as_bhsd
 
 BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
-SHARING = "flash", "cuDNN"  # backends that take more heads of Q than of K
-MOST_BYTES_OF_MATH = 2**31  # of the K and V cache, which this backend copies to float32
-L2_MULTIPLE = (
-    4  # more than usual, since the time is that of reading K and V: 134 MB would partly stay in an L2 of 50 MB
-)
+GQA_BACKENDS = "flash", "cuDNN"  # backends that take more heads of Q than of K
+MAX_MATH_BYTES = 2**31  # of the K and V cache, which this backend copies to float32
+L2_MULTIPLE = 4  # twice the usual, since reading K and V takes the time: 134 MB would partly stay in an L2 of 50 MB
 
 
 def as_bhsd_tensors(problem, format, Q, K, V, O):
@@ -21,7 +19,7 @@ def as_bhsd_tensors(problem, format, Q, K, V, O):
 
 def launch_into(call, O):
     """Return a contender that makes a call of torch, whose result has the elements of O."""
-    return _torch.launch_on_stream(call, lambda result: O.copy_(result.reshape(O.shape)))
+    return _torch.launch_on_stream(call, store_result=lambda result: O.copy_(result.reshape(O.shape)))
 
 
 def torch_attention(problem, format, Q, K, V, lengths, table, O, *_, backend: str, folded: bool):
@@ -57,8 +55,8 @@ def baselines(problem, format):
     """Return the contenders for this problem: none for several queries per sequence, ragged sequences or pages."""
     if not _torch.is_installed() or problem.queries > 1 or problem.ragged or problem.page is not None:
         return {}
-    backends = [name for name in BACKENDS if name != "math" or problem.min_bytes(format) <= MOST_BYTES_OF_MATH]
-    contenders = {name: partial(torch_attention, backend=name, folded=False) for name in SHARING}
+    backends = [name for name in BACKENDS if name != "math" or problem.min_bytes(format) <= MAX_MATH_BYTES]
+    contenders = {name: partial(torch_attention, backend=name, folded=False) for name in GQA_BACKENDS}
     contenders |= {f"{name} folded": partial(torch_attention, backend=name, folded=True) for name in backends}
     elements = problem.batch * problem.kv_heads * problem.keys * problem.head_dim
     return contenders | {"flex_attention": flex} if elements < 2**31 else contenders  # more do not compile

@@ -15,7 +15,7 @@ def cublas_layer(problem, format, X, W, Y):
     return cublas_fp32(problem, format, X, W.T, Y) if format == FP32 else cublas(problem, format, X, W, Y)
 
 
-TABLE = _harness.Benchmark("batch", f"X @ W.T by cuBLAS, W {SIDE} x {SIDE}", (), ours={"cuBLAS": cublas_layer})
+TABLE = _harness.Benchmark("batch", f"X @ W.T by cuBLAS, W {SIDE} x {SIDE}", ladders=(), ours={"cuBLAS": cublas_layer})
 
 
 def main(record=False, out=None) -> None:

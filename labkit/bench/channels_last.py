@@ -15,9 +15,8 @@ from labkit.conv.layers import RESNET_50_1X1, RESNET_50_3X3, TABLE_2
 
 NAME = "channels_last"
 IMAGES = 64
-LAYERS = tuple((*layer, layer[4] // 2) for layer in RESNET_50_3X3 + RESNET_50_1X1) + tuple(
-    (*layer, 0) for layer in TABLE_2
-)  # C, H, W, K, R, S, padding
+# C, H, W, K, R, S, padding
+LAYERS = *((*sizes, sizes[4] // 2) for sizes in RESNET_50_3X3 + RESNET_50_1X1), *((*sizes, 0) for sizes in TABLE_2)
 LAYOUTS = "NCHW", "NHWC"
 LAYER_DTYPES, NETWORK_DTYPES = ("bfloat16", "float32"), ("bfloat16", "tf32")
 STAGES = (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)  # of ResNet-50: width, blocks, stride of the first
@@ -111,8 +110,9 @@ def _row(problem: str, layout: str, dtype: str, calls: list[Callable], sizes: di
 def _images(layout, dtype, *shape):
     import torch
 
-    kind = torch.bfloat16 if dtype == "bfloat16" else torch.float32
-    return torch.randn(shape, device="cuda", dtype=kind).to(memory_format=_torch.memory_format(layout == "NHWC"))
+    torch_dtype = torch.bfloat16 if dtype == "bfloat16" else torch.float32
+    images = torch.randn(shape, device="cuda", dtype=torch_dtype)
+    return images.to(memory_format=_torch.memory_format(layout == "NHWC"))
 
 
 def _replayed_ms(calls: list[Callable]) -> float:
@@ -147,5 +147,5 @@ def _layout_share(call: Callable) -> float:
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         call()
     spent_us = {event.key: event.self_device_time_total for event in profiler.key_averages()}
-    changing = sum(us for name, us in spent_us.items() if any(part in name.lower() for part in CHANGES_LAYOUT))
+    changing = sum(us for name, us in spent_us.items() if any(word in name.lower() for word in CHANGES_LAYOUT))
     return changing / sum(spent_us.values())

@@ -51,7 +51,7 @@ def baselines(problem, format):
 
 
 TABLES = [
-    _harness.Benchmark(ladder.record, f"Convolution, {ladder.name}", (ladder,), baselines=baselines)
+    _harness.Benchmark(name=ladder.record, title=f"Convolution, {ladder.name}", ladders=(ladder,), baselines=baselines)
     for ladder in ladders("conv")
 ]
 main = partial(_harness.run_all, TABLES)

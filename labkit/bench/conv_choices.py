@@ -42,7 +42,7 @@ def measure(layer, name: str) -> list[dict]:
     predicted = conv.heuristic(layer)
     applicable = {str(row.algorithm): row for row in predicted if not row.reason}
     ours = {name: partial(_algorithm_launch, row.algorithm, PlanWorkspace()) for name, row in applicable.items()}
-    rows = _harness.measure(_harness.Benchmark(name, TITLE, (), ours=ours, baselines=baselines), layer, FP32)
+    rows = _harness.measure(_harness.Benchmark(name, TITLE, ladders=(), ours=ours, baselines=baselines), layer, FP32)
     fastest = str(conv.find(layer).best)
     for row in rows:
         prediction = applicable[row["step"]]

@@ -84,5 +84,5 @@ def measure(name: str, layer) -> dict:
 
 if __name__ == "__main__":
     measure(sys.argv[1], WARM_UP_LAYER)
-    for one in LAYERS:
-        print(json.dumps(measure(sys.argv[1], one)), flush=True)
+    for layer in LAYERS:
+        print(json.dumps(measure(sys.argv[1], layer)), flush=True)

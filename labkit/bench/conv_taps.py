@@ -9,7 +9,8 @@ BATCH, SIDE = 64, 28
 CHANNELS = 16, 128  # of images, and as many filters
 TAPS = 1, 3, 5, 7, 9, 11
 STEPS = {"fft": ("few_taps",), "implicit_gemm": ("gathered",), "winograd": ("f2x2", "f4x4")}
-TABLE = _harness.Benchmark("conv_taps", f"{BATCH} images of {SIDE} x {SIDE}, padding same", (), baselines=baselines)
+TITLE = f"{BATCH} images of {SIDE} x {SIDE}, padding same"
+TABLE = _harness.Benchmark("conv_taps", TITLE, ladders=(), baselines=baselines)
 
 
 def problem(channels: int, taps: int) -> conv.Forward:

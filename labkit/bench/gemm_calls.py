@@ -22,7 +22,7 @@ DTYPES = ("bfloat16", "tf32", "float32")
 
 @dataclass(frozen=True)
 class Call(ladder.Problem):
-    """C = alpha * op(A) @ op(B) + beta * C as one writes it, and what becomes of it."""
+    """One form of C = alpha * op(A) @ op(B) + beta * C, with its name in the table."""
 
     M: int
     N: int
@@ -71,7 +71,7 @@ class Call(ladder.Problem):
             return list(arrays)
         return [X[(slice(None),) * (len(X.shape) - 1) + (slice(X.shape[-1] // 2),)] for X in arrays]
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         A, B, C = self.submatrices(*operands)
         rows = sample_indices(self.M)
         return A[..., rows] if self.transpose_a else A[..., rows, :], B, C[..., rows, :]
@@ -83,7 +83,7 @@ class Call(ladder.Problem):
         return {2: ladder.Expected(value, np.full_like(value, np.inf))}  # a bench tells errors, and judges none
 
 
-LARGE = 4096, 4096, 4096, 1
+LARGE = 4096, 4096, 4096, 1  # M, N, K and how many products
 CALLS = (
     Call(*LARGE, "A @ B"),
     Call(*LARGE, "A @ B.T", transpose_b=True),
@@ -119,15 +119,14 @@ def cublas(call, format, *arrays):
     return _torch.launch_on_stream(partial(torch.addmm, C, *factors, alpha=call.alpha, beta=call.beta, out=C))
 
 
-TABLE = _harness.Benchmark(
-    "gemm_calls", "gemm.multiply", (), ours={"multiply": multiply}, baselines=lambda call, format: {"cuBLAS": cublas}
-)
+CONTENDERS = {"ours": {"multiply": multiply}, "baselines": lambda call, format: {"cuBLAS": cublas}}
+TABLE = _harness.Benchmark("gemm_calls", "gemm.multiply", ladders=(), **CONTENDERS)
 
 
 def main(record=False, out=None) -> None:
     gpu = _record.require_gpu("times kernels")
     calls = [(call, format) for format in (BF16, TF32, FP32) for call in CALLS]
-    measured = (_harness.measure(TABLE, *each) for each in track(calls, "calls", console=Console(stderr=True)))
-    rows = [row for each in measured for row in each]
+    measured = (_harness.measure(TABLE, *case) for case in track(calls, "calls", console=Console(stderr=True)))
+    rows = [row for rows_of_call in measured for row in rows_of_call]
     _harness.print_comparison(f"{TABLE.title} on {gpu.name}", [{**row, "problem": row["call"]} for row in rows])
     _record.store_if_requested(TABLE.name, rows, gpu.name, record, out)

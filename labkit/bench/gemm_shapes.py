@@ -34,7 +34,7 @@ def main(record=False, out=None) -> None:
     _harness.print_comparison(f"gemm.multiply, bfloat16, on {gpu.name}", rows)
     for name, mean in means(rows).items():
         Console().print(f"{name}: {mean:.1%} of cuBLAS's speed")
-    (reading,) = _harness.measure(_harness.Benchmark("gemm_shapes", "", ()), READ_1_GB, FP32, [nrm2])
+    (reading,) = _harness.measure(_harness.Benchmark("gemm_shapes", title="", ladders=()), READ_1_GB, FP32, [nrm2])
     Console().print(f"read from memory: {reading['gb_s']:.0f} GB/s")
     _record.store_if_requested("gemm_shapes", [*rows, {**reading, "step": "read"}], gpu.name, record, out)
 
@@ -44,11 +44,12 @@ def measure(problem: LayerProblem) -> dict:
     sets = _harness.copies_on_gpu(problem.operands(BF16), _harness.count_operand_sets(problem.min_bytes(BF16)))
     promising = candidates(BF16, Shape(problem.M, problem.N, problem.K))[:MOST_CANDIDATES]
     times_ms = timing.gpu_times_ms(
-        {way: [_candidate_launch(way, problem, BF16, *operands) for operands in sets] for way in promising}
+        {tried: [_candidate_launch(tried, problem, BF16, *operands) for operands in sets] for tried in promising}
     )
     fastest = min(times_ms, key=times_ms.get)
     ours = {"multiply": partial(_candidate_launch, fastest)}
-    (row,) = _harness.measure(_harness.Benchmark("gemm_shapes", "", (), ours=ours, baselines=baselines), problem, BF16)
+    benchmark = _harness.Benchmark("gemm_shapes", title="", ladders=(), ours=ours, baselines=baselines)
+    (row,) = _harness.measure(benchmark, problem, BF16)
     return {**row, "plan": ", ".join(map(str, fastest.tiling)) if fastest.tiling else fastest.step}
 
 

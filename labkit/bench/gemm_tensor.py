@@ -32,5 +32,5 @@ def baselines(problem, format):
 
 CONTENDERS = {"ours": {"multiply": multiply}, "baselines": baselines}
 LADDERS = (gemm.ladder("tensor"),)
-TABLE = _harness.Benchmark("gemm_tensor", "C = A @ B.T on tensor cores", LADDERS, (TF32,), **CONTENDERS)
+TABLE = _harness.Benchmark("gemm_tensor", "C = A @ B.T on tensor cores", LADDERS, formats=(TF32,), **CONTENDERS)
 main = partial(_harness.run, TABLE)

@@ -20,7 +20,7 @@ TILES = (8, 16, 32, 64, 128, 256, 512, 1024)
 TILE_ROWS = 256  # rows of A that are timed for each tile
 WORKING_SETS_KB = tuple(2**power for power in range(4, 19))
 CHASED_LOADS = 500_000  # dependent loads that are timed per working set
-TRACED_ACCESSES = 8_000_000
+TRACED_ACCESSES = 8_000_000  # at most, of a loop whose cache misses are traced
 COLUMNS = {"step": "", "problem": "", "time_ms": ",.1f", "gflops": ".3f", "timed_rows": "d"}
 COLUMNS |= {"baseline": "", "ratio": ".4f", "error": ".1e"}
 
@@ -131,7 +131,7 @@ def trace_misses() -> list[dict]:
         for slug in ("compiled", "rows"):
             traced = loops.trace(loops.step(slug).kernel, *problem.operands(), most_accesses=TRACED_ACCESSES)
             for name in "ABC":
-                served = traced.served(name)
+                served = traced.served(name)  # accesses by the level that served them, from L1 to DRAM
                 row = {"operation": "loops", "step": slug, "problem": f"{SIZE}x{columns}x{SIZE}", "cpu": traced.cpu}
                 row |= {"array": name, "traced_accesses": sum(served), "l1_miss_rate": traced.miss_rate(name)}
                 rows.append(row | {"dram_rate": served[-1] / max(sum(served), 1)})

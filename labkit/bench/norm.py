@@ -27,7 +27,7 @@ def torch_batch_norm(problem, format, *operands, compiled: bool = False, channel
         tensors["variance"].copy_(variance)
         tensors["mean"].copy_(mean)
 
-    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store)
+    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store_result=store)
 
 
 def _forward(relu, factor, eps):
@@ -57,9 +57,9 @@ def copy(problem, format, *operands):
     return lambda stream: arrays["y"].copy_to_device(arrays["x"], stream=stream)
 
 
-CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
+OPTIONS = {"formats": (BF16,), "baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Benchmark(ladder.record, f"Normalisation, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
+    _harness.Benchmark(ladder.record, f"Normalisation, {ladder.name}", ladders=(ladder,), **OPTIONS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchForward)
 ]

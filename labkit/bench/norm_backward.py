@@ -40,7 +40,7 @@ def torch_gradients(problem, format, *operands, compiled: bool = False, channels
         for name, gradient in zip(inputs, gradients, strict=True):
             images.get(name, tensors[name]).copy_(gradient)
 
-    return _torch.launch_on_stream(call, store)
+    return _torch.launch_on_stream(call, store_result=store)
 
 
 def _residual_of(y, x, weight, eps):
@@ -88,9 +88,9 @@ def copy(problem, format, *operands):
     return launch
 
 
-CONTENDERS = {"baselines": baselines, "yardsticks": {"copy": copy}}
+OPTIONS = {"formats": (BF16,), "baselines": baselines, "yardsticks": {"copy": copy}}
 TABLES = [
-    _harness.Benchmark(ladder.record, f"Gradients of batch norm, {ladder.name}", (ladder,), (BF16,), **CONTENDERS)
+    _harness.Benchmark(ladder.record, f"Gradients of batch norm, {ladder.name}", ladders=(ladder,), **OPTIONS)
     for ladder in ladders("norm")
     if issubclass(ladder.module.PROBLEM, BatchBackward)
 ]

@@ -24,7 +24,7 @@ def torch_forward(problem, format, *operands, compiled: bool = False):
         if problem.is_centred:
             tensors["mean"].copy_(mean)
 
-    return _torch.launch_on_stream(partial(forward, tensors["x"], *weights), store)
+    return _torch.launch_on_stream(partial(forward, tensors["x"], *weights), store_result=store)
 
 
 def _forward(kind, columns, eps):
@@ -70,7 +70,8 @@ def torch_backward(problem, format, *operands, compiled: bool = False):
             if name in problem.shapes:
                 tensors[name].copy_(gradient)
 
-    return _torch.launch_on_stream(partial(backward, tensors["dy"], tensors["x"], weight, *statistics), store)
+    call = partial(backward, tensors["dy"], tensors["x"], weight, *statistics)
+    return _torch.launch_on_stream(call, store_result=store)
 
 
 def _backward(kind, columns):

@@ -44,8 +44,8 @@ def main(record=False, out=None) -> None:
     for name, training in TRAININGS.items():
         for seed in training.seeds:
             for mode in training.modes:
-                for layers, layers_of in (("labkit", LABKIT), ("torch", TORCH)):
-                    losses, time_ms = train(training, layers_of, seed, mode)
+                for layers, layer_classes in (("labkit", LABKIT), ("torch", TORCH)):
+                    losses, time_ms = train(training, layer_classes, seed, mode)
                     run = {"operation": "training", "model": name, "layers": layers, "how": mode, "seed": seed}
                     numbers = [n for n in losses if n % SHOWN_EVERY == 0 or n in (1, training.steps)]
                     rows += [{**run, "step": n, "loss": float(losses[n]), "time_ms": time_ms} for n in numbers]
@@ -88,8 +88,8 @@ def capture_step(step, x, y):
         loss = step(x, y)
 
     def replay(*batch):
-        for place, X in zip((x, y), batch, strict=True):
-            place.copy_(X)
+        for captured, X in zip((x, y), batch, strict=True):
+            captured.copy_(X)
         graph.replay()
         return loss.clone()
 
@@ -130,8 +130,8 @@ def book_batches(length: int, count: int):
         random = torch.Generator().manual_seed(seed)
         for _ in range(steps):
             begins = torch.randint(len(text) - length - 1, (count, 1), generator=random)
-            places = (begins + torch.arange(length)).cuda()
-            yield text[places], text[places + 1]
+            indices = (begins + torch.arange(length)).cuda()
+            yield text[indices], text[indices + 1]
 
     return batches
 
@@ -152,8 +152,9 @@ def stripe_batches(seed: int, steps: int):
 
 
 LARGE = {"length": 2048, "width": 2048, "heads": 16}
+LARGE_RUN = {"steps": 50, "seeds": (0,), "modes": (EAGER, COMPILED, CAPTURED)}
 TRAININGS = {
-    "gpt": Training("GPT", book_batches(256, 32), autocast=True),
+    "gpt": Training("GPT", book_batches(length=256, count=32), autocast=True),
     "cnn": Training("CNN", stripe_batches, autocast=False),
-    "large gpt": Training("GPT", book_batches(2048, 8), True, LARGE, 50, (0,), (EAGER, COMPILED, CAPTURED)),
+    "large gpt": Training("GPT", book_batches(length=2048, count=8), autocast=True, options=LARGE, **LARGE_RUN),
 }

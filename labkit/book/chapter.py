@@ -115,7 +115,7 @@ def _require_exercises(file, cells):
 
 
 def _keep_solution(source):
-    return _SOLUTION.sub(lambda region: "".join(_lines(region, given=False)), source).rstrip("\n")
+    return _SOLUTION.sub(lambda region: "".join(_lines(region, are_marked=False)), source).rstrip("\n")
 
 
 def _replace_solution(source):
@@ -124,11 +124,11 @@ def _replace_solution(source):
 
 def _stub(region):
     """Return the lines marked `#|`, such as a bug to find, else `...`; a lone `#|` is no line."""
-    lines = _lines(region, given=True)
+    lines = _lines(region, are_marked=True)
     unmarked = [re.sub(r"#\| ?", "", line, count=1) for line in lines if line.strip() != "#|"]
     return "".join(unmarked) if lines else f"{region[1]}...\n"
 
 
-def _lines(region, given):
+def _lines(region, are_marked):
     """Return the lines of a region that are marked `#|`, or those that are not."""
-    return [line for line in region[2].splitlines(keepends=True) if line.lstrip().startswith("#|") == given]
+    return [line for line in region[2].splitlines(keepends=True) if line.lstrip().startswith("#|") == are_marked]

@@ -161,7 +161,7 @@ def _misfit(step: Step, launches: Sequence[Launch]) -> str:
     if any(launch.shared_bytes > max_bytes for launch in launches):
         return f"a block takes more than the {max_bytes} bytes of shared memory that this GPU gives it"
     threads = max(_count(launch.grid) * _count(launch.block) for launch in launches)
-    if getattr(step.module, "AT_ONCE", False) and threads > SM_THREADS * gpu.MULTIPROCESSOR_COUNT:
+    if getattr(step.module, "ONE_WAVE_ONLY", False) and threads > SM_THREADS * gpu.MULTIPROCESSOR_COUNT:
         return "it has more blocks than the GPU runs at the same time"
     return ""
 

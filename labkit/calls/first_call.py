@@ -28,29 +28,29 @@ def first_call(run_again: Callable, kind: type[Operation], options: tuple, array
     """Run an operation and cache its route under `key`; `run_again` is `run_operation`, for arrays on the device."""
     operation = kind(*options)
     handle = None if stream is None else stream_handle(stream)
-    given = operation.select(dict(zip(operation.arrays, arrays, strict=True)))
-    for name, X in given.items():
+    operands = operation.select(dict(zip(operation.arrays, arrays, strict=True)))
+    for name, X in operands.items():
         check_array(name, X, name in operation.written)
-    owners = {name: owner_of(X) for name, X in given.items()}
+    owners = {name: owner_of(X) for name, X in operands.items()}
 
-    def call_with(given, stream=stream):
+    def call_with(operands, stream=stream):
         options = tuple(getattr(operation, field.name) for field in fields(operation))
-        return run_again(type(operation), [given.get(name) for name in operation.arrays], options, stream)
+        return run_again(type(operation), [operands.get(name) for name in operation.arrays], options, stream)
 
     resolved = {}
-    for name, X in given.items():
+    for name, X in operands.items():
         owner = owners[name]
         with nullcontext() if handle is None or owner.is_on_host(X) else owner.on_stream(X, handle):
             resolved[name] = owner.resolve(X)
-    if any(resolved[name] is not given[name] for name in given):
+    if any(resolved[name] is not operands[name] for name in operands):
         return call_with(resolved)
-    views = {name: owners[name].as_array(X) for name, X in given.items()}
+    views = {name: owners[name].as_array(X) for name, X in operands.items()}
     operation.check(views)
-    if any(owners[name].is_on_host(X) for name, X in given.items()):
-        operation = operation.declared(views)
-        with use_device(device_of(given)):
-            return _run_with_copies(call_with, operation, given, views, stream)
-    route = _make_route(operation, given, views)
+    if any(owners[name].is_on_host(X) for name, X in operands.items()):
+        operation = operation.with_format(views)
+        with use_device(device_of(operands)):
+            return _run_with_copies(call_with, operation, operands, views, stream)
+    route = _make_route(operation, operands, views)
     addresses = [X if X is None else owner_of(X).signature(X)[1] for X in arrays]
     outputs = route.run(list(arrays), addresses, handle, current_device())
     if key is not None and not operation.varies:
@@ -58,25 +58,25 @@ def first_call(run_again: Callable, kind: type[Operation], options: tuple, array
     return outputs
 
 
-def _make_route(operation, given, views) -> Route:
+def _make_route(operation, operands, views) -> Route:
     """Return the route for valid device arrays."""
-    names, device = operation.arrays, device_of(given)
-    owners = {name: owner_of(X) for name, X in given.items()}
+    names, device = operation.arrays, device_of(operands)
+    owners = {name: owner_of(X) for name, X in operands.items()}
     new = [
         NewOutput(names.index(name), like_number=names.index(result.like), owner=owners[result.like], result=result)
         for name, result in operation.new_results(views).items()
     ]
     with use_device(device):
-        outputs = {names[out.number]: new_array(out.owner, given[out.result.like], out.result) for out in new}
-        operands = views | outputs
-        prepared = prepare(operation.declared(views), {name: operands[name] for name in names if name in operands})
+        outputs = {names[out.number]: new_array(out.owner, operands[out.result.like], out.result) for out in new}
+        arrays = views | outputs
+        prepared = prepare(operation.with_format(views), {name: arrays[name] for name in names if name in arrays})
     allocators = [names.index(name) for name, owner in owners.items() if owner.allocates_workspace]
     others = [names.index(name) for name, o in owners.items() if o.has_streams and not o.allocates_workspace]
     return Route(
         prepared,
         device,
         new=tuple(new),
-        written=tuple(names.index(name) for name in operation.written if name in given),
+        written=tuple(names.index(name) for name in operation.written if name in operands),
         outputs=tuple(names.index(name) for name in operation.outputs),
         allocator=allocators[0] if allocators else None,
         with_streams=(*allocators[:1], *others),  # torch has one current stream for all of its tensors
@@ -86,14 +86,14 @@ def _make_route(operation, given, views) -> Route:
 # --- host arrays ---------------------------------------------------------------------------------
 
 
-def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any], views: dict[str, Any], stream):
+def _run_with_copies(run: Callable, operation: Operation, operands: dict[str, Any], views: dict[str, Any], stream):
     """Run an operation on valid arrays by `run(arrays, stream)`, which accepts device arrays.
 
     New outputs have the kind of the first device array; without one, the kind that the operation declares.
     """
-    on_host = {name: X for name, X in given.items() if owner_of(X).is_on_host(X)}
+    on_host = {name: X for name, X in operands.items() if owner_of(X).is_on_host(X)}
     _check_host(operation, on_host)
-    on_device = [X for name, X in given.items() if name not in on_host]
+    on_device = [X for name, X in operands.items() if name not in on_host]
     handle = stream_of(on_device, stream)
     if cuda.on_gpu() and is_capturing(handle):
         raise ValueError(
@@ -113,11 +113,11 @@ def _run_with_copies(run: Callable, operation: Operation, given: dict[str, Any],
         else:
             new[name] = copied_back[name] = new_array(owner_of(like), like, result)
             staged[name] = _device_array(result.shape, owner_of(like).as_numpy(new[name]).dtype)
-    run({**given, **new, **staged}, _numba_stream(handle))
+    run({**operands, **new, **staged}, _numba_stream(handle))
     for name, X in copied_back.items():
         _copy_back(staged[name], X, handle)
         owner_of(X).mark_written(X)
-    outputs = [(given | new)[name] for name in operation.outputs]
+    outputs = [(operands | new)[name] for name in operation.outputs]
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 

@@ -36,7 +36,7 @@ class Result(NamedTuple):
 class Operation(ABC):
     """A call without its arrays: a subclass is a frozen dataclass of options, and its constructor checks them.
 
-    Methods get `given`: the present arrays by their names, in the order of `arrays`.
+    Methods get `operands`: the present arrays by their names, in the order of `arrays`.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
@@ -53,31 +53,31 @@ class Operation(ABC):
         return self.outputs
 
     @abstractmethod
-    def declared(self, given: Mapping[str, object]) -> "Operation":
+    def with_format(self, operands: Mapping[str, object]) -> "Operation":
         """Return the operation with its number format, read from the arrays' types before they become views of bits."""
 
     @abstractmethod
-    def check(self, given: Mapping[str, object]) -> None:
+    def check(self, operands: Mapping[str, object]) -> None:
         """Raise TypeError or ValueError, with one sentence, if arrays do not fit; outputs may be missing."""
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
         """Describe the array to make for a missing output."""
         raise NotImplementedError
 
-    def new_results(self, given: Mapping[str, object]) -> dict[str, Result]:
+    def new_results(self, operands: Mapping[str, object]) -> dict[str, Result]:
         """Describe the arrays to make for all missing outputs."""
-        return {name: self.result(name, given) for name in self.outputs if name not in given}
+        return {name: self.result(name, operands) for name in self.outputs if name not in operands}
 
     def select(self, arrays: Mapping[str, object]) -> dict[str, Any]:
         """Return the arrays that are not None, in order; raise TypeError if a required one is missing."""
-        given = {name: arrays[name] for name in self.arrays if arrays.get(name) is not None}
+        operands = {name: arrays[name] for name in self.arrays if arrays.get(name) is not None}
         for name in self.required:
-            if name not in given:
+            if name not in operands:
                 raise TypeError(f"{name} is None: give an array")
-        return given
+        return operands
 
     @abstractmethod
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         """Return the launches for valid device arrays, which include all outputs."""
 
 

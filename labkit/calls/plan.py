@@ -114,15 +114,15 @@ def plan(call, *arrays, **options) -> Plan:
 
 def make_plan(operation: Operation, arrays: Mapping[str, object], **options) -> Plan:
     """Return a plan for arrays by their names, some of them None; the options are those of `Plan`."""
-    given = operation.select(arrays)
+    operands = operation.select(arrays)
     for name in operation.outputs:
-        if name not in given:
+        if name not in operands:
             raise TypeError(f"{name} is None, and a plan allocates nothing: give an array to write to")
     if operation.varies:
         raise ValueError(operation.varies)
-    given = {name: as_device_array(name, X, name in operation.written) for name, X in given.items()}
-    operation.check(given)
-    return Plan(operation.declared(given), given, **options)
+    operands = {name: as_device_array(name, X, name in operation.written) for name, X in operands.items()}
+    operation.check(operands)
+    return Plan(operation.with_format(operands), operands, **options)
 
 
 def prepare(operation: Operation, operands: Mapping[str, object]) -> Prepared:

@@ -89,13 +89,13 @@ class Prepared:
 
     def _check_layout(self, number, X):
         name = self.names[number]
-        planned, given = self._layouts[number], layout(X)
-        for verb, wanted, has in zip(("is of shape", "has strides", "holds"), planned, given):
+        planned, found = self._layouts[number], layout(X)
+        for verb, wanted, has in zip(("is of shape", "has strides", "holds"), planned, found):
             if wanted != has:
                 raise ValueError(f"{name} {verb} {has}, and the plan is for {wanted}: make a plan for such an array")
-        if planned != given:
+        if planned != found:
             raise ValueError(
-                f"{name} begins {given[3]} bytes after a multiple of 16, and the plan is for {planned[3]}: "
+                f"{name} begins {found[3]} bytes after a multiple of 16, and the plan is for {planned[3]}: "
                 "make a plan for such an array"
             )
 

@@ -86,10 +86,10 @@ def tune_problem(
     kind = call.operation
     names = {field.name for field in fields(kind)}
     options = {name: value for name, value in problem.fields.items() if name in names} | options
-    operands = [X for X in problem.operands(format)[:-1] if X is not None]
-    given = {name: X for name, X in zip(kind.arrays, operands, strict=True) if name not in left_out}
-    set_bytes = sum(X.nbytes for X in given.values())
-    sets = make_operand_sets(set_bytes, lambda: {name: cuda.to_device(X) for name, X in given.items()}, MAX_SETS)
+    arrays = [X for X in problem.operands(format)[:-1] if X is not None]
+    operands = {name: X for name, X in zip(kind.arrays, arrays, strict=True) if name not in left_out}
+    set_bytes = sum(X.nbytes for X in operands.values())
+    sets = make_operand_sets(set_bytes, lambda: {name: cuda.to_device(X) for name, X in operands.items()}, MAX_SETS)
     return tune_sets(kind(**options, format=str(format)), sets, most)
 
 
@@ -138,11 +138,11 @@ def _name(operation: Operation) -> str:
     return type(operation).__module__.split(".")[1]
 
 
-def _with_outputs(operation, given) -> dict[str, object]:
+def _with_outputs(operation, operands) -> dict[str, object]:
     """Return the arrays, and new ones for missing outputs."""
-    results = operation.new_results({name: owner_of(X).as_array(X) for name, X in given.items()})
-    models = {name: given[result.like] for name, result in results.items()}
-    return {**given, **{name: new_array(owner_of(X), X, results[name]) for name, X in models.items()}}
+    results = operation.new_results({name: owner_of(X).as_array(X) for name, X in operands.items()})
+    models = {name: operands[result.like] for name, result in results.items()}
+    return {**operands, **{name: new_array(owner_of(X), X, results[name]) for name, X in models.items()}}
 
 
 def _find_question(operation, arrays) -> tuple[str, list]:
@@ -169,14 +169,14 @@ def _always(operation, question, candidate):
 
 def _select_fitting(operation, arrays, question, candidates, most) -> list:
     """Return the first candidates that accept arrays, by falling workspace, so that all share the first one's."""
-    given = {name: arrays[name] for name in operation.arrays if name in arrays}
-    views = {name: as_view(X, OperandSlot(number)) for number, (name, X) in enumerate(given.items())}
+    operands = {name: arrays[name] for name in operation.arrays if name in arrays}
+    views = {name: as_view(X, OperandSlot(number)) for number, (name, X) in enumerate(operands.items())}
     needed_bytes: dict[Any, int] = {}
     for candidate in candidates:
         workspace = CountingWorkspace(first_slot=len(views))
         try:
             with override_choice(_always(operation, question, candidate)):
-                operation.declared(given).launches(views, workspace)
+                operation.with_format(operands).launches(views, workspace)
         except ValueError:
             continue
         needed_bytes[candidate] = workspace.size_bytes

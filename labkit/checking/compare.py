@@ -30,7 +30,7 @@ def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[An
         The name of each argument, and its value after the launch.
     """
     for name, before, after in zip(names, launch.args, outputs, strict=True):
-        is_input = isinstance(before, np.ndarray) and not any(before is launch.args[p] for p in launch.outputs)
+        is_input = isinstance(before, np.ndarray) and not any(before is launch.args[i] for i in launch.outputs)
         if is_input and not np.array_equal(before, after):
             message = f"{name} is an input, and the kernel changes it: leave it as it is."
             return Difference(name, "input changed", message)

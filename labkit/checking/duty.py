@@ -12,15 +12,15 @@ from labkit.ladder import Expected
 from labkit.simulator.disturbance import Disturbance, Disturbed
 from labkit.trace import Trace
 
-FACTORS = (2.0, 4.0)  # powers of two: to multiply by them rounds nothing
-SHIFTS = (-1.0, 1.0)
+FACTORS = (2.0, 4.0)  # of disturbed values; powers of two, since a product with them is not rounded
+SHIFTS = (-1.0, 1.0)  # added to disturbed values
 
 RunDisturbed = Callable[[tuple, Disturbance], Trace | None]  # runs the kernel with these arguments; None: it failed
 
 
 @dataclass(frozen=True)
 class Duty:
-    """Lower limit of a counter, so that an answer cannot avoid what the exercise is about."""
+    """Limits of a counter, so that an answer cannot avoid what the exercise is about."""
 
     counter: str  # as in `Budget`
     at_least: int
@@ -28,7 +28,7 @@ class Duty:
     at_most: float = inf
 
 
-NO_ARITHMETIC = Duty(PLAIN_FLOPS, 0, "a copy computes nothing", 0)
+NO_ARITHMETIC = Duty(PLAIN_FLOPS, at_least=0, why="a copy computes nothing", at_most=0)
 
 
 @dataclass(frozen=True)

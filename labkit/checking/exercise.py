@@ -22,7 +22,7 @@ class Launch:
     block: tuple[int, ...] = ()
     shared_bytes: int = 0  # dynamic shared memory per block
     budgets: tuple[Budget, ...] = ()  # upper limits of counters
-    duties: tuple[Duty, ...] = ()  # lower limits of counters
+    duties: tuple[Duty, ...] = ()  # limits of counters that show the technique, such as a least number of barriers
     dependences: tuple[Dependence | InputDependence, ...] = ()  # what the result must depend on
 
 

@@ -141,7 +141,7 @@ class _Restricted:
         if function in self.compiled:
             return self.compiled[function]
         definition = _parse_function(function)
-        outer = _check_function(definition, function, self.attributes)
+        outside_values = _check_function(definition, function, self.attributes)
         for node in list(ast.walk(definition)):
             if isinstance(node, ast.FunctionDef | ast.For | ast.While):
                 node.body.insert(0, _set_line(node, ast.Expr(_call("count__"))))
@@ -153,7 +153,7 @@ class _Restricted:
         module = ast.fix_missing_locations(ast.Module([definition], []))
         exec(compile(module, function.__code__.co_filename, "exec"), scope)
         self.compiled[function] = scope[definition.name]
-        for name, value in outer.items():
+        for name, value in outside_values.items():
             scope[name] = self.compile(value) if inspect.isfunction(value) else value
         return self.compiled[function]
 
@@ -215,15 +215,15 @@ def _check_function(definition: ast.FunctionDef, function: FunctionType, attribu
     """Return the outside values that a function reads (numbers, texts, helpers); raise if it holds what is refused."""
     own = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
-    outer = {}
+    outside_values = {}
     for node in ast.walk(definition):
         if why := _find_refused(node, definition, attributes):
             raise KernelError(why, getattr(node, "lineno", definition.lineno))
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in own:
             continue
         if node.id in function.__globals__ or node.id not in {*FUNCTIONS, "range"}:
-            outer[node.id] = _read_outside_value(node, function, own)
-    return outer
+            outside_values[node.id] = _read_outside_value(node, function, own)
+    return outside_values
 
 
 def _find_refused(node: ast.AST, definition: ast.FunctionDef, attributes: set[str]) -> str:

@@ -231,7 +231,7 @@ class Convolution(ladder.Problem):
         magnitudes. Random roundings add up to less, and a missing product could hide in that bound. So the bound is
         `random_rounding_bound` if that is lower. The rounding of the result is added.
         """
-        *arrays, problem = operands  # the problem may be a part of this one (`part`)
+        *arrays, problem = operands  # the problem may be smaller than this one (`checked_part`)
         position = "xwy".index(self.result)
         inputs = [format.decode(np.asarray(X)) for index, X in enumerate(arrays) if index != position]
         value = problem.oracle(*inputs)
@@ -240,7 +240,7 @@ class Convolution(ladder.Problem):
         random = random_rounding_bound(self.terms, problem.oracle(*map(np.square, inputs)), value)
         return {position: ladder.Expected(value, np.minimum(self.terms * EPS * magnitude, random) + rounding)}
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return operands of a part of a large problem: a few positions, with the first and last, along two axes."""
         if self.flops <= LARGE or self.groups > 1:
             return operands

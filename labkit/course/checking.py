@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import randbits
 
+from labkit.checking.setup_cells import is_setup_cell
 from labkit.course.manifest import NOTEBOOKS
 from labkit.exercises import chapter_of, exercise
 from labkit.exercises.contents import slug_of
@@ -48,7 +49,8 @@ def _check_chapter(path: Path, wanted: Mapping[str, float], seed: int) -> Iterat
     missing = (
         submission.complaint or "The cell of this exercise is gone: take it from the chapter as it was handed out."
     )
-    judge = Judge(list(_setups(path)) if submission.answers else [], seed, draws=1)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"] if submission.answers else []
+    judge = Judge(["".join(cell["source"]) for cell in cells if is_setup_cell(cell)], seed, draws=1)
     for id, points in wanted.items():
         if id not in submission.answers:
             yield Checked(id, 0, points, submission.refused.get(id, missing))
@@ -56,10 +58,3 @@ def _check_chapter(path: Path, wanted: Mapping[str, float], seed: int) -> Iterat
         judgement = judge.judgement(id, submission.answers[id])
         where = f"\n(run on {judgement.launch})" if judgement.launch else ""
         yield Checked(id, points if judgement.reason == SOLVED else 0, points, judgement.message + where)
-
-
-def _setups(path):
-    """Yield the text of the chapter's setup cells."""
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if "setup" in cell["metadata"].get("tags", ()):
-            yield "".join(cell["source"])

@@ -56,20 +56,20 @@ def collect(roster: Path, out: Path, before: datetime | None = None) -> Iterator
     """
     students = read_roster(roster)
     try:
-        known = read_collected(out / FILE) if (out / FILE).exists() else {}
+        earlier = read_collected(out / FILE) if (out / FILE).exists() else {}
     except RosterError as error:
         raise CourseError(f"{error}; move it away") from error
     out.mkdir(parents=True, exist_ok=True)
     results = {}
     with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
         jobs = [
-            pool.submit(_collect, Collected(student, repository), known.get(student), roster.parent, out, before)
+            pool.submit(_collect, Collected(student, repository), earlier.get(student), roster.parent, out, before)
             for student, repository in students.items()
         ]
         for job in jobs:
             result = job.result()
             results[result.student] = result
-            _replace(out / FILE, to_json({**known, **results}.values()))
+            _replace(out / FILE, to_json({**earlier, **results}.values()))
             yield result
 
 
@@ -99,18 +99,18 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             if earlier and earlier.commit == commit and folder.exists():
                 return replace(earlier, repository=row.repository)
             committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
-            found, problem = _read_notebooks(bare, commit)
+            notebooks, problem = _read_notebooks(bare, commit)
             if not is_time(committed):
                 committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
             fresh = Path(temporary_folder) / "notebooks"
-            for name, content in found.items():
+            for name, content in notebooks.items():
                 (fresh / name).parent.mkdir(parents=True, exist_ok=True)
                 (fresh / name).write_bytes(content)
             shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(fresh, folder) if found else folder.mkdir()
+            shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
     except (CourseError, OSError) as error:
         return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.")
-    return replace(row, commit=commit, committed=committed, notebooks=len(found), problem=problem)
+    return replace(row, commit=commit, committed=committed, notebooks=len(notebooks), problem=problem)
 
 
 def _find_commit(bare: Path, before: datetime | None) -> str | None:
@@ -129,13 +129,13 @@ def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
     for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit, timeout_s=LIST_TIMEOUT_S).split(b"\0"):
         if not entry.lower().endswith(b".ipynb"):
             continue
-        facts, _, path = entry.partition(b"\t")
-        mode, _, object, size = facts.split()
+        attributes, _, path = entry.partition(b"\t")
+        mode, _, object, size = attributes.split()
         name = _safe_name(path)
         if name == "":
             continue
-        plain = mode in (b"100644", b"100755") and name is not None
-        if not plain or int(size) > min(MAX_BYTES, bytes_left) or len(notebooks) == MAX_NOTEBOOKS:
+        is_plain_file = mode in (b"100644", b"100755") and name is not None
+        if not is_plain_file or int(size) > min(MAX_BYTES, bytes_left) or len(notebooks) == MAX_NOTEBOOKS:
             num_skipped += 1
         else:
             notebooks[name] = git(bare, "cat-file", "blob", object.decode())

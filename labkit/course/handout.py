@@ -12,7 +12,7 @@ _EXPLAINED = re.compile(r"<details><summary>Solution[^<]*</summary>.*?</details>
 _LINK = re.compile(r"\[([^\]]+)\]\((\d\d-[\w-]+)\.ipynb[^)]*\)")
 
 
-def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat.NotebookNode:
+def make_student_notebook(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat.NotebookNode:
     """Return a copy of a chapter's blank notebook to hand out with these chapters.
 
     The explained solutions are left out, and so are links to other chapters. Cells of exercises and checks carry the
@@ -20,7 +20,7 @@ def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat
     nor lets a check be edited.
     """
     notebook = deepcopy(blank)
-    handed_out = []
+    kept_cells = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = _EXPLAINED.sub("", cell.source)
@@ -29,8 +29,8 @@ def handout(blank: nbformat.NotebookNode, chapters: Collection[str]) -> nbformat
                 continue
         else:
             cell.metadata.update(_metadata(cell))
-        handed_out.append(cell)
-    notebook.cells = handed_out
+        kept_cells.append(cell)
+    notebook.cells = kept_cells
     return notebook
 
 

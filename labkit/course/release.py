@@ -9,7 +9,7 @@ import nbformat
 from labkit import places
 from labkit.book.chapter import read_chapter
 from labkit.book.contents import TOC, source, title_of
-from labkit.course.handout import handout
+from labkit.course.handout import make_student_notebook
 from labkit.course.manifest import NOTEBOOKS, CourseError, check_name, select_chapters
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.contents import book_contents, slug_of
@@ -37,7 +37,7 @@ def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book"
         raise CourseError(f"{folder} is a file; name a new folder")
     if folder.is_dir() and any(path.name != ".git" for path in folder.iterdir()):
         raise CourseError(f"{folder} is not empty, and a release overwrites nothing; name a new folder")
-    course, files = released(chapters, assignment)
+    course, files = release_files(chapters, assignment)
     try:
         for name, content in files.items():
             path = folder / name
@@ -50,7 +50,7 @@ def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book"
     return course
 
 
-def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
+def release_files(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
     """Return the course, and all files of its release by path."""
     book = places.CHECKOUT
     if not book or not (book / "notebooks" / TOC).exists():
@@ -59,27 +59,27 @@ def released(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
     names = select_chapters(sources, chapters)
     points = {id: exercise(id).points for name in names for id in exercise_ids(slug_of(name))}
     course = Course(check_name(assignment), tuple(names), points)
-    files = dict(_own_files(book))
+    files = dict(_labkit_files(book))
     for name in names:
-        notebook = handout(read_chapter(sources[name]).blank, names)
+        notebook = make_student_notebook(read_chapter(sources[name]).blank, names)
         files[f"{NOTEBOOKS}/{name}.ipynb"] = (nbformat.writes(notebook) + "\n").encode()
     files[FILE] = course.to_json().encode()
-    words = {"assignment": course.assignment, "chapters": _table(sources, course), "out_of": course.out_of}
+    readme_values = {"assignment": course.assignment, "chapters": _table(sources, course), "out_of": course.out_of}
     for template, name in _TEMPLATES.items():
         text = (_TEMPLATE / template).read_text(encoding="utf-8")
-        files[name] = (Template(text).substitute(words) if name == "README.md" else text).encode()
+        files[name] = (Template(text).substitute(readme_values) if name == "README.md" else text).encode()
     return course, files
 
 
-def _own_files(book: Path) -> Iterator[tuple[str, bytes]]:
-    """labkit as it stands in the book: it holds checks, and no solutions."""
+def _labkit_files(book: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of each file of labkit itself, which holds checks, and no solutions."""
     for name in _FROM_THE_BOOK:
         yield name, (book / name).read_bytes()
     for folder in _FOLDERS:
         for path in sorted((book / folder).rglob("*")):
             parts = path.relative_to(book).parts
-            made = any(part.startswith(".") or part == "__pycache__" for part in parts)
-            if path.is_file() and not made:
+            is_generated = any(part.startswith(".") or part == "__pycache__" for part in parts)
+            if path.is_file() and not is_generated:
                 yield "/".join(parts), path.read_bytes()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import expect, last_block
+from labkit.exercises.problems import expect, last_block_size
 
 THREADS = 128
 ALL_CHANNELS = 33  # this many channels together, or more, mean all of them: NHWC
@@ -36,7 +36,7 @@ def make_launch(rng, N, C, pixels, V):
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, -(-last_block(x.size, THREADS) // 4), "the elements for all threads"),),
+        duties=(Duty(ACTIVE_THREADS, -(-last_block_size(x.size, THREADS) // 4), "the elements for all threads"),),
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, matrix
+from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 WARP = 32
@@ -12,7 +12,7 @@ SCALES = -28, 34  # powers of ten
 
 
 def make_launch(rng, rows, columns):
-    X = matrix(rng, rows, columns) * 10 ** rng.uniform(*SCALES, (rows, 1))
+    X = random_matrix(rng, rows, columns) * 10 ** rng.uniform(*SCALES, (rows, 1))
     spread = rng.random((rows, 1)) < 0.4  # values of all magnitudes
     X = np.where(spread, X * 10 ** rng.uniform(-6, 0, X.shape), X)
     order = np.argsort(np.abs(X), 1)
@@ -24,7 +24,7 @@ def make_launch(rng, rows, columns):
     return Launch(
         label=f"X {rows} x {columns}, a warp a row",
         args=(X, unwritten_array((rows,))),
-        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},
+        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},  # 32: scaling, and the sum over lanes
         grid=(rows,),
         block=(WARP,),
         budgets=(

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
-from labkit.exercises.problems import EPS, grid_for, matrix
+from labkit.exercises.problems import EPS, grid_for, random_matrix
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 
@@ -12,9 +12,9 @@ TILE = 16
 
 
 def make_launch(rng, M, N, K, *factors):
-    A, B = matrix(rng, M, K), matrix(rng, K, N)
+    A, B = random_matrix(rng, M, K), random_matrix(rng, K, N)
     alpha, beta = np.array(factors, np.float32)
-    C = matrix(rng, M, N) if beta else unwritten_array((M, N))
+    C = random_matrix(rng, M, N) if beta else unwritten_array((M, N))
     addend = beta * C.astype(float) if beta else np.zeros((M, N))
     value = alpha * oracle(A, B) + addend
     bound = abs(alpha) * error_bound(A, B) + 4 * EPS * (np.abs(value) + np.abs(addend))

@@ -13,11 +13,11 @@ class Costs(NamedTuple):
     counting_ns: float  # per number, and per possible key
 
 
-COSTS = Costs(0.5, 6.0, 2.0)
-BYTES = 4
+COSTS = Costs(insertion_ns=0.5, merge_ns=6.0, counting_ns=2.0)
+BYTES = 4  # per number
 KEYS = 2**32  # different keys of 4 bytes
 NO_SLOWER = 1 + 1e-9  # products in another order are rounded otherwise
-CASES = (
+CASES = (  # how many numbers, lowest and highest key, free bytes, costs
     (0, 0, 0, 0, COSTS),
     (1, 5, 5, 0, COSTS),
     (20, 0, 10**9, 10**6, COSTS),

@@ -56,7 +56,7 @@ class Contents:
 
 @cache
 def book_contents() -> Contents:
-    """Those of this book."""
+    """Return the contents of this book."""
     rows = json.loads(FILE.read_text(encoding="utf-8"))
     return Contents(tuple(Chapter(row["slug"], row["number"], tuple(row["exercises"])) for row in rows))
 

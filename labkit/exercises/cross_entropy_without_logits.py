@@ -9,13 +9,13 @@ from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 
 ROWS = 32  # threads per block
-IGNORED = 0.2  # share of the rows
+IGNORED_SHARE = 0.2  # of the rows
 SECTOR = 8  # numbers per sector
 
 
 def make_launch(rng, rows, words):
     X, W = random_queries_and_keys(rng, rows, words)
-    targets = np.where(rng.random(rows) < IGNORED, -1, rng.integers(words, size=rows)).astype(np.int32)
+    targets = np.where(rng.random(rows) < IGNORED_SHARE, -1, rng.integers(words, size=rows)).astype(np.int32)
     targets[rng.integers(rows)] = rng.integers(words)
     logits = X.astype(float) @ W.T
     row_max = logits.max(1)
@@ -23,6 +23,7 @@ def make_launch(rng, rows, words):
     weights = np.exp(-distances)
     row_sum = weights.sum(1)
     loss = np.where(targets < 0, 0, row_max + np.log(row_sum) - logits[np.arange(rows), targets])
+    # of row_max and the logit, the sum, its exponentials (32 and their exponents) and the loss
     roundings = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * distances).sum(1) / row_sum + loss
     blocks = -(-rows // ROWS)
     return Launch(

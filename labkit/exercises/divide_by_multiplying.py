@@ -17,10 +17,8 @@ def make_launch(rng, count, numerator, denominator):
     multiplier = -(-(2 ** (32 + shift)) * denominator // numerator) - 2**32
     end = 2**32 // divisor.denominator  # n * denominator fits into 32 bits
     n = rng.integers(end, size=count, dtype=np.uint64)
-    n[::3] = n[::3] * denominator // numerator * numerator // denominator  # the first number with its quotient
-    n[1::3] = np.maximum(n[1::3] * denominator // numerator * numerator // denominator, 1) - np.uint64(
-        1
-    )  # and the number before it
+    first = n * denominator // numerator * numerator // denominator  # the first number with the quotient of n
+    n[::3], n[1::3] = first[::3], np.maximum(first[1::3], 1) - np.uint64(1)  # and the number before it
     n[:4] = 0, 1, end - 1, min(numerator, end - 2)
     quotients = np.array([int(dividend) * denominator // numerator for dividend in n], float)
     examples = ", ".join(map(str, n[:4].tolist()))

@@ -7,6 +7,7 @@ from labkit.exercises.problems import grid_for
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
+# F(2, 3): A transforms products to outputs, G the filter, B.T pixels
 A = np.array([[1, 0], [1, 1], [1, 2], [0, 1]], np.float64)
 G = np.array([[1 / 2, 0, 0], [-1, -1, -1], [1 / 2, 1, 2], [0, 0, 1]])
 B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.float64).T

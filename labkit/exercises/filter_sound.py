@@ -5,13 +5,13 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
-from labkit.exercises.problems import expect_product, grid_for, matrix
+from labkit.exercises.problems import expect_product, grid_for, random_matrix
 
 TILE = 16
 
 
 def make_launch(rng, K, C, L, T, hop):
-    w, sound = matrix(rng, K, C * L), matrix(rng, C, (T - 1) * hop + L)
+    w, sound = random_matrix(rng, K, C * L), random_matrix(rng, C, (T - 1) * hop + L)
     windows = np.lib.stride_tricks.sliding_window_view(sound, L, 1)[:, ::hop]  # C T L
     lowered = np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(C * L, T))
     tiles = -(-K // TILE) * -(-T // TILE) * -(-C * L // TILE)

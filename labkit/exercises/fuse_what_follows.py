@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS
-from labkit.exercises.problems import EPS, matrix
+from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 BLOCK = 32, 4  # channels and rows
@@ -12,9 +12,9 @@ MAX_ROW_BLOCKS = 3  # blocks that share the rows
 
 
 def make_launch(rng, rows, channels):
-    x, z = matrix(rng, rows, channels), matrix(rng, rows, channels)
+    x, z = random_matrix(rng, rows, channels), random_matrix(rng, rows, channels)
     x = x * np.float32(2) + np.float32(1)
-    mean, weight, bias = matrix(rng, 3, channels)
+    mean, weight, bias = random_matrix(rng, 3, channels)
     variance = (10 ** rng.uniform(-3, 2, channels) * (rng.random(channels) < 0.9)).astype(np.float32)
     eps = np.float32(10 ** rng.uniform(-5, 0))
     scale = weight / np.sqrt(variance.astype(float) + eps)

@@ -6,7 +6,7 @@ from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 16, 4, 2
-# groups, channels and filters of each, P, Q, R, S, dilation
+# Sizes: groups, channels and filters of each, P, Q, R, S, dilation
 
 
 def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from labkit.checking import Above, Budget, Dependence, Duty, Launch, unwritten_array
 from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
-from labkit.exercises.problems import EPS, expect_product, grid_for, matrix
+from labkit.exercises.problems import EPS, expect_product, grid_for, random_matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 
@@ -20,8 +20,8 @@ RANDOM_SIZES = (  # M, N, K
     ((1,), Above(96), (1,)),
     (Above(64), (2, 5, 7), Above(100)),
 )
-MAX_TILE_ROWS = 32
-ALPHAS = (0.0,), (0.1, -0.001), (37.0,)
+MAX_TILE_ROWS = 32  # of a tile that may be padded with zeros along K
+ALPHAS = (0.0,), (0.1, -0.001), (37.0,)  # for each entry of RANDOM_SIZES
 RANDOM_SIZES_AND_ALPHA = tuple((*sizes, alphas) for sizes, alphas in zip(RANDOM_SIZES, ALPHAS, strict=True))
 RANDOM_SIZES_TO_ROUND = (  # M, N and K, which are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
@@ -75,7 +75,7 @@ def make_loop_launch(
     **limits: Any,
 ) -> Launch:
     """Make C = A @ B for a compiled loop; parameters as in `make_tiled_launch`."""
-    A, B = matrix(rng, M, K), matrix(rng, K, N)
+    A, B = random_matrix(rng, M, K), random_matrix(rng, K, N)
     left, right = product.split(" @ ")
     args = (np.ascontiguousarray(X.T) if name.endswith(".T") else X for name, X in ((left, A), (right, B)))
     return Launch(
@@ -103,7 +103,7 @@ def scale_by_alpha(alpha: float, launch: Launch) -> Launch:
 def add_to_C(rng: np.random.Generator, launch: Launch) -> Launch:
     """Give the launch a C that already holds numbers, to which the product is added."""
     A, B, C = launch.args
-    C, product = matrix(rng, *C.shape), launch.outputs[2]
+    C, product = random_matrix(rng, *C.shape), launch.outputs[2]
     rounding = EPS * (np.abs(C) + np.abs(product.value))
     expected = Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)
     dependences = add_expected_results(launch.dependences, A, B, addend=C)
@@ -122,7 +122,7 @@ def make_tensor_core_launch(
     duties: tuple[Duty, ...] = (),
 ) -> Launch:
     """Make C = A @ B.T on tensor cores, A and B in float16, two per word, one tile (rows, columns) of C per block."""
-    A, B = matrix(rng, M, K).astype(np.float16), matrix(rng, N, K).astype(np.float16)
+    A, B = random_matrix(rng, M, K).astype(np.float16), random_matrix(rng, N, K).astype(np.float16)
     grid = grid_for((N, M), tile[::-1])
     max_plain_flops = 4 * int(np.prod(grid) * np.prod(tile))  # so that parts of a sum may be added up
     return Launch(
@@ -134,7 +134,7 @@ def make_tensor_core_launch(
         budgets=budgets,
         duties=(
             Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),
-            Duty(PLAIN_FLOPS, 0, "every product by `ptx.mma`", max_plain_flops),
+            Duty(PLAIN_FLOPS, 0, "every product by `ptx.mma`", at_most=max_plain_flops),
             *duties,
         ),
         dependences=add_expected_results(dependences, A, B.T),

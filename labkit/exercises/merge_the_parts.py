@@ -4,22 +4,21 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, grid_for, last_block
+from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 MAX_LOGIT = 1e4
 MAX_SUM = 200.0
-EMPTY = 0.25  # share of the parts
+EMPTY_SHARE = 0.25  # of the parts
 
 
 def make_launch(rng, parts, rows):
-    maxima = rng.uniform(-MAX_LOGIT, MAX_LOGIT, rows) + 10 ** rng.uniform(-1, 1.5, rows) * rng.standard_normal(
-        (parts, rows)
-    )
+    centres = rng.uniform(-MAX_LOGIT, MAX_LOGIT, rows)
+    maxima = centres + 10 ** rng.uniform(-1, 1.5, rows) * rng.standard_normal((parts, rows))
     maxima = np.where(rng.random(rows) < 0.3, np.sort(maxima, 0), maxima).astype(np.float32)
     totals = np.exp(rng.uniform(0, np.log(MAX_SUM), (parts, rows))).astype(np.float32)
-    empty = (rng.random((parts, rows)) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=rows))
+    empty = (rng.random((parts, rows)) < EMPTY_SHARE) & (np.arange(parts)[:, None] != rng.integers(parts, size=rows))
     leftover = 10 ** rng.uniform(3, 38, (parts, rows)) * rng.choice((-1, 1), (parts, rows))  # uninitialised numbers
     maxima[empty], totals[empty] = np.where(rng.random(empty.sum()) < 0.3, -np.inf, leftover[empty]), 0
     valid_max = np.where(empty, -np.inf, maxima.astype(float))
@@ -41,7 +40,7 @@ def make_launch(rng, parts, rows):
             Budget(SHARED_BYTES, 0, "none: a thread has a row"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block(rows, BLOCK[0]), "a thread for each row"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "a thread for each row"),),
     )
 
 

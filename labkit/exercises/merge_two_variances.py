@@ -4,18 +4,19 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, grid_for, last_block
+from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 OFFSETS = 2000, 4000  # of half the channels from zero, in standard deviations
 MAX_COUNT = 200  # values per part
-EMPTY = 0.2  # share of the parts
+EMPTY_SHARE = 0.2  # of the parts
 
 
 def make_launch(rng, parts, channels):
     count = np.exp(rng.uniform(0, np.log(MAX_COUNT), (parts, channels))).astype(int)  # many have one value or few
-    count[(rng.random(count.shape) < EMPTY) & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
+    may_be_empty = rng.random(count.shape) < EMPTY_SHARE
+    count[may_be_empty & (np.arange(parts)[:, None] != rng.integers(parts, size=channels))] = 0
     std = 10 ** rng.uniform(-3, 3, channels)
     offset = np.where(rng.random(channels) < 0.5, rng.uniform(*OFFSETS, channels), rng.uniform(0, 30, channels))
     centre = offset * rng.choice((-1, 1), channels) * std
@@ -54,7 +55,7 @@ def make_launch(rng, parts, channels):
             Budget(SHARED_BYTES, 0, "none: a thread has a channel"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block(channels, BLOCK[0]), "a thread for each channel"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(channels, BLOCK[0]), "a thread for each channel"),),
     )
 
 

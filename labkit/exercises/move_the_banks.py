@@ -2,14 +2,15 @@
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, expect, matrix
+from labkit.exercises.problems import depends_on_tile, expect, random_matrix
 
 BM, BK = 64, 8
 
 
 def make_launch(rng, rows, columns):
-    A = matrix(rng, rows, columns)
+    A = random_matrix(rng, rows, columns)
     grid = -(-columns // BK), -(-rows // BM)
+    few_sectors = Duty("sectors loaded", 0, "2 for the BK neighbours of each row", at_most=2 * rows * grid[0])
     return Launch(
         label=f"A {rows} x {columns}, tiles of {BM} x {BK}, {BM} threads",
         args=(A, unwritten_array((columns, rows))),
@@ -21,7 +22,7 @@ def make_launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element once"),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(NO_ARITHMETIC, Duty("sectors loaded", 0, "2 for the BK neighbours of each row", 2 * rows * grid[0])),
+        duties=(NO_ARITHMETIC, few_sectors),
         dependences=(depends_on_tile(A.T),),
     )
 

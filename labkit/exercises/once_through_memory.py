@@ -3,12 +3,12 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, matrix
+from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 
 def make_launch(rng, M, N):
-    X, Y = matrix(rng, M, N), matrix(rng, M, N)
+    X, Y = random_matrix(rng, M, N), random_matrix(rng, M, N)
     pairs = ((X, Y), (X, X), (Y, Y))
     products = np.stack([a.astype(np.float64) * b for a, b in pairs])
     return Launch(

@@ -4,14 +4,14 @@ import numpy as np
 
 from labkit.checking import Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import expect, last_block, matrix
+from labkit.exercises.problems import expect, last_block_size, random_matrix
 
 THREADS = 128
 
 
 def make_launch(rng, pixels, C, V):
     C = min(C, V)
-    x = matrix(rng, C, pixels)
+    x = random_matrix(rng, C, pixels)
     y = np.zeros((pixels, V))
     y[:, :C] = x.T
     return Launch(
@@ -20,7 +20,7 @@ def make_launch(rng, pixels, C, V):
         outputs={1: expect(y)},
         grid=(-(-y.size // THREADS),),
         block=(THREADS,),
-        duties=(Duty(ACTIVE_THREADS, -(-last_block(y.size, THREADS) // 4), "the elements for all threads"),),
+        duties=(Duty(ACTIVE_THREADS, -(-last_block_size(y.size, THREADS) // 4), "the elements for all threads"),),
         budgets=(
             Budget("global loads", x.size, "C * pixels: each element once, and none for the zeros"),
             Budget("global stores", y.size, "V * pixels: each element once"),

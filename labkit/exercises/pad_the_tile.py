@@ -1,13 +1,13 @@
 """A transpose through shared memory whose column reads all conflict in one bank."""
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import depends_on_tile, expect, grid_for, matrix
+from labkit.exercises.problems import depends_on_tile, expect, grid_for, random_matrix
 
 TILE = 32
 
 
 def make_launch(rng, rows, columns):
-    A = matrix(rng, rows, columns)
+    A = random_matrix(rng, rows, columns)
     sectors = rows * columns // 8
     is_whole = rows % 8 == columns % 8 == 0  # otherwise rows begin within a sector
     return Launch(

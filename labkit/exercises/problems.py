@@ -12,7 +12,7 @@ EPS = float(np.finfo(np.float32).eps)
 MIN_NORMAL = float(np.finfo(np.float32).tiny)
 
 
-def matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[np.ndarray, "rows columns"]:
+def random_matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[np.ndarray, "rows columns"]:
     """Draw a float32 matrix of both signs."""
     return rng.standard_normal((rows, columns), np.float32)
 
@@ -38,6 +38,6 @@ def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]
     return tuple(-(-size // threads) for size, threads in zip(extent, block, strict=True))
 
 
-def last_block(size: int, block: int) -> int:
+def last_block_size(size: int, block: int) -> int:
     """Return the number of elements in the last block, at least 1."""
     return (size - 1) % block + 1

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, matrix
+from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 THREADS, WARP = 128, 32
@@ -13,8 +13,8 @@ THREADS, WARP = 128, 32
 def make_launch(rng, rows, columns):
     eps = np.float32(10 ** rng.uniform(-5, 0))
     spread = np.where(rng.random((rows, 1)) < 0.5, np.sqrt(eps), 10 ** rng.uniform(-3, 3, (rows, 1)))
-    x = ((matrix(rng, rows, columns) + rng.uniform(-1, 1, (rows, 1))) * spread).astype(np.float32)
-    (weight,) = matrix(rng, 1, columns)
+    x = ((random_matrix(rng, rows, columns) + rng.uniform(-1, 1, (rows, 1))) * spread).astype(np.float32)
+    (weight,) = random_matrix(rng, 1, columns)
     mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
     y = x / np.sqrt(mean_square + eps) * weight
     shared_bytes = 4 * (columns + WARP)

@@ -5,11 +5,11 @@ from math import prod
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for, matrix
+from labkit.exercises.problems import expect, grid_for, random_matrix
 
 
 def make_launch(rng, rows, columns, *block):
-    A, B = matrix(rng, rows, columns), matrix(rng, rows, columns)
+    A, B = random_matrix(rng, rows, columns), random_matrix(rng, rows, columns)
     grid = grid_for((columns, rows), block)
     warps = prod(grid) * -(-prod(block) // 32)
     return Launch(

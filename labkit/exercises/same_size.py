@@ -6,12 +6,12 @@ from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
 
 BLOCK = 16, 16
-SIZES = (
+SIZES = (  # C, H, W, K, R, S, stride
     (2, 12, 9, 3, 3, 5, 1),
     (3, 7, 9, 2, 3, 5, 2),
     (1, 10, 11, 2, 6, 7, 4),
     (1, 8, 5, 2, 1, 1, 3),
-)  # C, H, W, K, R, S, stride
+)
 
 
 def make_launch(rng, C, H, W, K, R, S, stride):

@@ -4,13 +4,13 @@ import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import expect_product, matrix
+from labkit.exercises.problems import expect_product, random_matrix
 
 MAX_NUMBERS = 16
 
 
 def make_launch(rng, M, K, inputs, BATCH):
-    A, X = matrix(rng, M, K), matrix(rng, inputs, K)
+    A, X = random_matrix(rng, M, K), random_matrix(rng, inputs, K)
     allowed = 8 * M * K * inputs // 7
     shares = {"A": allowed - M * K * inputs, "X": M * K * inputs}
     return Launch(

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, matrix
+from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 WARP = 32
@@ -12,7 +12,7 @@ OFFSETS = 20_000, 40_000  # from zero, in standard deviations
 
 
 def make_launch(rng, M, N):
-    X, Y = _move_rows(rng, matrix(rng, M, N)), _move_rows(rng, matrix(rng, M, N))
+    X, Y = _move_rows(rng, random_matrix(rng, M, N)), _move_rows(rng, random_matrix(rng, M, N))
     x, y = (row - row.mean(1, keepdims=True) for row in (X.astype(float), Y.astype(float)))
     width = np.ptp(x, axis=1) * np.ptp(y, axis=1)  # no product of distances from a value of the row is larger
     return Launch(

@@ -4,13 +4,13 @@ import numpy as np
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import depends_on_tile, expect, last_block, matrix
+from labkit.exercises.problems import depends_on_tile, expect, last_block_size, random_matrix
 
 FIELDS, STRUCTS = 7, 128
 
 
 def make_launch(rng, structs):
-    fields = matrix(rng, FIELDS, structs)
+    fields = random_matrix(rng, FIELDS, structs)
     blocks = -(-structs // STRUCTS)
     is_whole = structs % 8 == 0  # otherwise arrays begin inside a sector
     sectors = -(-fields.size // 8)
@@ -31,7 +31,7 @@ def make_launch(rng, structs):
             Budget("bank conflicts", 0, "none"),
         ),
         duties=(
-            Duty(ACTIVE_THREADS, -(-last_block(structs, STRUCTS) // 2), "the elements for all threads"),
+            Duty(ACTIVE_THREADS, -(-last_block_size(structs, STRUCTS) // 2), "the elements for all threads"),
             NO_ARITHMETIC,
         ),
         dependences=(depends_on_tile(fields),),

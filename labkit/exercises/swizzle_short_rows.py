@@ -2,13 +2,13 @@
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, expect, matrix
+from labkit.exercises.problems import depends_on_tile, expect, random_matrix
 
 CHANNELS, PIXELS = 8, 32
 
 
 def make_launch(rng, pixels):
-    x = matrix(rng, CHANNELS, pixels)
+    x = random_matrix(rng, CHANNELS, pixels)
     is_whole = pixels % 8 == 0  # otherwise rows of x begin inside a sector
     blocks = -(-pixels // PIXELS)
     last_pixels = pixels - (blocks - 1) * PIXELS  # pixels of the last block

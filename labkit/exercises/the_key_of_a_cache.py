@@ -21,11 +21,11 @@ class Call(NamedTuple):
 
 
 BASE = Call((8, 16, 12, 16), (32, 8, 3, 16), 1, 1, "NCHW", "float32", 2**20, "H100", 4096, 0)  # in both layouts
-SAME = ({"address": 8192}, {"stream": 7}, {"stride": (1, 1)}, {"padding": (1, 1, 1, 1)})
-LIMITS = (0, 1, 2**20 - 1, 2**31, 2**32, 2**63, *(10**power for power in (6, 9, 10, 12, 15, 18)))
+SAME_PROBLEM = ({"address": 8192}, {"stream": 7}, {"stride": (1, 1)}, {"padding": (1, 1, 1, 1)})  # as BASE
+LIMITS_BYTES = (0, 1, 2**20 - 1, 2**31, 2**32, 2**63, *(10**power for power in (6, 9, 10, 12, 15, 18)))
 GPUS = ("H200", "H100 NVL", "H100 PCIe", "GH200", "A100", "A10", "L4", "L40", "T4", "RTX 4090", "RTX 4090 D")
 FORMATS = ("bfloat16", "float16", "tf32", "float8_e4m3")
-OTHERS = (
+OTHER_PROBLEMS = (  # what may change, so that BASE becomes another problem
     *({"x": x} for x in ((9, 16, 12, 16), (8, 32, 12, 16), (8, 16, 13, 16), (8, 16, 12, 17), (81, 16, 12, 16))),
     *({"x": x} for x in ((16, 8, 12, 16), (4, 32, 12, 16), (16, 16, 12, 16), (8, 16, 16, 12), (8, 16, 24, 8))),
     *({"x": x} for x in ((8, 16, 121, 6), (8, 16, 6, 32), (88, 16, 12, 16), (8, 16, 12, 161))),
@@ -38,12 +38,15 @@ OTHERS = (
     *({"padding": padding} for padding in ((2, 0, 2, 0), (0, 2, 0, 2), (2, 0, 0, 2), (1, 1, 11, 1), (1, 1, 1, 11))),
     {"layout": "NHWC"},
     *({"format": format} for format in FORMATS),
-    *({"limit_bytes": limit_bytes} for limit_bytes in (None, *LIMITS)),
+    *({"limit_bytes": limit_bytes} for limit_bytes in (None, *LIMITS_BYTES)),
     *({"gpu": gpu} for gpu in GPUS),
 )
 STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some addresses
-BASES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
-NEIGHBOURS: dict[str, tuple[tuple[str, int], ...]] = {  # pairs of sizes that groups need not divide
+# A key might multiply a size by one of these, and add the next size.
+CARRIES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
+NEIGHBOURS: dict[
+    str, tuple[tuple[str, int], ...]
+] = {  # field, and position of the first of two sizes, which groups need not divide
     "NCHW": (("x", 2), ("w", 2), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
     "NHWC": (("x", 0), ("x", 1), ("w", 1), ("stride", 0), ("padding", 0), ("padding", 1), ("padding", 2)),
 }
@@ -52,10 +55,10 @@ NEIGHBOURS: dict[str, tuple[tuple[str, int], ...]] = {  # pairs of sizes that gr
 def make_launch(rng, count):
     """Ask for calls with small differences (count 0), or for random ones, some of which are the same problem."""
     if count == 0:
-        calls = [BASE, *(BASE._replace(**change) for change in (*SAME, *OTHERS))]
+        calls = [BASE, *(BASE._replace(**change) for change in (*SAME_PROBLEM, *OTHER_PROBLEMS))]
         for layout, neighbours in NEIGHBOURS.items():
             base = BASE._replace(layout=layout)
-            calls += [call for pair in neighbours for step in BASES for call in make_carried_pair(base, *pair, step)]
+            calls += [call for pair in neighbours for n in CARRIES for call in make_carried_pair(base, *pair, carry=n)]
     else:
         calls = []
         for _ in range(count // 2):
@@ -169,11 +172,11 @@ def change_problem(rng, sizes: dict[str, int], call: Call) -> Call:
     return call._replace(**make_shapes(sizes | {name: sizes[name] + more}, call.layout))
 
 
-def make_carried_pair(call: Call, name: str, position: int, base: int) -> tuple[Call, ...]:
+def make_carried_pair(call: Call, name: str, position: int, carry: int) -> tuple[Call, ...]:
     """Make two problems that differ by a carry from one size to the next: equal if both sizes become one number."""
     value = getattr(normalise(call), name)
     front, (high, low), back = value[:position], value[position : position + 2], value[position + 2 :]
-    carried = (high + 1, low), (high, low + base)
+    carried = (high + 1, low), (high, low + carry)
     return tuple(call._replace(**{name: (*front, *middle, *back)}) for middle in carried)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
-from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
+from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
 
 KEYS, QUERIES = 32, 8  # threads per block, queries per tile
@@ -13,7 +13,7 @@ KEYS, QUERIES = 32, 8  # threads per block, queries per tile
 
 def make_launch(rng, queries, keys):
     Q, K = random_queries_and_keys(rng, queries, keys)
-    V, dO = matrix(rng, keys, HEAD_DIM), matrix(rng, queries, HEAD_DIM)
+    V, dO = random_matrix(rng, keys, HEAD_DIM), random_matrix(rng, queries, HEAD_DIM)
     visible = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
     scores = np.where(visible, Q.astype(float) @ K.T, -np.inf)
     lse = np.logaddexp.reduce(scores, 1).astype(np.float32)

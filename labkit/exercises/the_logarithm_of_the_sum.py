@@ -4,14 +4,14 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, grid_for, last_block, matrix
+from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 
 
 def make_launch(rng, rows, columns):
-    x = matrix(rng, rows, columns) * (10 ** rng.uniform(-1, 1.5, columns))
+    x = random_matrix(rng, rows, columns) * (10 ** rng.uniform(-1, 1.5, columns))
     x = np.where(rng.random(columns) < 0.3, np.sort(x, 0), x)  # a new maximum at each step
     x = (x + 10 ** rng.uniform(1, 4, columns) * rng.choice((-1, 1), columns)).astype(np.float32)
     masked = rng.random((rows, columns)) < rng.choice((0, 0.1, 0.5), columns)
@@ -22,9 +22,8 @@ def make_launch(rng, rows, columns):
     exps = np.exp(x - col_max)
     col_sum = exps.sum(0)
     mean_distance = (exps * np.where(masked, 0, col_max - x)).sum(0) / np.maximum(col_sum, 1)
-    bound = EPS * (
-        (rows / 2 + 2) * np.abs(col_max) + 4 * rows + 4 * mean_distance + 8
-    )  # each step may round a large number
+    rounded = (rows / 2 + 2) * np.abs(col_max)  # each step may round a large number
+    bound = EPS * (rounded + 4 * rows + 4 * mean_distance + 8)
     result = np.where(all_masked, -np.inf, col_max + np.log(np.maximum(col_sum, 1)))
     return Launch(
         label=f"x {rows} x {columns}, a thread a column",
@@ -40,7 +39,7 @@ def make_launch(rng, rows, columns):
             Budget(SHARED_BYTES, 0, "none: a thread has a column"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block(columns, BLOCK[0]), "a thread for each column"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(columns, BLOCK[0]), "a thread for each column"),),
     )
 
 

@@ -4,20 +4,20 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
+from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
 
 WARP = 32
 MAX_LOGIT = 1e4
-MASKED = 0.3  # share of the logits that are minus infinity
+MASKED_SHARE = 0.3  # of the logits that are minus infinity
 
 
 def make_launch(rng, queries, keys):
-    S = (5 * matrix(rng, queries, keys) + rng.uniform(-MAX_LOGIT, MAX_LOGIT, (queries, 1))).astype(np.float32)
+    S = (5 * random_matrix(rng, queries, keys) + rng.uniform(-MAX_LOGIT, MAX_LOGIT, (queries, 1))).astype(np.float32)
     rows, columns = np.arange(queries)[:, None], np.arange(keys)
     count = np.clip(rows + keys - queries + 1, 0, None)  # allowed logits per row
     finite_column = (rng.random((queries, 1)) * count).astype(int)  # one logit per row stays finite
-    S[(rng.random(S.shape) < MASKED) & (columns != finite_column)] = -np.inf
+    S[(rng.random(S.shape) < MASKED_SHARE) & (columns != finite_column)] = -np.inf
     allowed = columns < count
     S[~allowed] = np.where(rng.random(S.shape) < 0.5, np.inf, 2 * MAX_LOGIT)[~allowed]
     logits = np.where(allowed, S.astype(float), -np.inf)
@@ -25,6 +25,7 @@ def make_launch(rng, queries, keys):
     exps = np.exp(logits - row_max)
     P = exps / np.maximum(exps.sum(1, keepdims=True), MIN_NORMAL)
     distances = np.where(P > 0, row_max - np.where(P > 0, logits, row_max), 0)
+    # 32 roundings of an exponential and the division; a logit's eps times its distance from row_max, twice
     bound = EPS * (4 * keys / WARP + 32 + 4 * distances + 4 * (P * distances).sum(1, keepdims=True)) * P
     num_allowed = int(allowed.sum())
     last_count = int(count[-1, 0])  # the last row is the last block's

@@ -4,12 +4,12 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, last_block
+from labkit.exercises.problems import EPS, last_block_size
 from labkit.ladder import Expected
 
 HEAD_DIM, ROWS = 32, 4  # of an output, and per block
 MAX_LSE = 700.0
-EMPTY = 0.3  # share of the parts
+EMPTY_SHARE = 0.3  # of the parts
 
 
 def make_launch(rng, parts, rows):
@@ -62,16 +62,16 @@ def make_launch(rng, parts, rows):
             Budget(SHARED_BYTES, 0, "none: there may be any number of parts"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, HEAD_DIM * last_block(rows, ROWS), "a thread for each number of a row"),),
+        duties=(Duty(ACTIVE_THREADS, HEAD_DIM * last_block_size(rows, ROWS), "a thread for each number of a row"),),
     )
 
 
 def draw_empty_parts(rng, parts, rows):
     """Mark empty parts: all of one row, a fixed number of the others; of a single row each by chance."""
     if rows == 1:
-        return rng.random((parts, 1)) < EMPTY
+        return rng.random((parts, 1)) < EMPTY_SHARE
     others = parts * (rows - 1)
-    empty = rng.permuted(np.arange(others) < EMPTY * others).reshape(parts, rows - 1)
+    empty = rng.permuted(np.arange(others) < EMPTY_SHARE * others).reshape(parts, rows - 1)
     return np.insert(empty, rng.integers(rows), True, axis=1)
 
 

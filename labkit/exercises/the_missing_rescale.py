@@ -5,7 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
-from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
+from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
 
 QUERIES, KEYS = 32, 8  # threads per block, keys per tile
@@ -14,11 +14,12 @@ THRESHOLD = 8  # the origin moves to a score that exceeds it by more
 
 def make_launch(rng, queries, keys):
     Q, K = random_queries_and_keys(rng, queries, keys)
-    V = matrix(rng, keys, HEAD_DIM)
+    V = random_matrix(rng, keys, HEAD_DIM)
     scores = Q.astype(float) @ K.T
     origins = find_origins(scores)
     weights = np.exp(scores - origins[:, None])
     tiles, blocks = -(-keys // KEYS), -(-queries // QUERIES)
+    # a sum over keys, a rescaling for each tile, 32 for the exponential, and the error of its exponent
     error = EPS * (keys + 4 * tiles + 32 + 2 * np.abs(scores - origins[:, None])) * weights
     V_size = np.abs(V.astype(float))
     return Launch(

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from labkit.checking import unwritten_array
-from labkit.exercises.problems import EPS, matrix
+from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 
@@ -25,7 +25,7 @@ class Line:
     def draw(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, offset: float = 0) -> "Line":
         """Draw pixels and taps. With an offset, no taps have this U, and only products of transforms are right."""
         taps = G.shape[1]
-        arrays = matrix(rng, channels, outputs + taps - 1), matrix(rng, channels, taps)
+        arrays = random_matrix(rng, channels, outputs + taps - 1), random_matrix(rng, channels, taps)
         return cls(A, G, B, *arrays, offset * rng.standard_normal((len(G), channels)))
 
     @property

@@ -5,7 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
-from labkit.exercises.problems import EPS, MIN_NORMAL, matrix
+from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
 
 QUERIES, KEYS = 32, 8  # threads per block, keys per tile
@@ -14,16 +14,16 @@ QUERIES, KEYS = 32, 8  # threads per block, keys per tile
 def make_launch(rng, queries, keys, sinks, window):
     keys = max(queries, keys)
     Q, K = random_queries_and_keys(rng, queries, keys)
-    Q[::QUERIES, 0] = Q[QUERIES - 1 :: QUERIES, 0] = (
-        0  # so that the scores of a block's first and last query stay small, and each key has weight
-    )
-    V = matrix(rng, keys, HEAD_DIM)
+    # a block's first and last query: their scores stay small, so that no key's weight is 0
+    Q[::QUERIES, 0] = Q[QUERIES - 1 :: QUERIES, 0] = 0
+    V = random_matrix(rng, keys, HEAD_DIM)
     position, j = np.arange(queries)[:, None] + keys - queries, np.arange(keys)
     allowed = (j <= position) & ((j < sinks) | (j > position - window))
     scores = np.where(allowed, Q.astype(float) @ K.T, -np.inf)
     distances = scores.max(1, keepdims=True) - scores
     weights = np.exp(-distances)
     weights /= weights.sum(1, keepdims=True)
+    # eps for each term of two sums over keys, 32 for exponential, rescaling and division, and for the exponent's error
     error = EPS * (2 * keys + 32 + 2 * np.where(allowed, distances, 0)) * weights
     O, V_size = weights @ V, np.abs(V.astype(float))
     needed = find_needed_tiles(allowed)
@@ -49,7 +49,7 @@ def make_launch(rng, queries, keys, sinks, window):
                 "shared loads", 2 * count * KEYS * HEAD_DIM * QUERIES, "2 x 8 x 8 of each thread for each of the tiles"
             ),
             Budget(BARRIERS, 2 * count, "two for each of the tiles"),
-            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + 8, "24: a query and its sums"),
+            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS, "24: a query and its sums"),  # and the scores of a tile
             Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
             NO_FLOAT64,
         ),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, grid_for, matrix
+from labkit.exercises.problems import EPS, grid_for, random_matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS, Disturbance
 
@@ -17,7 +17,7 @@ UNDISTURBED = (Disturbance(),) * 4
 
 
 def make_launch(rng, H, W):
-    t = matrix(rng, H, W)
+    t = random_matrix(rng, H, W)
     rate = np.float32(rng.uniform(0.05, 0.3) * rng.choice((-1, 1)))
 
     def expected_results(disturbance):

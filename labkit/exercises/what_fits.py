@@ -20,8 +20,8 @@ DIRECT = Candidate("direct", 4.0, 0)
 GEMM = Candidate("gemm", 1.5, 3 * MB)
 WINOGRAD = Candidate("winograd", 0.75, 200 * MB)
 FFT = Candidate("fft", 0.5, 900 * MB)
-NONE = Candidate("fft", None, None, "the stride is 2")
-FASTER = Candidate("tensor", None, 0, "the arrays hold float32")
+NONE = Candidate("fft", time_ms=None, workspace_bytes=None, reason="the stride is 2")
+FASTER = Candidate("tensor", time_ms=None, workspace_bytes=0, reason="the arrays hold float32")
 REASONS = (
     "it does not apply",
     "this step takes groups = 1, and the convolution has groups = 2",
@@ -29,7 +29,7 @@ REASONS = (
     "99 x 99 taps, and tiles have 64 x 64",
     "stride",
 )
-CASES = (
+CASES = (  # a ranking, and the limit of workspace in bytes
     ((WINOGRAD, DIRECT, FFT, GEMM), None),
     ((WINOGRAD, DIRECT, FFT, GEMM), 200 * MB),
     ((WINOGRAD, DIRECT, FFT, GEMM), 200 * MB - 1),

@@ -1,12 +1,12 @@
 """A matrix times a vector, one warp per row."""
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect_product, matrix
+from labkit.exercises.problems import expect_product, random_matrix
 from labkit.ladder import Expected
 
 
 def make_launch(rng, M, N):
-    A, x = matrix(rng, M, N), rng.standard_normal(N).astype("float32")
+    A, x = random_matrix(rng, M, N), rng.standard_normal(N).astype("float32")
     product = expect_product(A, x[:, None])
     steps = M * -(-N // 32)
     return Launch(

@@ -33,9 +33,8 @@ def _formats() -> Iterator[tuple[str, Format]]:
 
 SYMBOLS: dict[str, Format] = dict(sorted(_formats(), key=lambda pair: pair[1].sort_key))  # by symbol: "BF16"
 FORMATS: dict[str, Format] = {format.name: format for format in SYMBOLS.values()}  # by name: "bfloat16"
-TYPES = {
-    format.type_name: format for format in SYMBOLS.values() if format.type_name
-}  # by torch's name of the type, such as "float8_e4m3fn"
+# by torch's name of the type, such as "float8_e4m3fn"
+TYPES = {format.type_name: format for format in SYMBOLS.values() if format.type_name}
 globals().update(SYMBOLS)
 
 __all__ = ["BF16_NAN", "E4M3_LOSS", "E4M3_MAX", "E4M3_NAN", "FORMATS", "SYMBOLS", "TYPES", "Format", "format_named"]

@@ -52,7 +52,7 @@ class Problem(ladder.Problem):
         relative = self.K * (np.finfo(np.float32).eps + format.sum_loss) + 2 * format.operand_loss
         return {2: ladder.Expected(value, relative * size + format.result.rounding * np.abs(value))}
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return some rows and columns of a large product, which are quick to check."""
         A, B, C = operands
         rows, cols = sample_indices(self.M), sample_indices(self.N)

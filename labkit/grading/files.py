@@ -71,9 +71,8 @@ def read_bytes(path: Path) -> bytes:
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOCTTY"):
         flags |= getattr(os, name, 0)
     try:
-        if why := _explain_irregular(
-            os.lstat(path).st_mode
-        ):  # before it is opened, for that does something to some devices
+        mode = os.lstat(path).st_mode  # before it is opened, for that does something to some devices
+        if why := _explain_irregular(mode):
             raise Unreadable(why)
         handle = os.open(path, flags)
     except FileNotFoundError:

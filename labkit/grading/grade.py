@@ -104,8 +104,8 @@ def grade(
             reporter.write_if_due()
         reporter.remark = explain_missing() if run else ""
         if run and not reporter.remark:
-            for name, id, ran in run_as_programs(tasks, chapters, executor):
-                ledger.add_run(name, id, ran)
+            for name, id, result in run_as_programs(tasks, chapters, executor):
+                ledger.add_run(name, id, result)
                 reporter.write_if_due()
     grades = reporter.write()
     write_feedback(files, grades, out)
@@ -126,17 +126,17 @@ class _Reporter:
     def __init__(self, ledger: Ledger, out: Path, files: list[HandedIn]):
         self.ledger, self.out = ledger, out
         self.texts = {(file.name, id): text for file in files for id, text in file.submission.answers.items()}
-        self.written_s = 0.0
+        self.last_write_s = 0.0
         self.remark = ""
 
     def write_if_due(self) -> None:
         """Write if the last time is some seconds ago."""
-        if time.monotonic() - self.written_s > REPORT_EVERY_S:
+        if time.monotonic() - self.last_write_s > REPORT_EVERY_S:
             self.write()
 
     def write(self) -> list[Grade]:
         """Write the grades so far."""
         grades = self.ledger.grades()
         write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, self.ledger.assessment)
-        self.written_s = time.monotonic()
+        self.last_write_s = time.monotonic()
         return grades

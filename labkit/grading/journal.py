@@ -31,22 +31,22 @@ class Journal:
         self.path = folder / FILE
         self.judgements: dict[str, dict] = {}  # by digest
         self.seed: Any = seed
-        work, before = sorted(str(path.absolute()) for path in paths), None
+        own_paths, earlier_paths = sorted(str(path.absolute()) for path in paths), None
         for line in self._lines():
-            before = line.get("of", before)
+            earlier_paths = line.get("of", earlier_paths)
             if seed is None:
                 self.seed = line.get("seed", self.seed)
             if "answer" in line:
                 self.judgements[line["answer"]] = line["judgement"]
         if self.seed is None:
             self.seed = randbits(32)
-        if before not in (None, work):
-            others = ", ".join(map(printable_path, before))
+        if earlier_paths not in (None, own_paths):
+            others = ", ".join(map(printable_path, earlier_paths))
             raise RosterError(
                 f"{folder} has the grades of {others}: grade the same again, where what was judged stays judged, or "
                 "give another folder with --out"
             )
-        self._append({"seed": self.seed, "of": work})
+        self._append({"seed": self.seed, "of": own_paths})
 
     def judgement(self, digest: str) -> Judgement | None:
         """Return the earlier judgement of an answer, if there is one."""

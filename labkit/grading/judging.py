@@ -13,7 +13,7 @@ from labkit.grading.trusted import START, Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
 MAX_TASKS = 48  # per batch, which shares the seconds that a kernel takes to start
-TRIES = 3
+TRIES = 3  # kernels that may die over one answer before it has no judgement
 
 
 class CannotJudge(Exception):
@@ -30,15 +30,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Batch:
-    """Tasks for one kernel; the last `lost` kernels all ended on the first answer of a single task."""
+    """Tasks for one kernel; the last `lost_kernels` kernels all ended on the first answer of a single task."""
 
     tasks: tuple[Task, ...]
-    lost: int = 0
+    lost_kernels: int = 0
 
     @property
     def current(self) -> tuple[Task, ...]:
         """The tasks of its kernel: after a loss only the first answer, so that no other is blamed."""
-        if not self.lost:
+        if not self.lost_kernels:
             return self.tasks
         (task,) = self.tasks
         return (replace(task, answers=_take_until(task.answers, task.pending[0])),)
@@ -82,10 +82,10 @@ def _require_start(setups, limits, executor):
         try:
             start = executor.submit(run_batch, Batch(()), setups, limits).result()[START]
         except Exception as error:  # of the executor, or of a worker that is another machine
-            start = CellResult(False, False, True, f"{type(error).__name__}: {error}")
+            start = CellResult(passed=False, hung=False, dead=True, output=f"{type(error).__name__}: {error}")
         if start.passed:
             return
-    output = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.said
+    output = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.output
     raise CannotJudge(
         "The judge does not start on this machine, which is no fault of the answers: install labkit and the packages "
         f"that it needs anew, then run this again; what is graded stays so. It said last:\n{make_printable(output)}"
@@ -116,8 +116,8 @@ def _read_results(batch, results, limits, waiting):
     elif broken is not None and not judged:  # the first answer of a single task
         (task,), (_, id) = remaining, cells[broken]
         hung = broken in results and results[broken].hung
-        if not hung and batch.lost + 1 < TRIES:
-            waiting.append(Batch((task,), batch.lost + 1))
+        if not hung and batch.lost_kernels + 1 < TRIES:
+            waiting.append(Batch((task,), batch.lost_kernels + 1))
             return
         yield task, id, _make_timeout_judgement(limits) if hung else None
         remaining = [replace(task, answers={other: text for other, text in task.answers.items() if other != id})]
@@ -142,7 +142,7 @@ def _read_judgement(result: CellResult | None) -> Judgement | None:
         return None
     if result.passed:
         return Judgement(SOLVED, "Solved.")
-    outcome, _, details = result.said.partition("\n")
+    outcome, _, details = result.output.partition("\n")
     try:
         return Judgement(**json.loads(details)) if outcome == NOT_SOLVED else None
     except ValueError:

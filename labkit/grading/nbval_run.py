@@ -11,21 +11,20 @@ import nbformat
 
 from labkit.grading.process import Limits, run
 
-ONE_THREAD = {
-    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-}  # one kernel per core
+# variables of the environment that give each kernel one core
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 START_S = 120  # limit for pytest, a kernel and the imports of the first cell
 MAX_LINES = 5  # of pytest's output
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """The result of one cell; `said` is its error or its output."""
+    """The result of one cell; `output` is its error message or what it printed."""
 
     passed: bool
     hung: bool
     dead: bool
-    said: str
+    output: str
 
 
 def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict[str, CellResult]:
@@ -42,9 +41,9 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     rows = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
     results = {row.pop("cell"): CellResult(**row) for row in rows}
-    first = results.setdefault(notebook.cells[0].id, CellResult(False, False, True, ""))
-    if not (first.passed or first.said or first.hung):
-        results[notebook.cells[0].id] = replace(first, said="\n".join(printed.strip().splitlines()[-MAX_LINES:]))
+    first = results.setdefault(notebook.cells[0].id, CellResult(passed=False, hung=False, dead=True, output=""))
+    if not (first.passed or first.output or first.hung):
+        results[notebook.cells[0].id] = replace(first, output="\n".join(printed.strip().splitlines()[-MAX_LINES:]))
     return results
 
 

@@ -59,7 +59,7 @@ def pytest_runtest_makereport(item, call):
             "passed": call.when == "call" and report.outcome == "passed",
             "hung": hung,
             "dead": dead and not hung,
-            "said": _last_output(item.test_outputs or ()),
+            "output": _last_output(item.test_outputs or ()),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps(line)}\n")  # a new line even after a cut-off one

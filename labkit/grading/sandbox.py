@@ -67,11 +67,11 @@ def _bwrap_command(files):
     if _can_disable_user_namespaces():  # in its own namespace a program could mount anything
         args += ["--unshare-user", "--disable-userns"]
     args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
-    own = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    own |= {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    own |= ONE_THREAD
-    own["PYTHONPATH"] = os.path.dirname(os.path.realpath(places.PACKAGE))
-    for name, value in own.items():
+    variables = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    variables |= {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    variables |= ONE_THREAD
+    variables["PYTHONPATH"] = os.path.dirname(os.path.realpath(places.PACKAGE))
+    for name, value in variables.items():
         args += ["--setenv", name, value]
     for path in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"):
         if os.path.islink(path):

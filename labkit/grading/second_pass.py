@@ -49,7 +49,7 @@ def run_answers(notebook: nbformat.NotebookNode, ids: list[str]) -> dict[str, st
                 results[cells[cell]] = RUNS
             case {"cell": str(cell), "hung": True} if cell in cells:
                 results[cells[cell]] = f"It runs longer than {CELL_TIMEOUT_S} s."
-            case {"cell": str(cell), "said": str(error)} if cell in cells:
+            case {"cell": str(cell), "output": str(error)} if cell in cells:
                 results[cells[cell]] = f"It fails: {error[:MAX_CHARACTERS]}"
     return results
 

@@ -30,7 +30,7 @@ def _has_one_way(id):
         return True
     lines = ["\n".join(statements).splitlines() for statements in (blank, solution)]
     changes = SequenceMatcher(None, *lines, autojunk=False).get_opcodes()
-    return sum(max(end - at, stop - start) for kind, at, end, start, stop in changes if kind != "equal") <= 1
+    return sum(max(i2 - i1, j2 - j1) for kind, i1, i2, j1, j2 in changes if kind != "equal") <= 1
 
 
 def _exercise_statements(id, notebooks):

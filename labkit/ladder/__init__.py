@@ -21,6 +21,7 @@ A step's file may override these for itself, and declare more:
     LARGEST         sizes of further problems with the largest blocks of the step, or the most work per thread
     SUPPORTED       values of the problem's fields that the step takes; a field that is not named may have any
     DETERMINISTIC   False if two runs may differ in their last bits
+    ONE_WAVE_ONLY   True for a step that calls choose only if all its blocks are resident at once
     QUICK_TO_SIMULATE  True for the step that calls prefer where there is no GPU
 
 Steps are listed nowhere else: benches, tests and roofline points are derived from the folders. `every_ladder()` lists

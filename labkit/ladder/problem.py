@@ -87,7 +87,7 @@ class Problem(ABC):
         """Select the expected outputs that count for the relative error."""
         return expected
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return the operands of a smaller part of the problem, if checking the whole takes long."""
         return operands
 
@@ -105,29 +105,29 @@ class Problem(ABC):
         """Letters of arrays' axes by their names."""
         return {}
 
-    def misfit(self, takes: Mapping[str, tuple]) -> str:
+    def misfit(self, supported: Mapping[str, tuple]) -> str:
         """Return why a step does not apply, in a sentence; "" if it does.
 
         Parameters
         ----------
-        takes
+        supported
             Values that the step supports, by the name of a problem's attribute.
         """
-        for name, supported in takes.items():
-            if getattr(self, name) not in supported:
-                values, value = " or ".join(map(str, supported)), getattr(self, name)
+        for name, values in supported.items():
+            if (value := getattr(self, name)) not in values:
+                values = " or ".join(map(str, values))
                 return f"this step takes {name} = {values}, and the {self.message_name} has {name} = {value}"
         return ""
 
-    def check(self, *arrays, takes: Mapping[str, tuple] = EMPTY, dtype=np.float32) -> None:
+    def check(self, *arrays, supported: Mapping[str, tuple] = EMPTY, dtype=np.float32) -> None:
         """Raise an error if a step does not apply to this problem, or an array does not fit the problem.
 
         Parameters
         ----------
         arrays
             The arrays of `shapes`, in their order.
-        takes
-            Values that the step supports; see `misfit`.
+        supported
+            Values that the step supports, by the name of a problem's attribute.
         dtype
             Element type of all arrays except `float32_arrays`, `int32_arrays` and `bf16_arrays`.
 
@@ -138,7 +138,7 @@ class Problem(ABC):
         ValueError
             An array has another shape, or gaps in memory; or the step does not apply.
         """
-        if why := self.misfit(takes):
+        if why := self.misfit(supported):
             raise ValueError(f"{why}: choose another step")
         for (name, shape), X in zip(self.shapes.items(), arrays, strict=True):
             check_array(name, X)
@@ -182,7 +182,7 @@ def relative_error(problem: Problem, expected: dict[int, Expected], after: tuple
         output_format = _output_format(after[position], format)
         if output_format.is_nan(after[position]).any():
             return float("nan")
-        found = output_format.decode(problem.part(after)[position])
+        found = output_format.decode(problem.checked_part(after)[position])
         squared_error += float(np.sum((found - output.value) ** 2))
         squared_norm += float(np.sum(output.value**2))
     return float(np.sqrt(squared_error / (squared_norm or 1)))

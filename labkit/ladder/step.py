@@ -213,7 +213,7 @@ class Ladder(Sequence):
 
     @property
     def record(self) -> str:
-        """Name under which its measurements are recorded."""
+        """Name of the record of its measurements, a file in `labkit/results/`."""
         return getattr(self.module, "RECORD", self.operation)
 
     @cached_property

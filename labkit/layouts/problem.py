@@ -118,11 +118,11 @@ class Conversion(ladder.Problem):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         """Return the images in the target's layout, exactly."""
-        x, *_, problem = operands  # the problem may be a part of this one (`part`)
+        x, *_, problem = operands  # the problem may be smaller than this one (`checked_part`)
         y = format.decode(problem.oracle(x))
         return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return the first and the last image of a large problem."""
         x, y, problem = operands
         if prod(problem.shape("NCHW")) <= LARGE or problem.N <= 2:

@@ -114,9 +114,8 @@ def _empty_images(x, *others):
 
 def _save_inference(ctx, inputs, output):
     x, weight, _, mean, variance, eps = inputs
-    ctx.save_for_backward(
-        x, weight, mean.clone(), torch.rsqrt(variance + eps)
-    )  # training may change both before the backward pass
+    # training may change mean and variance before the backward pass
+    ctx.save_for_backward(x, weight, mean.clone(), torch.rsqrt(variance + eps))
 
 
 def _inference_backward(ctx, dy):

@@ -81,7 +81,7 @@ class ImageProblem(ladder.Problem):
         """Return the arrays among operands by their names."""
         return dict(zip(self.arrays, operands, strict=False))
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return the operands of some channels of a large problem, the first and the last among them."""
         if self.C * self.values <= CHECKED_ELEMENTS:
             return operands

@@ -110,7 +110,7 @@ def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> R
     KeyError
         Nothing was recorded for the operation, or not on that machine; the message lists what there is.
     """
-    machines = [where for where, what in recorded(folder) if what == operation]
+    machines = [machine_name for machine_name, name in recorded(folder) if name == operation]
     if not machines:
         raise KeyError(f"there are no results for {operation!r}: none were recorded")
     if machine is None:
@@ -140,17 +140,17 @@ def nearest(operation: str, gpu: str, capability: tuple[int, ...], folder: Path 
     """
     machines = [machine for machine, name in recorded(folder) if name == operation]
     headers = {machine: load(operation, machine, folder).header for machine in machines}
-    known = {
+    capabilities = {
         machine: tuple(map(int, header["compute_capability"].split(".")))
         for machine, header in headers.items()
         if "compute_capability" in header
     }
 
     def difference(machine):
-        is_other = known[machine] != tuple(capability[:2])
+        is_other = capabilities[machine] != tuple(capability[:2])
         return machine != slug(gpu), is_other, _gpu_difference(gpu, headers[machine]["gpu"]), machine
 
-    return {machine: known[machine] for machine in sorted(known, key=difference)}
+    return {machine: capabilities[machine] for machine in sorted(capabilities, key=difference)}
 
 
 def save(results: Results, machine: str, folder: Path = FOLDER) -> Path:

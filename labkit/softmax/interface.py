@@ -35,35 +35,35 @@ class RowOperation(Operation):
     def outputs(self) -> tuple[str, ...]:
         return self.arrays[-1:]
 
-    def declared(self, given: Mapping[str, object]) -> "RowOperation":
-        return replace(self, format=self._format(given))
+    def with_format(self, operands: Mapping[str, object]) -> "RowOperation":
+        return replace(self, format=self._format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
-        first, shape = self.arrays[0], tuple(given[self.arrays[0]].shape)
+    def check(self, operands: Mapping[str, object]) -> None:
+        first, shape = self.arrays[0], tuple(operands[self.arrays[0]].shape)
         if len(shape) == 0:
             raise ValueError(f"{first} is a number: give an array of rows")
-        format = self._format(given)
-        self._problem(given[first])
-        check_arrays(given, dict.fromkeys(given, shape), format, first=first, context=f"beside {first}")
-        check_c_order(given)
+        format = self._format(operands)
+        self._problem(operands[first])
+        check_arrays(operands, dict.fromkeys(operands, shape), format, first=first, context=f"beside {first}")
+        check_c_order(operands)
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        return Result(like=self.arrays[0], shape=tuple(given[self.arrays[0]].shape))
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        return Result(like=self.arrays[0], shape=tuple(operands[self.arrays[0]].shape))
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        if 0 in given[self.arrays[0]].shape:
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        if 0 in operands[self.arrays[0]].shape:
             return []
-        problem = self._problem(given[self.arrays[0]])
-        arrays = tuple(reshape(given[name], problem.rows, problem.columns) for name in self.arrays)
-        return choose_step(arrays, problem, self._format(given), workspace).launches
+        problem = self._problem(operands[self.arrays[0]])
+        arrays = tuple(reshape(operands[name], problem.rows, problem.columns) for name in self.arrays)
+        return choose_step(arrays, problem, self._format(operands), workspace).launches
 
     def _problem(self, X) -> RowProblem:
         *rows, columns = X.shape
         return self.problem_type(prod(rows) or 1, columns)  # a call on no rows has the checks of one row
 
-    def _format(self, given) -> Format:
+    def _format(self, operands) -> Format:
         first = self.arrays[0]
-        return operand_format(first, given[first], self.format, FORMATS)
+        return operand_format(first, operands[first], self.format, FORMATS)
 
 
 @dataclass(frozen=True)

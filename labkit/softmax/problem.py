@@ -62,7 +62,7 @@ class RowProblem(ladder.Problem):
         """The letters of each array's axes: R for rows, C for columns."""
         return dict.fromkeys(self.ARRAYS, "RC")
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return the operands of some rows of a large problem, the first and the last among them."""
         if self.elements <= CHECKED_ELEMENTS:
             return operands

@@ -193,7 +193,7 @@ def draw_still(figure, data, step):
     pixels, elements, exists = state_at(data, step)
     pixel_at, image, matrix = unpack(data["place"]), data["image"], data["matrix"]
     (down, across), (rows, columns) = image["planes"], image["sides"]
-    cell, full, hot = map(stills.rgb, ("cell", "A", "hot"))
+    cell, full, hot = map(stills.rgb, ("cell", "A", "hot"))  # theme colours: grey, blue, vermilion
 
     def shade(numbers):
         share = (0.25 + 0.55 * (numbers % (rows * columns)) / (rows * columns))[:, None]

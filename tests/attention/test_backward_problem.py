@@ -127,7 +127,7 @@ def test_a_part_is_the_first_head_of_keys_and_those_that_share_it(layout, monkey
     monkeypatch.setattr(backward.problem, "LARGE", 16)
     problem = Problem(2, 6, 40, 16, 30, 2, True, layout=layout)
     operands = problem.operands()
-    part = problem.part(operands)
+    part = problem.checked_part(operands)
     assert (part[-1].batch, part[-1].heads, part[-1].kv_heads) == (1, 3, 1)
     whole, few = problem.expected(operands), problem.expected(part)
     for place in PLACES.values():

@@ -93,7 +93,7 @@ def test_a_part_has_the_results_of_the_whole(more, monkeypatch):
     before = problem.operands()
     whole = problem.expected(before)
     monkeypatch.setattr(problem_of_decoding, "LARGE", 0)
-    some = problem.expected(problem.part(before))
+    some = problem.expected(problem.checked_part(before))
     heads = 1 if problem.layout == "BHSD" else 2
     assert np.array_equal(some[O].value, whole[O].value[::3].take([4, 5], heads))
     assert np.array_equal(some[LSE].value, whole[LSE].value[::3, 4:])

@@ -132,7 +132,7 @@ def test_a_part_has_the_results_of_the_whole(monkeypatch):
     before = problem.operands()
     whole = problem.expected(before)
     monkeypatch.setattr(problem_of_attention, "LARGE", 0)
-    part = problem.part(before)
+    part = problem.checked_part(before)
     some, rows = problem.expected(part), np.unique(np.linspace(0, 299, problem_of_attention.SAMPLED).astype(int))
     assert np.array_equal(some[O].value, whole[O].value[::2, :, rows])
     assert np.array_equal(some[LSE].value, whole[LSE].value[::2, :, rows])

@@ -5,7 +5,7 @@ import pytest
 
 from labkit import cuda, simulate
 from labkit.attention.fp8.problem import LinearCodes
-from labkit.attention.fp8.weights import MASKED, encode_tile, pack_codes
+from labkit.attention.fp8.weights import MASKED, pack_codes, scores_to_codes
 from labkit.formats import E4M3
 
 SCORES, WORDS, ROWS = 64, 16, 16  # of a thread, and of a warp
@@ -19,7 +19,7 @@ def codes_of_rows(X, factor, codes):
     for n in range(SCORES):
         S[n] = X[lane, n]
     for r in range(2):
-        encode_tile(S, r, MASKED, factor)
+        scores_to_codes(S, r, MASKED, factor)
     pack_codes(P, S)
     for n in range(WORDS):
         codes[lane, n] = P[n]

@@ -151,7 +151,7 @@ def test_a_part_has_the_results_of_the_whole(monkeypatch):
     monkeypatch.setattr(problem_of_attention, "LARGE", 100)
     problem = Problem(3, 2, 200, 8, keys=220, causal=True, layout="BSHD")
     before = problem.operands()
-    whole, part = problem.expected(before), problem.part(before)
+    whole, part = problem.expected(before), problem.checked_part(before)
     some = problem.expected(part)
     rows = part[-1].rows
     assert len(rows) == SAMPLED and rows[-1] == 199

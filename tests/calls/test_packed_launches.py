@@ -226,7 +226,7 @@ def launches_of(operation, arrays):
         name: View(OperandSlot(n), X.shape, X.strides, X.dtype, 4096 * (n + 1))
         for n, (name, X) in enumerate(given.items())
     }
-    return operation.declared(given).launches(views, CountingWorkspace(first_slot=len(given)))
+    return operation.with_format(given).launches(views, CountingWorkspace(first_slot=len(given)))
 
 
 def product_of(call):

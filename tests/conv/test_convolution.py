@@ -248,7 +248,7 @@ def test_a_step_that_does_not_apply_says_why():
     assert ASYMMETRIC.misfit(takes) == why
     assert ASYMMETRIC.misfit({"stride_h": (1, 3)}).startswith("this step takes stride_h = 1 or 3, and")
     with pytest.raises(ValueError, match=f"^{why}: choose another step$"):
-        ASYMMETRIC.check(*ASYMMETRIC.operands()[:3], takes=takes)
+        ASYMMETRIC.check(*ASYMMETRIC.operands()[:3], supported=takes)
 
 
 # --- bounds and parts ------------------------------------------------------------------------------
@@ -309,11 +309,11 @@ def test_how_many_products_a_result_has(kind, terms):
 def test_a_part_of_a_large_problem_is_computed_as_in_the_whole(kind, layout, monkeypatch):
     problem = kind(9, 10, 8, 7, 11, 3, 2, top=1, layout=layout)
     operands = problem.operands(seed=5)
-    assert problem.part(operands) is operands
+    assert problem.checked_part(operands) is operands
     (whole,) = problem.expected(operands).values()
     monkeypatch.setattr("labkit.conv.problem.LARGE", 0)
     place = "xwy".index(problem.result)
-    part = problem.part(operands)
+    part = problem.checked_part(operands)
     small = part[3]
     sizes = {"N": 9, "C": 10, "K": 11} | dict.fromkeys(problem._sampled_axes, 6)
     assert tuple(sizes.values()) == (small.N, small.C, small.K)
@@ -321,7 +321,7 @@ def test_a_part_of_a_large_problem_is_computed_as_in_the_whole(kind, layout, mon
     right = list(operands)
     right[place] = whole.value.astype(np.float32)
     assert found.value.shape == small.shapes[problem.result] and found.value.size < whole.value.size
-    np.testing.assert_allclose(problem.part(tuple(right))[place], found.value, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(problem.checked_part(tuple(right))[place], found.value, rtol=1e-5, atol=1e-5)
     assert ladder.relative_error(problem, {place: found}, tuple(right), FP32) < 1e-6
     right[place].flat[0] = np.nan
     assert np.isnan(ladder.relative_error(problem, {place: found}, tuple(right), FP32)), "an unwritten element"

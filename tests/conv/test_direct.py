@@ -113,4 +113,4 @@ def test_more_elements_than_32_bits_with_a_sign_count(step, C, K):
     x, w, y = map(cuda.to_device, before[:3])
     step.launch(x, w, y, problem)
     after = before[0], before[1], y.copy_to_host(), problem
-    assert relative_error(problem, problem.expected(problem.part(before)), after, FP32) < 1e-6
+    assert relative_error(problem, problem.expected(problem.checked_part(before)), after, FP32) < 1e-6

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from labkit import cli, places
 from labkit.book.chapter import read_chapter
 from labkit.course.manifest import CourseError, select_chapters
-from labkit.course.release import released
+from labkit.course.release import release_files
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.contents import book_contents
 from labkit.grading.course import FILE, Course
@@ -30,7 +30,7 @@ GIVEN = {
 
 @pytest.fixture(scope="module")
 def whole():
-    return released("00-90", "book")[1]
+    return release_files("00-90", "book")[1]
 
 
 def flat(text):
@@ -102,11 +102,11 @@ def test_git_tracks_what_is_released_and_what_a_student_adds_and_nothing_that_to
 
 
 def test_the_same_release_twice_is_the_same_bytes(whole):
-    assert released("00-90", "book")[1] == whole
+    assert release_files("00-90", "book")[1] == whole
 
 
 def test_cells_carry_the_metadata_of_nbgrader(whole):
-    _, files = released("tiled-gemm", "hw2")
+    _, files = release_files("tiled-gemm", "hw2")
     found = {c.id: c.metadata for c in nbformat.reads(files[f"notebooks/{TILED}.ipynb"].decode(), 4).cells}
     assert found["exercise-pad-the-tile"]["nbgrader"] == {
         "schema_version": 3,
@@ -123,14 +123,14 @@ def test_cells_carry_the_metadata_of_nbgrader(whole):
 
 
 def test_links_to_chapters_that_are_not_released_become_text():
-    _, files = released("first-gpu-matmul,tiled-gemm", "hw2")
+    _, files = release_files("first-gpu-matmul,tiled-gemm", "hw2")
     text = dict(texts(files))[f"notebooks/{TILED}.ipynb"]
     assert re.search(r"\[Chapter \d\d\]\(\d\d-first-gpu-matmul\.ipynb\)", text)
     assert re.search(r"Chapter \d\d had threads", text) and "start-here.ipynb" not in text
 
 
 def test_the_course_names_its_chapters_and_points(tmp_path):
-    course, files = released("tiled-gemm", "hw2")
+    course, files = release_files("tiled-gemm", "hw2")
     assert course.chapters == (TILED,)
     assert course.points == {id: exercise(id).points for id in exercise_ids("tiled-gemm")}
     (tmp_path / "course.json").write_bytes(files["course.json"])
@@ -171,7 +171,7 @@ def test_chapters_that_are_none_are_told_so(selection, said):
 @pytest.mark.parametrize("assignment", ["", "../x", "a b", "x\n", "-x"])
 def test_an_assignment_has_a_plain_name(assignment):
     with pytest.raises(CourseError, match="cannot name an assignment"):
-        released("tiled-gemm", assignment)
+        release_files("tiled-gemm", assignment)
 
 
 def invoke(*arguments):

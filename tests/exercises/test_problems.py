@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from labkit.checking.unwritten import is_unwritten, unwritten_array
-from labkit.exercises.problems import expect_product, grid_for, matrix
+from labkit.exercises.problems import expect_product, grid_for, random_matrix
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
@@ -19,7 +19,7 @@ def test_what_was_computed_from_something_unwritten_is_written(dtype):
 
 def test_a_float32_product_is_within_the_bound_in_any_order_and_a_wrong_one_is_not():
     rng = np.random.default_rng(1)
-    A, B = matrix(rng, 40, 300), matrix(rng, 300, 30)
+    A, B = random_matrix(rng, 40, 300), random_matrix(rng, 300, 30)
     expected = expect_product(A, B)
     for order in (np.arange(300), rng.permutation(300)):
         C = np.zeros((40, 30), np.float32)

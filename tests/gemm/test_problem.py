@@ -72,7 +72,7 @@ def test_sizes_of_good_operands_on_host_and_device():
 def test_some_rows_of_a_large_product_tell_its_error():
     problem = gemm.Problem(1100, 40, 50)
     A, B, C = operands = problem.operands()
-    expected = problem.expected(problem.part(operands))
+    expected = problem.expected(problem.checked_part(operands))
     assert expected[2].value.shape == (64, 40)
     right = (A, B, A @ B)
     assert ladder.relative_error(problem, expected, right, FP32) < 1e-6

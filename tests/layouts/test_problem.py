@@ -63,9 +63,9 @@ def test_what_moves_is_each_byte_read_once_and_written_once():
 def test_of_many_images_the_first_and_the_last_tell_the_error():
     problem = Conversion(2 * LARGE // 2**12, 64, 8, 8, "NHWC", "NCHW")
     x = np.arange(problem.N, dtype=np.float32)[:, None, None, None] + np.zeros((1, 8, 8, 64), np.float32)
-    some, _, part = problem.part((x, np.empty(problem.shape("NCHW"), np.float32), problem))
+    some, _, part = problem.checked_part((x, np.empty(problem.shape("NCHW"), np.float32), problem))
     assert some.shape == part.shape("NHWC") and [*some[:, 0, 0, 0]] == [0, problem.N - 1]
-    assert Conversion(2, 3, 4, 5).part(("x", "y", Conversion(2, 3, 4, 5)))[0] == "x"
+    assert Conversion(2, 3, 4, 5).checked_part(("x", "y", Conversion(2, 3, 4, 5)))[0] == "x"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_what_is_expected_of_a_part_is_a_part_of_what_is_expected(source, target
     monkeypatch.setattr("labkit.layouts.problem.LARGE", 0)
     problem = Conversion(5, 6, 3, 4, source, target)
     before = problem.operands()
-    whole, part = problem.expected(before)[1], problem.expected(problem.part(before))[1]
-    assert np.array_equal(part.value, problem.part((before[0], whole.value, problem))[1])
+    whole, part = problem.expected(before)[1], problem.expected(problem.checked_part(before))[1]
+    assert np.array_equal(part.value, problem.checked_part((before[0], whole.value, problem))[1])
 
 
 @pytest.mark.parametrize(

@@ -114,4 +114,4 @@ def test_more_elements_than_32_bits_count(step):
     on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
     step.launch(*on_gpu)
     after = [X.copy_to_host() if X is not problem else X for X in on_gpu]
-    assert relative_error(problem, problem.expected(problem.part(before)), after, FP32) < 1e-5
+    assert relative_error(problem, problem.expected(problem.checked_part(before)), after, FP32) < 1e-5

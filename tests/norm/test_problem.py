@@ -95,7 +95,7 @@ def test_what_is_surely_rectified_is_zero():
 
 def test_a_part_has_the_results_of_the_whole():
     problem = norm.BatchForward(2**12, 8, 24, 24)
-    small = problem.part(problem.operands())
+    small = problem.checked_part(problem.operands())
     assert small[0].shape == (2**12, 6, 24, 24) and small[-1].C == 6
     assert np.array_equal(small[0][:, -1], problem.operands()[0][:, -1])
 
@@ -143,7 +143,7 @@ def test_arrays_that_do_not_fit_are_refused_in_a_sentence():
         with pytest.raises(kind, match=why):
             SMALL.check(*arrays[:index], wrong, *arrays[index + 1 :])
     with pytest.raises(ValueError, match="takes layout = NHWC, and the batch norm has layout = NCHW: choose another"):
-        SMALL.check(*arrays, takes={"layout": ("NHWC",)})
+        SMALL.check(*arrays, supported={"layout": ("NHWC",)})
 
 
 def test_images_of_bfloat16_have_statistics_of_float32():

@@ -124,14 +124,14 @@ def test_a_part_has_the_results_of_the_whole(monkeypatch):
     monkeypatch.setattr(problem_of_rows, "CHECKED_ELEMENTS", 1000)
     problem = norm.RowForward(2 * CHECKED_ROWS, 20)
     before = problem.operands()
-    part = problem.part(before)
+    part = problem.checked_part(before)
     assert part[0].shape == (CHECKED_ROWS, 20) and part[-1].rows == CHECKED_ROWS
     assert np.array_equal(part[0][-1], before[0][-1]) and np.array_equal(part[1], before[1])
     small = norm.RowForward(3, 4)
-    assert len(small.part(small.operands())[0]) == 3
+    assert len(small.checked_part(small.operands())[0]) == 3
     backward = norm.RowBackward(2 * CHECKED_ROWS, 20)
     whole = backward.operands()
-    some = backward.part(whole)
+    some = backward.checked_part(whole)
     (dx,) = backward.expected(some)  # the others are sums over all rows
     assert backward.ARRAYS[dx] == "dx" and some[dx].shape == (CHECKED_ROWS, 20)
     assert np.array_equal(some[0][-1], whole[0][-1])

@@ -101,5 +101,5 @@ def test_more_elements_than_32_bits_count(step):
     on_gpu = [cuda.to_device(X) if isinstance(X, np.ndarray) else X for X in before]
     launch(step, on_gpu)
     after = [X.copy_to_host() if X is not problem else X for X in on_gpu]
-    expected = problem.expected(problem.part(before))
+    expected = problem.expected(problem.checked_part(before))
     assert relative_error(problem, expected, after, FP32) < 1e-5

@@ -115,12 +115,12 @@ def test_a_part_has_the_results_of_the_whole(monkeypatch):
     for of in PROBLEMS:
         problem = of(2 * CHECKED_ROWS, 20)
         before = problem.operands()
-        part = problem.part(before)
+        part = problem.checked_part(before)
         assert part[0].shape == (CHECKED_ROWS, 20) and part[-1].rows == CHECKED_ROWS
         whole = expected(problem, before)
         assert np.array_equal(expected(part[-1], part)[[0, -1]], whole[[0, -1]])
         small = of(3, 4)
-        assert len(small.part(small.operands())[0]) == 3
+        assert len(small.checked_part(small.operands())[0]) == 3
 
 
 @pytest.mark.parametrize(

@@ -291,5 +291,5 @@ def test_more_elements_than_32_bits_count(step, columns):
         step.launch(*on_gpu)
     except TooLarge:
         pytest.skip("the step does not take rows of this width")
-    after = problem.part(tuple(map(on_host, on_gpu)))
-    assert all(one.holds(after[index]) for index, one in problem.expected(problem.part(before)).items())
+    after = problem.checked_part(tuple(map(on_host, on_gpu)))
+    assert all(one.holds(after[index]) for index, one in problem.expected(problem.checked_part(before)).items())

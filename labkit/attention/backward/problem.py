@@ -87,7 +87,7 @@ class AttentionBackward(Attention):
             results[self.ARRAYS.index(name)] = ladder.Expected(*arrays)
         return results
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """First head of K of a large problem, and the heads of Q that share it."""
         if not self._is_large:
             return operands

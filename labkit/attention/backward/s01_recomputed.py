@@ -95,7 +95,7 @@ def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys,
     q0 = np.int32(tile * TILE)
     k_row = batch * strides[1][0] + head // heads_per_kv * strides[1][1]
     v_row = batch * strides[2][0] + head // heads_per_kv * strides[2][1]
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     one = np.float32(1)
     # -- load Q, dO and O tile; delta --
     load_tile(Q_tile, Q, batch * strides[0][0] + head * strides[0][1], strides[0][2], q0, num_queries, scale, thread)
@@ -175,7 +175,7 @@ def recomputed(Q, K, V, dO, delta, row_maxima, recips, dK, dV, strides, num_keys
     kv_heads, _ = divmod_u32(delta.shape[1], heads_per_kv)
     tile, kv_head, batch = block_index(-(-num_keys // TILE), kv_heads)
     k0, one = np.int32(tile * TILE), np.float32(1)
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     # -- load K and V tile --
     load_tile(K_tile, K, batch * strides[1][0] + kv_head * strides[1][1], strides[1][2], k0, num_keys, one, thread)
     load_tile(V_tile, V, batch * strides[2][0] + kv_head * strides[2][1], strides[2][2], k0, num_keys, one, thread)

@@ -154,7 +154,7 @@ def mma(Q, K, V, dO, lse, delta, dK, dV, strides, num_keys, heads_per_kv, window
     lane, y = np.uint32(thread % 32), np.uint32(thread // 32 * (16 * MI))
     k_row = np.int32(batch * strides[1][0] + kv_head * strides[1][1])
     v_row = np.int32(batch * strides[2][0] + kv_head * strides[2][1])
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     # -- load K and V tile --
     load_tile(K_tile, K, k_row, strides[1][2], k0, num_keys, thread, THREADS)
     load_tile(V_tile, V, v_row, strides[2][2], k0, num_keys, thread, THREADS)
@@ -222,7 +222,7 @@ def of_queries(Q, K, V, dO, lse, delta, dQ, strides, num_keys, heads_per_kv, win
     do_row = np.int32(batch * strides[4][0] + head * strides[4][1])
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
     v_row = np.int32(batch * strides[2][0] + head // heads_per_kv * strides[2][1])
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     # -- load Q and dO tile, log-sum-exp and delta --
     load_tile(Q_tile, Q, q_row, strides[0][2], q0, num_queries, thread, THREADS)
     load_tile(dO_tile, dO, do_row, strides[4][2], q0, num_queries, thread, THREADS)
@@ -279,9 +279,9 @@ def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, format, workspace):
     by_queries = -(-queries // bm_of_queries), heads, batch
     by_rows = -(-queries // ROWS), heads, batch
     shared_bytes = 4 * (bm + bn) * head, 4 * (bm_of_queries + bn_of_queries) * head
-    given = Q, K, V, dO, lse, delta
+    inputs = Q, K, V, dO, lse, delta
     return [
         Launch(*kernel_and_grid(specialise_format(deltas, format), by_rows), LANES * ROWS, (O, dO, delta, strides)),
-        Launch(*kernel_and_grid(of_keys, by_keys), THREADS, (*given, dK, dV, *of_all), shared_bytes[0]),
-        Launch(*kernel_and_grid(of_rows, by_queries), THREADS, (*given, dQ, *of_all), shared_bytes[1]),
+        Launch(*kernel_and_grid(of_keys, by_keys), THREADS, (*inputs, dK, dV, *of_all), shared_bytes[0]),
+        Launch(*kernel_and_grid(of_rows, by_queries), THREADS, (*inputs, dQ, *of_all), shared_bytes[1]),
     ]

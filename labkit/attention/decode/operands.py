@@ -29,7 +29,7 @@ def shared_bytes(problem: AttentionDecode) -> int:
     return 2 * WARPS * STAGES[head] * BN * head * 2
 
 
-def adapt_kernel(kernel, problem: AttentionDecode, format: Format, *constant_names: str):
+def specialise_kernel(kernel, problem: AttentionDecode, format: Format, *constant_names: str):
     """The kernel for a format and these of its constants, by default all: HEAD, STAGES and SIGN_BITS."""
     head = padded_head_dim(problem)
     constants = {"HEAD": head, "STAGES": STAGES[head], "SIGN_BITS": SIGNS if problem.factor < 0 else 0}
@@ -62,7 +62,7 @@ def make_arguments(problem: AttentionDecode, Q, K, V, lengths, table, O, lse, fo
     """
     if problem.head_dim > max(STAGES):
         raise ValueError(f"head_dim is {problem.head_dim}, but steps take up to {max(STAGES)}: use more heads")
-    problem.check(Q, K, V, lengths, table, O, lse, takes={"window": (None,)}, dtype=format.dtype)
+    problem.check(Q, K, V, lengths, table, O, lse, supported={"window": (None,)}, dtype=format.dtype)
     if problem.pages > 1 and problem.page % BN:
         raise ValueError(
             f"a page has {problem.page} positions, and steps copy {BN} at a time: give it a multiple of {BN}"

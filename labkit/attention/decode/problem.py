@@ -157,7 +157,7 @@ class AttentionDecode(Attention):
 
     compared_outputs = AttentionForward.compared_outputs
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Last head of K of a large problem, and the heads of Q that share it, of two of the batch."""
         if prod(self.shapes["K"]) <= LARGE:
             return operands

@@ -99,6 +99,6 @@ def utilisation(problem) -> float:
 def launches(Q, K, V, lengths, table, O, lse, problem, format):
     """O and log-sum-exp."""
     arguments = operands.make_arguments(problem, Q, K, V, lengths, table, O, lse, format)
-    planes, kernel = operands.count_planes(problem), operands.adapt_kernel(one_block, problem, format)
+    planes, kernel = operands.count_planes(problem), operands.specialise_kernel(one_block, problem, format)
     blocks = kernel_and_grid(kernel, (planes, problem.batch))
     return [Launch(*blocks, THREADS, (*arguments, np.int32(planes)), operands.shared_bytes(problem))]

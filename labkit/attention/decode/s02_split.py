@@ -153,9 +153,9 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     divisions = np.int32(planes), np.int32(parts)
     to_split = *arrays, strides, page, heads_per_kv, queries, causal, scale, results, *divisions
     to_merge = results, O, lse, strides, heads_per_kv, queries, *divisions
-    blocks = kernel_and_grid(operands.adapt_kernel(split, problem, format), (planes, parts, problem.batch))
+    blocks = kernel_and_grid(operands.specialise_kernel(split, problem, format), (planes, parts, problem.batch))
     rows = min(problem.heads_per_kv * problem.queries, ROWS)
-    mergers = kernel_and_grid(operands.adapt_kernel(merge, problem, format, "HEAD"), (planes, problem.batch, rows))
+    mergers = kernel_and_grid(operands.specialise_kernel(merge, problem, format, "HEAD"), (planes, problem.batch, rows))
     return [
         Launch(*blocks, THREADS, to_split, operands.shared_bytes(problem)),
         Launch(*mergers, 32 * MERGE_WARPS, to_merge),

@@ -167,5 +167,5 @@ def launches(Q, K, V, lengths, table, O, lse, problem, format, workspace):
     # A new block and a new head each start a partial result: indices that count both keep those of a head together.
     results = workspace.array("results", (blocks + heads, ROWS, row), np.float32)
     arguments = *arguments, np.int32(planes), results, workspace.counters(heads)
-    kernel = operands.adapt_kernel(stream_k, problem, format)
+    kernel = operands.specialise_kernel(stream_k, problem, format)
     return [Launch(kernel, blocks, THREADS, arguments, operands.shared_bytes(problem))]

@@ -50,7 +50,7 @@ def check_operands(problem: AttentionForward, Q, K, V, O, lse, format: Format, m
     return pad_head_dim(problem, max_head_dim)
 
 
-def adapt_kernel(kernel, problem: AttentionForward, format: Format, **sizes: int):
+def specialise_kernel(kernel, problem: AttentionForward, format: Format, **sizes: int):
     """The kernel for a format, the sign of the scale, a layout, and sizes of its tiles."""
     sign = -1 if problem.factor < 0 else 1
     return _specialised(kernel, FORMAT=format.number, SIGN=sign, HEADS_FIRST=problem.layout == "BHSD", **sizes)

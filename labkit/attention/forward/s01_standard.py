@@ -44,7 +44,7 @@ def standard(Q, K, S, strides, heads, heads_per_kv, window, scale):
     batch, head = plane // heads, plane % heads
     q_row = batch * strides[0][0] + head * strides[0][1]
     k_row = batch * strides[1][0] + head // heads_per_kv * strides[1][1]
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     if k0 <= q0 + TILE - 1 + highest and k0 + TILE - 1 >= q0 + lowest:
         for i in range(PER_THREAD):
             for j in range(PER_THREAD):
@@ -79,7 +79,7 @@ def softmax_rows(S, lse, window):
     lane, num_queries, num_keys = cuda.threadIdx.x % WARP, S.shape[1], S.shape[2]
     row_group, plane, _ = block_index(-(-num_queries // WARPS), S.shape[0])
     row = row_group * WARPS + cuda.threadIdx.x // WARP
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     if row < num_queries:
         q0 = row // TILE * TILE  # what the first kernel wrote of this row
         first = max(0, (q0 + lowest) // TILE * TILE)
@@ -114,7 +114,7 @@ def multiply_by_v(S, V, O, strides, heads, heads_per_kv, window):
     batch, head = plane // heads, plane % heads
     v_row = batch * strides[2][0] + head // heads_per_kv * strides[2][1]
     o_row = batch * strides[3][0] + head * strides[3][1]
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     first = max(0, (q0 + lowest) // TILE * TILE)
     end = min(num_keys, ((min(q0 + TILE, num_queries) - 1 + highest) // TILE + 1) * TILE)
     for i in range(PER_THREAD):

@@ -69,7 +69,7 @@ def kv_outer(Q, K, V, O, lse, row_maxima, row_sums, strides, num_keys, heads_per
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
     v_row = np.int32(batch * strides[2][0] + head // heads_per_kv * strides[2][1])
     o_row = np.int32(batch * strides[3][0] + head * strides[3][1])
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     zero = np.float32(0)
     # -- clear O, row_max and row_sum of every row --
     for q0 in range(0, num_queries, BM):

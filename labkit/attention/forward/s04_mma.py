@@ -67,7 +67,7 @@ def mma(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
     v_row = np.int32(batch * strides[2][0] + head // heads_per_kv * strides[2][1])
     o_row = np.int32(batch * strides[3][0] + head * strides[3][1])
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
 
     load_tile(Q_tile, Q, q_row, strides[0][2], q0, num_queries, thread, THREADS)
     # -- load Q tile --

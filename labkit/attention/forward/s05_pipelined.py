@@ -65,7 +65,7 @@ def pipelined(Q, K, V, O, lse, strides, num_keys, heads_per_kv, window, scale):
     k_row = np.int32(batch * strides[1][0] + head // heads_per_kv * strides[1][1])
     v_row = np.int32(batch * strides[2][0] + head // heads_per_kv * strides[2][1])
     o_row = np.int32(batch * strides[3][0] + head * strides[3][1])
-    lowest, highest = window
+    lowest, highest = window  # of j - i: query i sees the keys j between them
     # -- prefetch Q, K and V tile --
     for i in range(MI):
         for r in range(2):

@@ -21,7 +21,7 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
-from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
+from labkit.attention.forward.boxes import box_index, check_operands, load_boxes, make_arguments, specialise_kernel
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
@@ -85,7 +85,7 @@ def overlap(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, sca
     m_blocks = np.int32(-(-num_queries // BM))  # tiles of queries
     plane, q0 = np.int32(cuda.blockIdx.x // m_blocks), np.int32(cuda.blockIdx.x % m_blocks * BM)
     batch, head = np.int32(plane // heads), np.int32(plane % heads)
-    first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
+    first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
     # -- producer: load Q, then K and V tiles --
     if warp < 4:
         ptx.setmaxnreg_dec(40)
@@ -170,7 +170,7 @@ def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
     width = check_operands(problem, Q, K, V, O, lse, format, max(TILES))
     bn = TILES[width]
-    kernel = adapt_kernel(overlap, problem, format, D=width, BN=bn)
+    kernel = specialise_kernel(overlap, problem, format, D=width, BN=bn)
     shared_bytes = (BM + 2 * STAGES * bn) * width * 2
     blocks = -(-problem.queries // BM) * problem.batch * problem.heads
     return [Launch(kernel, blocks, (32, WARPS), make_arguments(problem, Q, K, V, O, lse, BM, bn, WM), shared_bytes)]

@@ -20,7 +20,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.attention.forward import BENCHED
 from labkit.attention.forward.boxes import EXAMPLES as EXAMPLES  # sizes that tests read here
-from labkit.attention.forward.boxes import adapt_kernel, box_index, check_operands, load_boxes, make_arguments
+from labkit.attention.forward.boxes import box_index, check_operands, load_boxes, make_arguments, specialise_kernel
 from labkit.attention.forward.scores import MASKED, apply_mask, divide, exp_tile, pack, rescale, store_rows, tile_range
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
@@ -129,7 +129,7 @@ def persistent(Q_map, K_map, V_map, O_map, lse, num_keys, heads_per_kv, window, 
             for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
                 # -- one query tile: which key tiles it sees --
                 q0 = np.int32(m_block * BM)
-                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
                 for r in range(2):
                     row_max[r], row_sum[r] = MASKED, 0
                 for n in range(ACCUMULATORS):
@@ -205,7 +205,7 @@ def launches(Q, K, V, O, lse, problem, format):
     """O and log-sum-exp."""
     width = check_operands(problem, Q, K, V, O, lse, format, max(TILES))
     bn = TILES[width]
-    kernel = adapt_kernel(persistent, problem, format, D=width, BN=bn)
+    kernel = specialise_kernel(persistent, problem, format, D=width, BN=bn)
     shared_bytes = (2 * BM + 2 * STAGES * bn) * width * 2
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)

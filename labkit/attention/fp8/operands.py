@@ -30,15 +30,15 @@ def check_operands(problem: AttentionFP8, Q, K, V, q_scale, k_scale, v_scale, O,
     Raise TypeError or ValueError if an array is not as the problem has it, TMA cannot load it, or its rows are too
     wide.
     """
-    takes = {"layout": ("BHSD",)}
-    problem.check(Q, K, V, q_scale, k_scale, v_scale, O, lse, takes=takes, dtype=format.dtype)
+    layouts = {"layout": ("BHSD",)}
+    problem.check(Q, K, V, q_scale, k_scale, v_scale, O, lse, supported=layouts, dtype=format.dtype)
     check_rows(problem.head_dim, format.itemsize)
     if problem.head_dim > MAX_HEAD_DIM:
         raise ValueError(f"head_dim is {problem.head_dim}, and this step takes up to {MAX_HEAD_DIM}: use more heads")
     return -(-problem.head_dim // ROW_ELEMENTS) * ROW_ELEMENTS
 
 
-def adapt_kernel(kernel, problem: AttentionFP8, **sizes: int):
+def specialise_kernel(kernel, problem: AttentionFP8, **sizes: int):
     """The kernel for the sign of the scale, and sizes of its tiles."""
     return _specialised(kernel, SIGN=-1 if problem.factor < 0 else 1, **sizes)
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.scores import apply_mask, divide, rescale, store_rows, tile_range
-from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_boxes, make_arguments
-from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile, pack
+from labkit.attention.fp8.operands import check_operands, load_boxes, make_arguments, specialise_kernel
+from labkit.attention.fp8.weights import MASKED, MIN_UNIT_RATIO, add_tile, exp_tile, pack
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
 
@@ -121,7 +121,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         P = cuda.local.array(WORDS, np.uint32)
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
+        ref_max = cuda.local.array(2, np.float32)  # per row: a weight is exp2(score * factor - ref_max)
         row_sum = cuda.local.array(2, np.float32)  # sum of this thread's elements of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)
@@ -137,9 +137,9 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
             for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
                 # -- one query tile: which key tiles it sees --
                 q0 = np.int32(m_block * BM)
-                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
-                q_factor = scale * q_scale[plane, np.uint32(m_block)]
-                unit = unit_ratio = min_unit = np.float32(1)  # of V: of the newest tile, its change, its least
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
+                q_factor = scale * q_scale[plane, np.uint32(m_block)]  # makes exponents of 2 of scores
+                unit = unit_ratio = min_unit = np.float32(1)  # O is in units of V's newest scale, floored at min_unit
                 for r in range(2):
                     ref_max[r], row_sum[r] = MASKED, 0
                 for n in range(ACCUMULATORS):
@@ -152,7 +152,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
                     unit = v_scale[kv_plane, np.uint32(first)]
-                    min_unit = unit * SPAN
+                    min_unit = unit * MIN_UNIT_RATIO
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_qk(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
@@ -190,7 +190,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                         add_tile(O, PV, r, alpha[r] * unit_ratio)
                         alpha[r] = next_alpha[r]
                     new_unit = cuda.libdevice.fmaxf(v_scale[kv_plane, np.uint32(tile)], min_unit)
-                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * SPAN)
+                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * MIN_UNIT_RATIO)
                     unit_ratio = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     pack(P, S)
@@ -227,7 +227,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
 def launches(Q, K, V, q_scale, k_scale, v_scale, O, lse, problem, format):
     """O and log-sum-exp."""
     width = check_operands(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
-    kernel = adapt_kernel(block_scaled, problem, D=width)
+    kernel = specialise_kernel(block_scaled, problem, D=width)  # and SIGN, by the sign of the scale
     shared_bytes = BM * (BOX_BYTES + width * 2) + STAGES * (BN + width) * BOX_BYTES
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)

@@ -1,6 +1,6 @@
 """The tensor cores compute row_sum too: a product of P with a tile of ones, of 8 columns, the minimum.
 
-The kernel is `block_scaled`, but for that. Threads add up only the sums of tiles, and a row is divided by the sum of
+The rest is that of step 1, `block_scaled`. Threads add up only the sums of tiles, and a row is divided by the sum of
 the rounded weights that multiplied V: an error that all of them share cancels. Log-sum-exp comes from that sum too. If
 a few weights make up the whole sum, it has their relative error, 1/16 at most.
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.scores import apply_mask, divide_by_sum, rescale, store_rows, tile_range
-from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_boxes, make_arguments
+from labkit.attention.fp8.operands import check_operands, load_boxes, make_arguments, specialise_kernel
 from labkit.attention.fp8.problem import SummedWeights
-from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, exp_tile_unsummed, pack
+from labkit.attention.fp8.weights import MASKED, MIN_UNIT_RATIO, add_tile, exp_tile_unsummed, pack
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
 
-LOOSER_PROBLEM = SummedWeights
+LOOSER_PROBLEM = SummedWeights  # its error bounds allow for a row sum of rounded weights
 FORMAT = ptx.E4M3
 SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
@@ -125,7 +125,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         sums = cuda.local.array(TILE_SUMS, np.float32)  # row sums of its P, each of two rows twice
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
+        ref_max = cuda.local.array(2, np.float32)  # per row: a weight is exp2(score * factor - ref_max)
         row_sum = cuda.local.array(2, np.float32)  # of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)
@@ -141,9 +141,9 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
             for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
                 # -- one query tile: which key tiles it sees --
                 q0 = np.int32(m_block * BM)
-                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
-                q_factor = scale * q_scale[plane, np.uint32(m_block)]
-                unit = unit_ratio = min_unit = np.float32(1)  # of V: of the newest tile, its change, its least
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
+                q_factor = scale * q_scale[plane, np.uint32(m_block)]  # makes exponents of 2 of scores
+                unit = unit_ratio = min_unit = np.float32(1)  # O is in units of V's newest scale, floored at min_unit
                 for r in range(2):
                     ref_max[r], row_sum[r] = MASKED, 0
                 for n in range(ACCUMULATORS):
@@ -156,7 +156,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
                     unit = v_scale[kv_plane, np.uint32(first)]
-                    min_unit = unit * SPAN
+                    min_unit = unit * MIN_UNIT_RATIO
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_qk(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
@@ -195,7 +195,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
                         row_sum[r] = row_sum[r] * alpha[r] + sums[2 * r]
                         alpha[r] = next_alpha[r]
                     new_unit = cuda.libdevice.fmaxf(v_scale[kv_plane, np.uint32(tile)], min_unit)
-                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * SPAN)
+                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * MIN_UNIT_RATIO)
                     unit_ratio = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     pack(P, S)
@@ -233,7 +233,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
 def launches(Q, K, V, q_scale, k_scale, v_scale, O, lse, problem, format):
     """O and log-sum-exp."""
     width = check_operands(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
-    kernel = adapt_kernel(summed_weights, problem, D=width)
+    kernel = specialise_kernel(summed_weights, problem, D=width)  # and SIGN, by the sign of the scale
     shared_bytes = BM * (BOX_BYTES + width * 2) + (STAGES * (BN + width) + ONES) * BOX_BYTES
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)

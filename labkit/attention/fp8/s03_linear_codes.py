@@ -1,10 +1,11 @@
 """The code of a weight is a linear function of its score: no exponential, and no conversion.
 
-The kernel is `summed_weights`, but for that. An e4m3 code has its exponent above 3 bits of fraction. So 8 times an
-exponent of 2, plus 56, is the code of the power if the exponent is whole, and interpolates linearly between two powers
-otherwise. (Schraudolph, A Fast, Compact Approximation of the Exponential Function, 1999, which does so to the upper
-half of a float64.) Rounded to a whole code, a weight has a root-mean-square error of 3.1 %, compared with 2.6 % for the
-rounded exponential, and of 8 % at most.
+The rest is that of step 2, `summed_weights`. A weight is exp2(scale * score - ref_max), and query i sees the keys from
+i + window[0] to i + window[1]. An e4m3 code has its exponent above 3 bits of fraction. So 8 times an exponent of 2,
+plus 56, is the code of the power if the exponent is whole, and interpolates linearly between two powers otherwise.
+(Schraudolph, A Fast, Compact Approximation of the Exponential Function, 1999, for the upper half of a float64.) Rounded
+to a whole code, a weight has a root-mean-square error of 3.1 %, compared with 2.6 % for the rounded exponential, and of
+8 % at most.
 
 The line is 4 % above the exponential on average. All weights of a row share that, so it cancels in O. To correct
 log-sum-exp, all codes are 0.4566 lower, which is less than half a code: the greatest weight does not change. The line
@@ -26,13 +27,13 @@ import numpy as np
 
 from labkit import cuda, ptx
 from labkit.attention.forward.scores import apply_mask, divide_by_sum, rescale, store_rows, tile_range
-from labkit.attention.fp8.operands import adapt_kernel, check_operands, load_boxes, make_arguments
+from labkit.attention.fp8.operands import check_operands, load_boxes, make_arguments, specialise_kernel
 from labkit.attention.fp8.problem import LinearCodes
-from labkit.attention.fp8.weights import MASKED, SPAN, add_tile, encode_tile, pack_codes
+from labkit.attention.fp8.weights import MASKED, MIN_UNIT_RATIO, add_tile, pack_codes, scores_to_codes
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
 
-LOOSER_PROBLEM = LinearCodes
+LOOSER_PROBLEM = LinearCodes  # its error bounds allow for weights that are off by 8 %
 FORMAT = ptx.E4M3
 SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
@@ -133,7 +134,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         sums = cuda.local.array(TILE_SUMS, np.float32)  # row sums of its P, each of two rows twice
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # of a row: the exponent of a weight of 1
+        ref_max = cuda.local.array(2, np.float32)  # per row: a weight is exp2(score * factor - ref_max)
         row_sum = cuda.local.array(2, np.float32)  # of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)
@@ -149,9 +150,9 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
             for m_block in range(pair, np.int32(m_blocks - pair), np.int32(max(1, m_blocks - 1 - 2 * pair))):
                 # -- one query tile: which key tiles it sees --
                 q0 = np.int32(m_block * BM)
-                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)
-                q_factor = scale * q_scale[plane, np.uint32(m_block)]
-                unit = unit_ratio = min_unit = np.float32(1)  # of V: of the newest tile, its change, its least
+                first, end = tile_range(q0, BM, num_queries, num_keys, window, BN)  # window: limits of key - query
+                q_factor = scale * q_scale[plane, np.uint32(m_block)]  # makes exponents of 2 of scores
+                unit = unit_ratio = min_unit = np.float32(1)  # O is in units of V's newest scale, floored at min_unit
                 for r in range(2):
                     ref_max[r], row_sum[r] = MASKED, 0
                 for n in range(ACCUMULATORS):
@@ -164,7 +165,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     kv_count = np.uint32(kv_count + 1)
                     factor = max(q_factor * k_scale[kv_plane, np.uint32(first)], TINY)
                     unit = v_scale[kv_plane, np.uint32(first)]
-                    min_unit = unit * SPAN
+                    min_unit = unit * MIN_UNIT_RATIO
                     ptx.mbarrier_wait(full_k, stage, parity)
                     begin_qk(S, Q_tile, y, K_tiles, stage)
                     ptx.wgmma_wait(0)
@@ -172,7 +173,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                         ptx.mbarrier_arrive(empty_k, stage)
                     apply_mask(S, q0 + y, first * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        ref_max[r], alpha[r] = encode_tile(S, r, ref_max[r], factor)
+                        ref_max[r], alpha[r] = scores_to_codes(S, r, ref_max[r], factor)  # of weights
                     pack_codes(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), end):
@@ -192,7 +193,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     # -- mask, update ref_max --
                     apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        ref_max[r], next_alpha[r] = encode_tile(S, r, ref_max[r], factor)
+                        ref_max[r], next_alpha[r] = scores_to_codes(S, r, ref_max[r], factor)  # of weights
                     ptx.mbarrier_wait(full_v, stage, parity)  # for the next P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
                     if is_leader:
@@ -203,7 +204,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                         row_sum[r] = row_sum[r] * alpha[r] + sums[2 * r]
                         alpha[r] = next_alpha[r]
                     new_unit = cuda.libdevice.fmaxf(v_scale[kv_plane, np.uint32(tile)], min_unit)
-                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * SPAN)
+                    min_unit = cuda.libdevice.fmaxf(min_unit, new_unit * MIN_UNIT_RATIO)
                     unit_ratio = cuda.libdevice.fast_fdividef(unit, new_unit)
                     unit = new_unit
                     pack_codes(P, S)
@@ -241,7 +242,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
 def launches(Q, K, V, q_scale, k_scale, v_scale, O, lse, problem, format):
     """O and log-sum-exp."""
     width = check_operands(problem, Q, K, V, q_scale, k_scale, v_scale, O, lse, format)
-    kernel = adapt_kernel(linear_codes, problem, D=width)
+    kernel = specialise_kernel(linear_codes, problem, D=width)  # and SIGN, by the sign of the scale
     shared_bytes = BM * (BOX_BYTES + width * 2) + (STAGES * (BN + width) + ONES) * BOX_BYTES
     items = -(-problem.queries // BM // 2) * problem.batch * problem.heads
     blocks = min(items, cuda.get_current_device().MULTIPROCESSOR_COUNT)

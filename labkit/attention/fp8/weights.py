@@ -11,7 +11,7 @@ PER_POWER = np.float32(8)  # codes from one power of two to the next
 CODE_OF_ONE = np.float32(56 - 0.4566)  # of exponent 0 on the line, such that weights are right on average
 MAX_CODE = np.float32(126)  # greatest code that is not NaN
 ROUNDER = np.float32(2**23)  # a float32 plus that is an integer in its low bits
-SPAN = np.float32(2**-64)  # times the largest scale of V so far: the least unit of O, to keep O finite
+MIN_UNIT_RATIO = np.float32(2**-64)  # O stays finite: its unit is at least this times the largest scale of V so far
 ALL_LANES = 0xFFFFFFFF  # mask of a shuffle
 
 
@@ -57,7 +57,7 @@ def exp_tile_unsummed(S, r, ref_max, factor):
 
 
 @cuda.jit(device=True)
-def encode_tile(S, r, ref_max, factor):
+def scores_to_codes(S, r, ref_max, factor):
     """Replace the scores of a row by codes, in the lowest byte of each element, and return ref_max and alpha."""
     new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     slope, offset = (factor * (PER_POWER / MAX_CODE), safe_ref * (PER_POWER / MAX_CODE) - CODE_OF_ONE / MAX_CODE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Int32, Shaped
 
-from labkit.arrays.numbers import index_array
+from labkit.arrays.index_arrays import index_array
 from labkit.arrays.operands import operand_format, order_of_axes, shape_text
 from labkit.arrays.owners import owner_of
 from labkit.arrays.views import as_strided
@@ -39,44 +39,44 @@ class CachedAttention(Operation):
     def __post_init__(self):
         check_options(self.causal, window=None, scale=self.scale, layout=self.layout)
 
-    def declared(self, given: Mapping[str, object]) -> "CachedAttention":
-        return replace(self, format=self._format(given))
+    def with_format(self, operands: Mapping[str, object]) -> "CachedAttention":
+        return replace(self, format=self._format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
+    def check(self, operands: Mapping[str, object]) -> None:
         for name, num_axes in {"Q": 4, "K": 4, "V": 4, "table": 2}.items():
-            if name in given and len(given[name].shape) != num_axes:
+            if name in operands and len(operands[name].shape) != num_axes:
                 wanted = "batch and pages" if name == "table" else self.layout
-                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it {num_axes} axes, {wanted}")
-        problem = self._problem(given)
-        check_fit(given, problem, self._format(given), "the other arrays")
-        _check_values(problem, given.get("lengths"), given.get("table"))
+                raise ValueError(f"{name} is {shape_text(operands[name].shape)}: give it {num_axes} axes, {wanted}")
+        problem = self._problem(operands)
+        check_fit(operands, problem, self._format(operands), "the other arrays")
+        _check_values(problem, operands.get("lengths"), operands.get("table"))
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        Q = given["Q"]
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        Q = operands["Q"]
         return Result(like="Q", shape=tuple(Q.shape), axes=order_of_axes(Q))
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        problem = self._problem(given)
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        problem = self._problem(operands)
         keys, batch = problem.keys, problem.batch
         defaults = {
             "lengths": lambda: as_strided(index_array(keys + 1), (batch,), (0,), begin_byte=4 * keys),
             "table": lambda: as_strided(index_array(batch), (batch, 1), (4, 4)),
             "lse": lambda: workspace.array("unreturned lse", problem.shapes["lse"], np.float32),
         }
-        arrays = tuple(given[name] if name in given else defaults[name]() for name in ARRAYS)
-        same_lengths = batch == 1 or "lengths" not in given
-        return choose_for_cache(arrays, problem, self._format(given), workspace, same_lengths).launches
+        arrays = tuple(operands[name] if name in operands else defaults[name]() for name in ARRAYS)
+        same_lengths = batch == 1 or "lengths" not in operands
+        return choose_for_cache(arrays, problem, self._format(operands), workspace, same_lengths).launches
 
-    def _problem(self, given) -> AttentionDecode:
+    def _problem(self, operands) -> AttentionDecode:
         """Return the problem of the arrays; raises if they make none."""
-        q, k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
-        page = k["S"] if "table" in given else None
-        keys = k["S"] * (1 if page is None else given["table"].shape[1])
+        q, k = (dict(zip(self.layout, operands[name].shape)) for name in "QK")
+        page = k["S"] if "table" in operands else None
+        keys = k["S"] * (1 if page is None else operands["table"].shape[1])
         sizes, options = (q["B"], q["H"], q["S"], q["D"], keys, k["H"]), (self.causal, None, self.scale, self.layout)
         return AttentionDecode(*sizes, *options, page=page, pool=q["B"] if page is None else k["B"])
 
-    def _format(self, given) -> Format:
-        return operand_format("Q", given["Q"], self.format, FORMATS)
+    def _format(self, operands) -> Format:
+        return operand_format("Q", operands["Q"], self.format, FORMATS)
 
 
 @call_of(CachedAttention)

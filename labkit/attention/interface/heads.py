@@ -48,29 +48,29 @@ class HeadsOperation(Operation):
     def __post_init__(self):
         check_options(**self._options)
 
-    def declared(self, given: Mapping[str, object]) -> "HeadsOperation":
-        return replace(self, format=self._format(given))
+    def with_format(self, operands: Mapping[str, object]) -> "HeadsOperation":
+        return replace(self, format=self._format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
+    def check(self, operands: Mapping[str, object]) -> None:
         for name in ("Q", "K", "V"):
-            if len(given[name].shape) != 4:
-                raise ValueError(f"{name} is {shape_text(given[name].shape)}: give it four axes, {self.layout}")
-        check_fit(given, self._problem(given), self._format(given), "these Q and K")
-        lse = given.get("lse")
+            if len(operands[name].shape) != 4:
+                raise ValueError(f"{name} is {shape_text(operands[name].shape)}: give it four axes, {self.layout}")
+        check_fit(operands, self._problem(operands), self._format(operands), "these Q and K")
+        lse = operands.get("lse")
         if lse is None or owner_of(lse).is_on_host(lse):
             return
         if not is_in_c_order(tuple(lse.shape), strides_of(lse), dtype_of(lse).itemsize):
             raise ValueError("lse is not in C order: give an array that is")
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
         like = name.removeprefix("d") if name != "O" else "Q"  # dK is like K
-        return Result(like=like, shape=tuple(given[like].shape), axes=order_of_axes(given[like]))
+        return Result(like=like, shape=tuple(operands[like].shape), axes=order_of_axes(operands[like]))
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        problem, format, lse = self._problem(given), self._format(given), given.get("lse")
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        problem, format, lse = self._problem(operands), self._format(operands), operands.get("lse")
         if lse is None:
             lse = workspace.array("unreturned lse", problem.shapes["lse"], np.float32)
-        matrices = {name: given[name] for name in self.arrays if name != "lse"}
+        matrices = {name: operands[name] for name in self.arrays if name != "lse"}
         matrices, copies_in, copies_out = arrange_rows(matrices, self.outputs, self.layout, workspace)
         arrays = tuple((matrices | {"lse": lse})[name] for name in self.arrays)
         return [*copies_in, *choose_step(arrays, problem, format, workspace, self.deterministic).launches, *copies_out]
@@ -79,10 +79,10 @@ class HeadsOperation(Operation):
     def _options(self):
         return {name: getattr(self, name) for name in ("causal", "window", "scale", "layout")}
 
-    def _problem(self, given) -> Attention:
+    def _problem(self, operands) -> Attention:
         """Return the problem of Q and K; raises if they make none."""
-        q, k = (dict(zip(self.layout, given[name].shape)) for name in "QK")
+        q, k = (dict(zip(self.layout, operands[name].shape)) for name in "QK")
         return self.problem(q["B"], q["H"], q["S"], q["D"], keys=k["S"], kv_heads=k["H"], **self._options)
 
-    def _format(self, given) -> Format:
-        return operand_format("Q", given["Q"], self.format, FORMATS)
+    def _format(self, operands) -> Format:
+        return operand_format("Q", operands["Q"], self.format, FORMATS)

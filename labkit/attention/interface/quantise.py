@@ -35,43 +35,41 @@ class Quantise(Operation):
     outputs = *CODES.values(), *SCALES.values()
     arrays = *required, *outputs
 
-    def declared(self, given: Mapping[str, object]) -> "Quantise":
-        return replace(self, format=self._format(given))
+    def with_format(self, operands: Mapping[str, object]) -> "Quantise":
+        return replace(self, format=self._format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
+    def check(self, operands: Mapping[str, object]) -> None:
         for name in self.required:
-            if len(given[name].shape) != 4:
-                raise ValueError(
-                    f"{name} is {shape_text(given[name].shape)}: give it 4 axes, batch, heads, positions and head_dim"
-                )
-        self._format(given)
-        Q, K, V = (tuple(given[name].shape) for name in self.required)
+            if len(shape := operands[name].shape) != 4:
+                raise ValueError(f"{name} is {shape_text(shape)}: give it 4 axes, batch, heads, positions and head_dim")
+        self._format(operands)
+        Q, K, V = (tuple(operands[name].shape) for name in self.required)
         if K != V or (Q[0], Q[3]) != (K[0], K[3]):
             raise ValueError(
                 f"Q is {shape_text(Q)}, K is {shape_text(K)} and V is {shape_text(V)}: they do not fit together"
             )
         check_rows(Q[3], E4M3.itemsize)
-        self._check_outputs(given)
-        for name in (*self.required, *(name for name in CODES.values() if name in given)):
-            if not owner_of(given[name]).is_on_host(given[name]):
-                check_alignment(name, given[name])
+        self._check_outputs(operands)
+        for name in (*self.required, *(name for name in CODES.values() if name in operands)):
+            if not owner_of(operands[name]).is_on_host(operands[name]):
+                check_alignment(name, operands[name])
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        shape = self._problem(given).shapes[name[0].upper() if name in CODES.values() else name]
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        shape = self._problem(operands).shapes[name[0].upper() if name in CODES.values() else name]
         if name in SCALES.values():
             return Result(like="Q", shape=shape, type_name="float32")
-        is_bits = type_name(given["Q"]) not in TYPE_NAMES.values()  # whose type names no format
+        is_bits = type_name(operands["Q"]) not in TYPE_NAMES.values()  # whose type names no format
         return Result(like="Q", shape=shape, type_name=str(E4M3.dtype) if is_bits else TYPE_NAMES[E4M3])
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
         return [
-            kernels.launch(given[X], given[CODES[X]], given[SCALES[X]], self.format, transposed=X == "V")
+            kernels.launch(operands[X], operands[CODES[X]], operands[SCALES[X]], self.format, transposed=X == "V")
             for X in self.required
         ]
 
-    def _check_outputs(self, given):
-        for name in filter(given.__contains__, self.outputs):
-            X, shape = given[name], self.result(name, given).shape
+    def _check_outputs(self, operands):
+        for name in filter(operands.__contains__, self.outputs):
+            X, shape = operands[name], self.result(name, operands).shape
             if tuple(X.shape) != shape:
                 raise ValueError(
                     f"{name} is {shape_text(X.shape)}, but {shape_text(shape)} for these arrays: change it"
@@ -82,14 +80,14 @@ class Quantise(Operation):
             if not owner_of(X).is_on_host(X) and not is_in_c_order(tuple(X.shape), strides_of(X), wanted.itemsize):
                 raise ValueError(f"{name} is not in C order: pass an array that is")
 
-    def _problem(self, given) -> AttentionFP8:
-        batch, heads, queries, head_dim = map(int, given["Q"].shape)
-        _, kv_heads, keys, _ = map(int, given["K"].shape)
+    def _problem(self, operands) -> AttentionFP8:
+        batch, heads, queries, head_dim = map(int, operands["Q"].shape)
+        _, kv_heads, keys, _ = map(int, operands["K"].shape)
         return AttentionFP8(batch, heads, queries, head_dim, keys, kv_heads)
 
-    def _format(self, given) -> Format:
+    def _format(self, operands) -> Format:
         for name in "KV":
-            format = common_format(given["Q"], given[name], self.format, f"Q{name}", FORMATS)
+            format = common_format(operands["Q"], operands[name], self.format, f"Q{name}", FORMATS)
         return format
 
 

@@ -26,11 +26,8 @@ def request_factor(code: Sass, kind: str, trace: Trace) -> float:
     sites = [counted for counted in trace.sites if f"{counted.site.space} {counted.site.kind}" == kind]
     widths = widths_bytes(code, kind)
     accesses = sum(counted.accesses for counted in sites)
-    if (
-        not widths
-        or not accesses
-        or max(widths) <= max(trace.array(c.site.array).itemsize * c.site.elements for c in sites)
-    ):
+    source_widths = [trace.array(counted.site.array).itemsize * counted.site.elements for counted in sites]
+    if not widths or not accesses or max(widths) <= max(source_widths):
         return 1.0  # no instruction stands for several accesses
     bytes_an_access = sum(counted.bytes for counted in sites) / accesses
     merged_accesses = max(sum(widths) / bytes_an_access, len(sites))

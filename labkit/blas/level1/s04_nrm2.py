@@ -36,10 +36,8 @@ CHUNK = 4 * VECTORS * THREADS  # elements per block and iteration
 BLOCKS = 528  # four per SM of an H100: a single full wave
 LARGE, LARGE_SCALE = np.float32(2.0**52), np.float32(2.0**-76)  # values above LARGE are scaled before they are squared
 SMALL, SMALL_SCALE = np.float32(2.0**-63), np.float32(2.0**75)  # values below SMALL too
-LARGE_UNIT, SMALL_UNIT = (
-    np.float64(2.0**152),
-    np.float64(2.0**-150),
-)  # 1 / scale**2: the value of 1 in the sum of scaled squares
+# 1 / scale**2: the value of 1 in the sum of scaled squares
+LARGE_UNIT, SMALL_UNIT = np.float64(2.0**152), np.float64(2.0**-150)
 
 
 @cuda.jit(device=True)

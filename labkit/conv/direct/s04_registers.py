@@ -104,7 +104,7 @@ def geometry(problem: Forward):
 
 def launches(x, w, y, problem):
     """y = x * w, in NCHW."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     strides, zeros = (problem.stride_h, problem.stride_w), (problem.top, problem.left)
     dilations = problem.dilation_h, problem.dilation_w
     rows, columns, pitch = tile(problem)

@@ -129,7 +129,7 @@ def _specialise(kernel, side):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     rows, cols = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     side = max(2, 1 << (max(rows, cols) - 1).bit_length())

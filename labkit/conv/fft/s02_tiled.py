@@ -322,7 +322,7 @@ def choose_tiles(problem, side: int | None = None):
 
 def launches(x, w, y, problem, workspace, side=None, product=make_product):
     """y = the convolution of x and w, by tiles of side x side, with the products by `product`."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     R, S, K, C = problem.R, problem.S, problem.K, problem.C
     side, step, tiles = choose_tiles(problem, side)
     count = problem.N * tiles[0] * tiles[1]

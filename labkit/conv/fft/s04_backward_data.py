@@ -21,7 +21,7 @@ backward_data = tiled
 
 def launches(x, w, y, problem, workspace):
     """x = the gradient of the images, from filters w and the gradient y of the outputs."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     N, C, K, R, S = problem.N, problem.C, problem.K, problem.R, problem.S
     top, left = R - 1 - problem.top, S - 1 - problem.left
     pads = top, R - 1 - problem.bottom, left, S - 1 - problem.right

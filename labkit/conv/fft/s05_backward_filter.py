@@ -23,7 +23,7 @@ backward_filter = tiled
 
 def launches(x, w, y, problem, workspace):
     """w = the gradient of the filters, from images x and the gradient y of the outputs."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     C, K, R, S = problem.C, problem.K, problem.R, problem.S
     side, step, tiles = choose_tiles(problem)
     count = problem.N * tiles[0] * tiles[1]

@@ -78,7 +78,7 @@ def _specialise(side, rows, cols):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w; filters of many taps are transformed as before."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     filter_transform, image_transform, product, inverse = s03_three_products.launches(x, w, y, problem, workspace)
     *_, M, N, _ = product.arguments
     if min(M, N) <= NARROW:

@@ -51,7 +51,7 @@ def batch(images, matrix, conv):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     conv = make_sizes(problem)
     N, K, CRS, PQ, NPQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value), int(conv.NPQ)
     matrix = workspace.array("matrix", (CRS, NPQ), np.float32)

@@ -47,7 +47,7 @@ def image(pixels, matrix, conv):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     conv = make_sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
     matrix = workspace.array("matrix", (CRS, PQ), np.float32)

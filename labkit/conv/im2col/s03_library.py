@@ -53,7 +53,7 @@ def library(images, matrices, conv):
 
 def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     conv = make_sizes(problem)
     N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
     padded_rows, padded_cols = round_up_to_vectors(CRS, FP32.dtype), round_up_to_vectors(PQ, FP32.dtype)

@@ -62,7 +62,7 @@ def index(x, w, y, conv):
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     conv = make_sizes(problem)
     grid = -(-int(conv.NPQ) // TILE), -(-problem.K // TILE)
     return [Launch(index, grid, (TILE, TILE), (x, reshape(w, problem.K, int(conv.CRS)), y, conv))]

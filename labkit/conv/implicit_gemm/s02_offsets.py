@@ -77,7 +77,7 @@ def offsets(x, w, y, table, conv):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     conv = make_sizes(problem)
     CRS, PQ = int(conv.CRS), int(conv.PQ.value)
     table = workspace.array("table", (CRS, 4), np.uint32)

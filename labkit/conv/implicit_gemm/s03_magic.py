@@ -66,7 +66,7 @@ def magic(x, w, y, conv):
 
 def launches(x, w, y, problem):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     conv = make_sizes(problem)
     images = reshape(x, problem.N, problem.C * problem.H * problem.W)
     filters, outputs = reshape(w, problem.K, int(conv.CRS)), reshape(y, problem.N, problem.K, int(conv.PQ.value))

@@ -204,7 +204,7 @@ def gathered(x, w, y, conv):
 
 def launches(x, w, y, problem, tiling=None):
     """y = the convolution of x and w, by the given tiling or the best."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     pixels, filters = problem.C * problem.H * problem.W, problem.K // problem.groups
     tiling = tiling or best_tiling(filters, problem.N * problem.P * problem.Q, problem.groups)
     kernel, shared_bytes = specialise_tiling(tiling, choose_border_test(problem))

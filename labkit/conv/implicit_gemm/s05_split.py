@@ -207,7 +207,7 @@ def split(x, w, y, part_length, groups, conv):
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """y = the convolution of x and w, by the given tiling and number of parts, or the best."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     N, K, groups, PQ = problem.N, problem.K, problem.groups, problem.P * problem.Q
     pixels, filters, CRS = problem.C * problem.H * problem.W, K // groups, problem.C // groups * problem.R * problem.S
     images, outputs = reshape(x, N, pixels), reshape(y, N, K, PQ)

@@ -241,7 +241,7 @@ def gather_taps(w, gathered, taps):
 
 def launches(x, w, y, problem, workspace, tiling=None):
     """x = the gradient of the images, from the outputs' gradient y and filters w, by the given tiling or the best."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     outputs = reshape(y, problem.N, problem.K * problem.P * problem.Q)
     images = reshape(x, problem.N, problem.C, problem.H * problem.W)
     sequence = []

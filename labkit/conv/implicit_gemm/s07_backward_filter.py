@@ -191,7 +191,7 @@ def backward_filter(x, y, w, part_length, groups, conv):
 
 def launches(x, w, y, problem, workspace, tiling=None, parts=1, limit_bytes=None):
     """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling and parts."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     N, C, K, groups = problem.N, problem.C // problem.groups, problem.K // problem.groups, problem.groups
     CRS, PQ = C * problem.R * problem.S, problem.P * problem.Q
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, problem.K * PQ)

@@ -32,7 +32,7 @@ class ConvOperation(Operation):
     arrays = "x", "w", "y"
     algorithm: Algorithm | None = None  # None for the fastest
 
-    def make_problem(self, given: Mapping[str, object]) -> Convolution:
+    def make_problem(self, operands: Mapping[str, object]) -> Convolution:
         """Return the problem of these arrays; raise ValueError if they fit none."""
         raise NotImplementedError
 
@@ -40,26 +40,26 @@ class ConvOperation(Operation):
     def required(self) -> tuple[str, ...]:
         return tuple(name for name in self.arrays if name not in self.outputs)
 
-    def declared(self, given: Mapping[str, object]) -> "ConvOperation":
-        return replace(self, format=self.find_format(given))
+    def with_format(self, operands: Mapping[str, object]) -> "ConvOperation":
+        return replace(self, format=self.find_format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
-        _check_arrays(self.make_problem(given), given, self.find_format(given))
+    def check(self, operands: Mapping[str, object]) -> None:
+        _check_arrays(self.make_problem(operands), operands, self.find_format(operands))
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        format, like = self.find_format(given), self.required[0]  # the first input, whose kind the result has
-        is_bits = type_name(given[like]) not in TYPE_NAMES.values()  # the type does not say what the bits mean
-        shape = self.make_problem(given).shapes[name]
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        format, like = self.find_format(operands), self.required[0]  # the first input, whose kind the result has
+        is_bits = type_name(operands[like]) not in TYPE_NAMES.values()  # the type does not say what the bits mean
+        shape = self.make_problem(operands).shapes[name]
         return Result(like, shape, type_name=str(format.result.dtype) if is_bits else TYPE_NAMES[format.result])
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        problem, limit_bytes = self.make_problem(given), self.workspace_limit_bytes
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        problem, limit_bytes = self.make_problem(operands), self.workspace_limit_bytes
         algorithm = self.algorithm or choose(problem, self.format, limit_bytes)
-        return make_launches(algorithm, problem, self.format, given, workspace, limit_bytes)
+        return make_launches(algorithm, problem, self.format, operands, workspace, limit_bytes)
 
-    def find_format(self, given: Mapping[str, object]) -> Format:
+    def find_format(self, operands: Mapping[str, object]) -> Format:
         """Return the format of the inputs, from the option or from the arrays' types."""
-        return common_format(*(given[name] for name in self.required), self.format, self.required, FORMATS)
+        return common_format(*(operands[name] for name in self.required), self.format, self.required, FORMATS)
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class ConvByShapes(ConvOperation):
     kind: ClassVar[type[Convolution]]
     size: ClassVar = None  # rows and columns of the result, for a missing output
 
-    def make_problem(self, given: Mapping[str, object]) -> Convolution:
-        shapes = {name: tuple(X.shape) for name, X in given.items()}
+    def make_problem(self, operands: Mapping[str, object]) -> Convolution:
+        shapes = {name: tuple(X.shape) for name, X in operands.items()}
         options = self.stride, self.padding, self.dilation, self.groups, self.flipped, self.layout
         problem = make_problem(self.kind, shapes, self.size, *options)
         check_options(problem, "float32" if self.format is None else self.format, self.workspace_limit_bytes)
@@ -128,7 +128,7 @@ class ConvByProblem(ConvOperation):
     def outputs(self) -> tuple[str, ...]:
         return (self.problem.result,)
 
-    def make_problem(self, given: Mapping[str, object]) -> Convolution:
+    def make_problem(self, operands: Mapping[str, object]) -> Convolution:
         return self.problem
 
 

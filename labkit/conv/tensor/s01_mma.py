@@ -148,7 +148,7 @@ def geometry(problem):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     arguments = as_vectors(x), as_vectors(w), as_outputs(y, problem), make_windows(problem, format)
     kernel = specialise_for_outputs(mma, format, is_even=problem.K % 2 == 0)

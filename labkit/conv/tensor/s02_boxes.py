@@ -181,7 +181,7 @@ def count_tiles(problem, box):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     box = choose_box(problem)
     filters = as_words(reshape(w, problem.K, problem.R * problem.S, w.shape[-1]))

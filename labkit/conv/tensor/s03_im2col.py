@@ -121,7 +121,7 @@ def im2col(x_map, w_map, y, conv, rows, cols):
 
 def launches(x, w, y, problem, format, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace)
     filters = as_words(reshape(w, problem.K, problem.R * problem.S, w.shape[-1]))
     maps = make_pixel_map(as_words(x), problem, BM, BK), ptx.TensorMap(filters, (BN, 1, BK))

@@ -190,7 +190,7 @@ persistent_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(persistent.py_fu
 
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """y = the convolution of x and w, by the given tiling or the best."""
-    problem.check(x, w, y, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace, may_fold=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     tiling = tiling or best_tiling(problem, sms)

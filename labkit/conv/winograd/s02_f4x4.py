@@ -104,7 +104,7 @@ def transform_products(M, y, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     kernels = filter_kernel, f4x4, transform_products
     borders = {"top": problem.top, "left": problem.left}
     return make_launches(kernels, x, w, y, workspace, out=OUT, **borders, flipped=problem.flipped)

@@ -241,7 +241,7 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
 
 def launches(x, w, y, problem, workspace):
     """y = the convolution of x and w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     tiles_y, tiles_x = -(-problem.P // OUT), -(-problem.Q // OUT)
     channels, k_blocks = -(-problem.C // CHANNELS) * CHANNELS, -(-problem.K // FILTERS)
     U = workspace.array("filters", (channels * POINTS, k_blocks * FILTERS), np.float32)

@@ -120,7 +120,7 @@ def transform_products(M, x, tiles_y, tiles_x):
 
 def launches(x, w, y, problem, workspace):
     """x = the gradient of the images, from the gradient y of the outputs and the filters w."""
-    problem.check(x, w, y, takes=SUPPORTED)
+    problem.check(x, w, y, supported=SUPPORTED)
     kernels = transform_filters, backward_data, transform_products
     borders = {"top": TAPS - 1 - problem.top, "left": TAPS - 1 - problem.left}
     return make_launches(kernels, y, w, x, workspace, out=OUT, **borders, flipped=not problem.flipped)

@@ -26,20 +26,20 @@ class Geglu(Operation):
     arrays, required, outputs = ("gate", "up", "y"), ("gate", "up"), ("y",)
     in_place = {"y": "gate"}  # noqa: RUF012 - of the class: y may overwrite gate
 
-    def declared(self, given: Mapping[str, object]) -> "Geglu":
-        return replace(self, format=self._format(given))
+    def with_format(self, operands: Mapping[str, object]) -> "Geglu":
+        return replace(self, format=self._format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
-        self._format(given)
-        if not given["gate"].shape:
+    def check(self, operands: Mapping[str, object]) -> None:
+        self._format(operands)
+        if not operands["gate"].shape:
             raise ValueError("gate is a number: give an array of rows")
-        check_same_type(given, "gate")
+        check_same_type(operands, "gate")
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        return Result(like="gate", shape=tuple(given["gate"].shape))
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        return Result(like="gate", shape=tuple(operands["gate"].shape))
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        matrices = [as_matrix(name, X) for name, X in given.items()]
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        matrices = [as_matrix(name, X) for name, X in operands.items()]
         problem = GEGLU(prod(matrices[0].shape[:-1]), matrices[0].shape[-1])
         for step in reversed(ladder("elementwise", "gated_gelu")):
             try:
@@ -48,8 +48,8 @@ class Geglu(Operation):
                 continue
         raise ValueError(f"gate has {problem.rows * problem.columns} elements: pass fewer at a time")
 
-    def _format(self, given) -> Format:
-        return common_format(given["gate"], given["up"], self.format, ("gate", "up"), (FP32, BF16, FP16))
+    def _format(self, operands) -> Format:
+        return common_format(operands["gate"], operands["up"], self.format, ("gate", "up"), (FP32, BF16, FP16))
 
 
 @call_of(Geglu)

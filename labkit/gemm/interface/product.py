@@ -47,52 +47,52 @@ class Product(Operation):
     def read(self) -> tuple[str, ...]:  # outputs whose old contents are read
         return ("C",) if self.beta != 0 else ()
 
-    def declared(self, given: Mapping[str, object]) -> "Product":
+    def with_format(self, operands: Mapping[str, object]) -> "Product":
         """Return these options with the operands' format filled in."""
-        return replace(self, format=self._format(given))
+        return replace(self, format=self._format(operands))
 
-    def check(self, given: Mapping[str, object]) -> None:
+    def check(self, operands: Mapping[str, object]) -> None:
         for name in ("A", "B", "C"):
-            if name in given and len(given[name].shape) not in (2, 3):
+            if name in operands and len(operands[name].shape) not in (2, 3):
                 raise ValueError(
-                    f"{name} is of shape {tuple(given[name].shape)}: give a matrix, or a batch of matrices along a "
+                    f"{name} is of shape {tuple(operands[name].shape)}: give a matrix, or a batch of matrices along a "
                     "first axis"
                 )
-        format, shape = self._format(given), self._shape(given)
-        if "C" in given:
-            _check_result(given["C"], shape, format)
+        format, shape = self._format(operands), self._shape(operands)
+        if "C" in operands:
+            _check_result(operands["C"], shape, format)
         elif self.beta != 0:
             raise ValueError("beta is not 0, but there is no C to multiply with it: pass C, or leave beta out")
-        if "bias" in given:
-            self._check_bias(given["bias"], shape[-1], format)
+        if "bias" in operands:
+            self._check_bias(operands["bias"], shape[-1], format)
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        format = self._format(given)
-        is_bits = type_name(given["A"]) not in TYPE_NAMES.values()  # uint16 does not tell which format it holds
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        format = self._format(operands)
+        is_bits = type_name(operands["A"]) not in TYPE_NAMES.values()  # uint16 does not tell which format it holds
         element_type = str(format.result.dtype) if is_bits else TYPE_NAMES[format.result]
-        return Result(like="A", shape=self._shape(given), type_name=element_type)
+        return Result(like="A", shape=self._shape(operands), type_name=element_type)
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        C = given["C"]
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        C = operands["C"]
         if 0 in C.shape:
             return []
         is_transposed = _is_column_major(with_plain_strides(C))  # the kernels then compute C.T
-        left, right, C = arrange_operands(given["A"], given["B"], C, self.transpose_a, self.transpose_b)
+        left, right, C = arrange_operands(operands["A"], operands["B"], C, self.transpose_a, self.transpose_b)
         alpha, beta, added = check_factor("alpha", self.alpha), check_factor("beta", self.beta), C
-        if "bias" in given:
-            added, beta = _broadcast_bias(given["bias"], C, is_transposed), 1.0
+        if "bias" in operands:
+            added, beta = _broadcast_bias(operands["bias"], C, is_transposed), 1.0
         if left.shape[-1] == 0 or alpha == 0:
             return [scale_added(added, C, beta, self.format.result, workspace)]
         candidate = self.candidate or choose_candidate(self.format, left, right, C)
         return launches(candidate, self.format, left, right, C, alpha, beta, workspace, added)
 
-    def _format(self, given) -> Format:
+    def _format(self, operands) -> Format:
         format = None if self.format is None else find_format(self.format)
-        return common_format(given["A"], given["B"], format, formats=supported_formats())
+        return common_format(operands["A"], operands["B"], format, formats=supported_formats())
 
-    def _shape(self, given) -> tuple[int, ...]:
+    def _shape(self, operands) -> tuple[int, ...]:
         """Return the shape of C; raise ValueError where A and B do not fit."""
-        (*batch_a, rows_a, cols_a), (*batch_b, rows_b, cols_b) = given["A"].shape, given["B"].shape
+        (*batch_a, rows_a, cols_a), (*batch_b, rows_b, cols_b) = operands["A"].shape, operands["B"].shape
         M, K = (cols_a, rows_a) if self.transpose_a else (rows_a, cols_a)
         K_of_b, N = (cols_b, rows_b) if self.transpose_b else (rows_b, cols_b)
         if K_of_b != K:

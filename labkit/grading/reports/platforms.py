@@ -24,5 +24,5 @@ def make_moodle_csv(grades: list[Grade], assignment: str) -> str:
 
 def _fully_graded(grades):
     """Return the students whose answers are all graded, with their points."""
-    open_ = {row.student for row in grades if row.points is None}
-    return [(name, points) for name, (points, _) in sum_points(grades).items() if name not in open_]
+    ungraded = {row.student for row in grades if row.points is None}
+    return [(name, points) for name, (points, _) in sum_points(grades).items() if name not in ungraded]

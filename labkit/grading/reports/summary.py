@@ -22,15 +22,15 @@ def make_summary(grades: list[Grade], remark: str) -> str:
     for student, (points, out_of) in sum_points(grades).items():
         missing = sum(row.points is None for row in grades if row.student == student)
         lines.append(f"| {_format_cell(student)} | {points:g} | {out_of:g} | {missing or ''} |")
-    less = [row for row in grades if row.points is None or row.points < row.out_of or not row.exercise]
-    if less:
+    incomplete = [row for row in grades if row.points is None or row.points < row.out_of or not row.exercise]
+    if incomplete:
         lines += ["", "### Why", "", "| student | exercise | points | why |", "|---|---|---|---|"]
-    for row in less[:MAX_ROWS]:
+    for row in incomplete[:MAX_ROWS]:
         points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
         exercise = row.exercise or _format_cell(row.submission)
         lines.append(f"| {_format_cell(row.student)} | {exercise} | {points} | {_format_cell(row.said)} |")
-    if less[MAX_ROWS:]:
-        lines += ["", f"{len(less) - MAX_ROWS:,} more rows stand in grades.csv."]
+    if incomplete[MAX_ROWS:]:
+        lines += ["", f"{len(incomplete) - MAX_ROWS:,} more rows stand in grades.csv."]
     if remark:
         lines += ["", _format_cell(remark)]
     return "\n".join(lines) + "\n"

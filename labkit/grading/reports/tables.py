@@ -23,10 +23,10 @@ def make_gradebook_csv(grades: list[Grade], roster: Mapping[str, Mapping[str, st
     exercises = sorted({row.exercise for row in grades} - {""}, key=index_in_book)
     lines = []
     for student, (points, out_of) in sum_points(grades).items():
-        own = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
-        open_ = sum(value is None for value in own.values())
-        sums = {"student": student, "points": points, "out_of": out_of, "not_graded": open_}
-        lines.append({**roster.get(student, {}), **sums, **own})
+        points_by_id = {row.exercise: row.points for row in grades if row.student == student and row.exercise}
+        not_graded = sum(value is None for value in points_by_id.values())
+        sums = {"student": student, "points": points, "out_of": out_of, "not_graded": not_graded}
+        lines.append({**roster.get(student, {}), **sums, **points_by_id})
     further = [name for columns in roster.values() for name in columns]
     return make_csv(lines, [*dict.fromkeys(["student", *further, "points", "out_of", "not_graded", *exercises])])
 

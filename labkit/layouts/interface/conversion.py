@@ -37,18 +37,18 @@ class Convert(Operation):
         if self.channels is not None and not isinstance(self.channels, Integral):
             raise TypeError(f"channels is {self.channels!r}, but it must be a whole number, or None for all")
 
-    def declared(self, given: Mapping[str, object]) -> "Convert":
+    def with_format(self, operands: Mapping[str, object]) -> "Convert":
         return self  # without a format, since kernels move bits
 
-    def check(self, given: Mapping[str, object]) -> None:
-        x, problem = given["x"], self._problem(given["x"])
+    def check(self, operands: Mapping[str, object]) -> None:
+        x, problem = operands["x"], self._problem(operands["x"])
         if dtype_of(x).hasobject:
             raise TypeError("x holds Python objects, which no device can read: convert it to numbers")
         if dtype_of(x).itemsize not in UINT_BY_BYTES:
             raise TypeError(f"x holds {type_name(x)}, but elements of 1, 2, 4 or 8 bytes are moved: convert it")
-        if "y" not in given:
+        if "y" not in operands:
             return
-        y, needed = given["y"], problem.shape(problem.target)
+        y, needed = operands["y"], problem.shape(problem.target)
         if tuple(y.shape) != needed:
             raise ValueError(
                 f"y is {shape_text(y.shape)}, but {problem.target} of these images is {shape_text(needed)}: change it"
@@ -58,14 +58,14 @@ class Convert(Operation):
                 f"x holds {type_name(x)} and y {type_name(y)}, but elements are moved as they are: make them alike"
             )
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        problem = self._problem(given["x"])
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        problem = self._problem(operands["x"])
         return Result(like="x", shape=problem.shape(problem.target))
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        if 0 in given["y"].shape:
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        if 0 in operands["y"].shape:
             return []
-        return _launches(given["x"], given["y"], self._problem(given["x"]))
+        return _launches(operands["x"], operands["y"], self._problem(operands["x"]))
 
     def _problem(self, x) -> Conversion:
         return make_problem(tuple(x.shape), self.source, self.target, self.vector, self.channels)

@@ -74,7 +74,7 @@ def rectified(y):
 
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem):
     """Return the launches for y and all statistics of images in NCHW."""
-    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, takes=SUPPORTED)
+    problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, supported=SUPPORTED)
     x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance

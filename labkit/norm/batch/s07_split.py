@@ -126,7 +126,7 @@ def blocks_per_channel(problem) -> int:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     blocks, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (MOMENT_FIELDS, problem.C, blocks), np.float32)

@@ -37,7 +37,7 @@ WIDTH = 4  # neighbours per vector
 PER_THREAD, MAX_PER_THREAD = 1, 8  # vectors per thread
 VECTORS = 13  # of four neighbours, per plane
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
-AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+ONE_WAVE_ONLY = True  # chosen only if all blocks are resident: a second wave would wait for memory again
 SM_THREADS = 1024  # with 64 registers each
 specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
@@ -109,7 +109,7 @@ def geometry(problem) -> tuple[int, int, int]:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     vectors, per_thread, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu

@@ -126,7 +126,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     width = width_up_to_four(x, y)
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)

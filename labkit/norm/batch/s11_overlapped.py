@@ -202,7 +202,7 @@ def _divisor(number, limit):
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     geom = geometry(problem, format.itemsize)
     rows = problem.H * problem.W * format.itemsize // ROW_BYTES
     shape = problem.N, problem.C, rows, ROW_BYTES // format.itemsize

@@ -83,7 +83,7 @@ def gradients(x, weight, mean, variance, dx, dweight, dbias, num_values, eps):
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
-    problem.check(dy, x, weight, bias, mean, variance, dx, dweight, dbias, takes=SUPPORTED)
+    problem.check(dy, x, weight, bias, mean, variance, dx, dweight, dbias, supported=SUPPORTED)
     dy, x, dx = as_planes(dy, x, dx)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     eps = np.float32(problem.eps)

@@ -1,6 +1,7 @@
 """The sums and dx each recompute ReLU's mask: no intermediate result is stored.
 
-Three operations per value are done twice, and three passes over memory disappear.
+Three operations per value are done twice. Three passes over memory disappear, those of the kernel that masked dy: it
+read dy and x, and stored the result.
 
 Costs in passes over memory, each of which reads or writes all values once:
 
@@ -62,7 +63,7 @@ def masked_again(dy, x, weight, bias, mean, variance, dx, dweight, dbias, num_va
 
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
-    problem.check(dy, x, weight, bias, mean, variance, dx, dweight, dbias, takes=SUPPORTED)
+    problem.check(dy, x, weight, bias, mean, variance, dx, dweight, dbias, supported=SUPPORTED)
     dy, x, dx = as_planes(dy, x, dx)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     inputs, eps, values = (dy, x, weight, bias, mean, variance), np.float32(problem.eps), np.float32(problem.values)

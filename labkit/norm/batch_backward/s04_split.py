@@ -115,7 +115,7 @@ def blocks_per_channel(problem) -> int:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     blocks, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     statistics = workspace.array("partials", (2, problem.C, blocks), np.float32), workspace.counters(problem.C)

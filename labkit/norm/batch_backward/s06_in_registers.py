@@ -36,7 +36,7 @@ PER_THREAD, MAX_PER_THREAD = 4, 16  # values per thread and array
 MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer values
 PIXELS = 49  # per plane
 WARP, MAX_WARPS = 32, 18  # threads per warp, and warps per block
-AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+ONE_WAVE_ONLY = True  # chosen only if all blocks are resident: a second wave would wait for memory again
 specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
 
@@ -102,7 +102,7 @@ def register_limit(pixels: int, format) -> int:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     pixels = problem.H * problem.W
     per_thread, threads = geometry(problem, register_limit(pixels, format))

@@ -132,7 +132,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NCHW."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_planes(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
     blocks, threads, capacity = geometry(problem, format.itemsize, width)

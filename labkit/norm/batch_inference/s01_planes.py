@@ -80,7 +80,7 @@ def geometry(problem, width: int) -> tuple[int, int]:
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
     """Return the launch for y of images in NCHW."""
-    problem.check(x, weight, bias, y, running_mean, running_variance, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(x, weight, bias, y, running_mean, running_variance, supported=SUPPORTED, dtype=format.dtype)
     values = prod(x.shape[1:])
     if values >= VALUE_LIMIT:
         raise TooLarge(f"an image has {values} values, and this step counts them below {VALUE_LIMIT}")

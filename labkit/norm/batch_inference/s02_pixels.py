@@ -77,7 +77,7 @@ def geometry(problem, width: int) -> tuple[int, int, tuple[int, int]]:
 
 def launches(x, weight, bias, y, running_mean, running_variance, problem, format=FP32):
     """Return the launch for y of images in NHWC."""
-    problem.check(x, weight, bias, y, running_mean, running_variance, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(x, weight, bias, y, running_mean, running_variance, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     width = vector_width(x, y)
     row_threads, loads, grid = geometry(problem, width)

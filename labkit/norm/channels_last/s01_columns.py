@@ -166,7 +166,7 @@ def geometry(problem) -> tuple[int, int, int]:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     row_threads, row_blocks, column_blocks = geometry(problem)
     partials = workspace.array("partials", (MOMENT_FIELDS, column_blocks, problem.C), np.float32)

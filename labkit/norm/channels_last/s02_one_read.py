@@ -15,8 +15,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by the synchronisation of blocks: each message between blocks waits in the same queues as all loads and stores,
 and five such waits are sequential.
 
-Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`,
-`store_at` of `labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.grid_barrier`; `merge_moments`, `warp_moments` of `labkit.parts.moments`;
+`load_at`, `store_at` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.pieces import normalise, tma_rows
-from labkit.parts.meeting import sync_blocks
+from labkit.parts.grid_barrier import sync_blocks
 from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
@@ -244,7 +244,7 @@ def _divide(pixels, vectors, parts, blocks_per_sm, sms, min_groups):
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     geom = geometry(problem, format.itemsize)
     box = geom.box_pixels, geom.vectors * 4
     maps = [ptx.TensorMap(tma_rows(X, problem.values, problem.C), box) for X in (x, y)]

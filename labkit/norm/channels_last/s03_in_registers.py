@@ -39,7 +39,7 @@ SUMS = 2 * WIDTH  # per block
 ALL_SUMS = SUMS + WIDTH  # with the sums of the rough mean
 PER_THREAD, MAX_PER_THREAD = 2, 8  # pixels per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
-AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+ONE_WAVE_ONLY = True  # chosen only if all blocks are resident: a second wave would wait for memory again
 specialise_once = cache(specialise)  # copies: one per number of pixels
 
 
@@ -111,7 +111,7 @@ def geometry(problem) -> tuple[int, int]:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     per_thread, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu

@@ -15,8 +15,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 
 Limited by memory: L2 and the SMs together hold only a part.
 
-Parts: `sync_blocks` of `labkit.parts.meeting`; `merge_moments`, `warp_moments` of `labkit.parts.moments`; `load_at`,
-`store_at` of `labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.grid_barrier`; `merge_moments`, `warp_moments` of `labkit.parts.moments`;
+`load_at`, `store_at` of `labkit.parts.vectors`.
 """
 
 from functools import lru_cache
@@ -30,7 +30,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.pieces import normalise, tma_rows
-from labkit.parts.meeting import sync_blocks
+from labkit.parts.grid_barrier import sync_blocks
 from labkit.parts.moments import merge_moments, warp_moments
 from labkit.parts.vectors import load_at, store_at
 
@@ -290,7 +290,7 @@ def geometry(problem, itemsize: int) -> Geometry:
 def launches(x, weight, bias, y, mean, variance, running_mean, running_variance, problem, workspace, format=FP32):
     """Return the launches for y and all statistics of images in NHWC."""
     arrays = x, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     geom = geometry(problem, format.itemsize)
     elements = 128 // format.itemsize  # per line
     shape = problem.values * problem.C // elements, elements

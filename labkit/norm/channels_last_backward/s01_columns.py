@@ -150,7 +150,7 @@ def geometry(problem) -> tuple[int, int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
     row_threads, row_blocks, column_blocks = geometry(problem)
     scratch = workspace.array("partials", (2, column_blocks, problem.C), np.float32), workspace.counters(row_blocks)

@@ -36,7 +36,7 @@ WIDTH = 4  # channels per thread
 SUMS = 2 * WIDTH  # per block
 PER_THREAD, MAX_PER_THREAD = 2, 3  # pixels per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
-AT_ONCE = True  # used only if all blocks are resident: a second wave would wait for memory again
+ONE_WAVE_ONLY = True  # chosen only if all blocks are resident: a second wave would wait for memory again
 specialise_once = cache(specialise)  # copies: one per number of pixels
 
 
@@ -94,7 +94,7 @@ def geometry(problem) -> tuple[int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
     per_thread, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu

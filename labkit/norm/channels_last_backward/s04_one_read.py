@@ -16,8 +16,8 @@ Costs in passes over memory, each of which reads or writes all values once:
 Limited by the time in which blocks sum and synchronise, and memory is idle: a copy of the same bytes takes three fifths
 of the time (H100, 64 x 256 x 56 x 56 in float32).
 
-Parts: `sync_blocks` of `labkit.parts.meeting`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`, `load_shared`,
-`store` of `labkit.parts.vectors`.
+Parts: `sync_blocks` of `labkit.parts.grid_barrier`; `warp_sum` of `labkit.parts.sums`; `copy_async`, `load`,
+`load_shared`, `store` of `labkit.parts.vectors`.
 """
 
 from functools import cache
@@ -30,7 +30,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.channels_last_backward import SUPPORTED
 from labkit.norm.images import as_pixels
-from labkit.parts.meeting import sync_blocks
+from labkit.parts.grid_barrier import sync_blocks
 from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
@@ -204,7 +204,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dweight and dbias of images in NHWC."""
     arrays = dy, x, weight, bias, mean, variance, dx, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     dy, x, dx = as_pixels(dy, x, dx)
     width = width_up_to_four(dy, x, dx)
     row_threads, teams, blocks, capacity = geometry(problem, format.itemsize, width)

@@ -71,9 +71,9 @@ class BatchNorm(ImageOperation):
             return BatchForward(*sizes, self.momentum, self.batches or 0, self.eps)
         return BatchInference(*sizes, self.eps)
 
-    def check(self, given: Mapping[str, object]) -> None:
-        super().check(given)
-        running = [name for name in RUNNING if name in given]
+    def check(self, operands: Mapping[str, object]) -> None:
+        super().check(operands)
+        running = [name for name in RUNNING if name in operands]
         if len(running) == 1:
             raise TypeError(f"{running[0]} stands alone: give both running statistics, or none")
         if self.training:
@@ -81,7 +81,7 @@ class BatchNorm(ImageOperation):
         if not running:
             raise TypeError("running_mean and running_variance are None, and inference normalises by them: give both")
         for name in MEASURED:
-            if name in given:
+            if name in operands:
                 raise TypeError(f"{name} is not measured in inference: leave it out, or say training=True")
 
 

@@ -41,39 +41,39 @@ class ImageOperation(Operation):
     def make_problem(self, *sizes) -> ImageProblem:
         """Return the problem of N, C, H, W, ReLU and the layout in whose order elements are stored."""
 
-    def declared(self, given: Mapping[str, object]) -> "ImageOperation":
-        return replace(self, format=self._format(given["x"]))
+    def with_format(self, operands: Mapping[str, object]) -> "ImageOperation":
+        return replace(self, format=self._format(operands["x"]))
 
-    def check(self, given: Mapping[str, object]) -> None:
-        x = given["x"]
+    def check(self, operands: Mapping[str, object]) -> None:
+        x = operands["x"]
         if len(x.shape) < 2:
             raise ValueError(f"x is of shape {tuple(x.shape)}: give images, N x C x pixels or N x pixels x C")
         format, channels = self._format(x), self._problem(x, self.layout).C
-        shapes = {name: tuple(x.shape) if name in self.image_arrays else (channels,) for name in given}
-        vectors = [name for name in given if name not in self.image_arrays]
+        shapes = {name: tuple(x.shape) if name in self.image_arrays else (channels,) for name in operands}
+        vectors = [name for name in operands if name not in self.image_arrays]
         context = {"context": "for these images", "kind": "images"}
-        check_arrays(given, shapes, format, first="x", float32_names=vectors, **context)
-        self._check_order({name: X for name, X in given.items() if not owner_of(X).is_on_host(X)})
+        check_arrays(operands, shapes, format, first="x", float32_names=vectors, **context)
+        self._check_order({name: X for name, X in operands.items() if not owner_of(X).is_on_host(X)})
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        x = given["x"]
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        x = operands["x"]
         if name in self.image_arrays:
             return Result(like="x", shape=tuple(x.shape), axes=order_of_axes(x))
         return Result(like="x", shape=(self._problem(x, self.layout).C,), type_name="float32")
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        order = self._order(given)
-        problem, fills, arrays = self._problem(given["x"], order), [], {}
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        order = self._order(operands)
+        problem, fills, arrays = self._problem(operands["x"], order), [], {}
         for name in problem.arrays:
             if name in self.image_arrays:
-                arrays[name] = as_images(given[name], self.layout, order)
-            elif name in given:
-                arrays[name] = given[name]
+                arrays[name] = as_images(operands[name], self.layout, order)
+            elif name in operands:
+                arrays[name] = operands[name]
             else:
                 arrays[name] = workspace.array(f"instead of {name}", (problem.C,), np.float32)
                 if name in DEFAULTS:
                     fills.append(fill_launch(arrays[name], DEFAULTS[name]))
-        return fills + choose_step(tuple(arrays.values()), problem, self._format(given["x"]), workspace).launches
+        return fills + choose_step(tuple(arrays.values()), problem, self._format(operands["x"]), workspace).launches
 
     def _problem(self, x, order: Layout) -> ImageProblem:
         return self.make_problem(*image_sizes(tuple(x.shape), self.layout), bool(self.relu), order)
@@ -81,9 +81,9 @@ class ImageOperation(Operation):
     def _format(self, x) -> Format:
         return operand_format("x", x, self.format, FORMATS)
 
-    def _order(self, given) -> Layout | None:
+    def _order(self, operands) -> Layout | None:
         """Return the layout in whose order the elements of all images are stored; None if there is none."""
-        layouts = [memory_layouts(X, self.layout) for name, X in given.items() if name in self.image_arrays]
+        layouts = [memory_layouts(X, self.layout) for name, X in operands.items() if name in self.image_arrays]
         return next((layout for layout in layouts[0] if all(layout in others for others in layouts)), None)
 
     def _check_order(self, device_arrays):

@@ -37,45 +37,45 @@ class RowOperation(Operation):
     def __post_init__(self):
         check_number("eps", self.eps, condition=" that is not below 0", least=0)
 
-    def declared(self, given: Mapping[str, object]) -> "RowOperation":
-        return replace(self, format=self._format(given["x"]))
+    def with_format(self, operands: Mapping[str, object]) -> "RowOperation":
+        return replace(self, format=self._format(operands["x"]))
 
-    def check(self, given: Mapping[str, object]) -> None:
-        x = given["x"]
+    def check(self, operands: Mapping[str, object]) -> None:
+        x = operands["x"]
         if len(x.shape) == 0:
             raise ValueError("x is a number: give an array of rows")
-        format, (rows, row) = self._format(x), _split_shape(given)
+        format, (rows, row) = self._format(x), _split_shape(operands)
         self._problem(rows, row)
-        shapes = dict.fromkeys(given, (*rows, *row))
+        shapes = dict.fromkeys(operands, (*rows, *row))
         shapes |= dict.fromkeys(self.column_arrays, row) | dict.fromkeys(ROW_ARRAYS, rows)
-        vectors = [name for name in given if name not in self.matrix_arrays]
+        vectors = [name for name in operands if name not in self.matrix_arrays]
         check_arrays(
-            given, shapes, format, first="x", float32_names=vectors, context=f"beside x of {shape_text(x.shape)}"
+            operands, shapes, format, first="x", float32_names=vectors, context=f"beside x of {shape_text(x.shape)}"
         )
-        check_c_order(given)
+        check_c_order(operands)
 
-    def result(self, name: str, given: Mapping[str, object]) -> Result:
-        rows, row = _split_shape(given)
+    def result(self, name: str, operands: Mapping[str, object]) -> Result:
+        rows, row = _split_shape(operands)
         if name in self.column_arrays:
             return Result(like="x", shape=row, type_name="float32")
         return Result(like="x", shape=(*rows, *row))
 
-    def launches(self, given: Mapping[str, object], workspace: Workspace) -> list[Launch]:
-        rows, row = _split_shape(given)
+    def launches(self, operands: Mapping[str, object], workspace: Workspace) -> list[Launch]:
+        rows, row = _split_shape(operands)
         if 0 in rows:  # a sum over no rows is zero
-            return [fill_launch(flatten(given[name]), 0.0) for name in self.column_arrays if name in self.written]
+            return [fill_launch(flatten(operands[name]), 0.0) for name in self.column_arrays if name in self.written]
         problem, fills, arrays = self._problem(rows, row), [], []
         for name in self.problem_arrays:
             shape = problem.shapes.get(name)
             if shape is None:  # RMS norm has no such array
                 arrays.append(None)
-            elif name in given:
-                arrays.append(reshape(given[name], *shape))
+            elif name in operands:
+                arrays.append(reshape(operands[name], *shape))
             else:
                 arrays.append(workspace.array(f"instead of {name}", shape, np.float32))
                 if name in DEFAULTS:
                     fills.append(fill_launch(arrays[-1], DEFAULTS[name]))
-        return fills + choose_step(tuple(arrays), problem, self._format(given["x"]), workspace).launches
+        return fills + choose_step(tuple(arrays), problem, self._format(operands["x"]), workspace).launches
 
     def make_problem(self, rows: int, columns: int) -> RowProblem:
         """Return the problem of a number of rows and columns."""
@@ -188,9 +188,9 @@ def rms_norm(
     return run_operation(RMSNorm, (x, weight, y, rstd), (eps, format), stream)
 
 
-def _split_shape(given) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _split_shape(operands) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Split the shape of x into the axes that count rows and the axes of one row."""
-    shape = tuple(given["x"].shape)
-    weight = next((given[name] for name in COLUMN_ARRAYS if name in given), None)
+    shape = tuple(operands["x"].shape)
+    weight = next((operands[name] for name in COLUMN_ARRAYS if name in operands), None)
     axes = 1 if weight is None else min(max(len(weight.shape), 1), len(shape))
     return shape[: len(shape) - axes], shape[len(shape) - axes :]

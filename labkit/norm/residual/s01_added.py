@@ -81,7 +81,7 @@ def rectified(y):
 def launches(x, residual, weight, bias, y, mean, variance, running_mean, running_variance, problem):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED)
+    problem.check(*arrays, supported=SUPPORTED)
     x, residual, y = as_planes(x, residual, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance

@@ -163,7 +163,7 @@ def launches(
 ):
     """Return the launches for y and all statistics of images in NCHW."""
     arrays = x, residual, weight, bias, y, mean, variance, running_mean, running_variance
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, residual, y = as_planes(x, residual, y)
     width = width_up_to_four(x, residual, y)
     clusters, blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)

@@ -67,7 +67,7 @@ def gradients(dresidual, x, weight, mean, variance, dx, dweight, dbias, num_valu
 
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem):
     """Return the launches for dx, dresidual, dweight and dbias of images in NCHW."""
-    problem.check(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, takes=SUPPORTED)
+    problem.check(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, supported=SUPPORTED)
     dy, x, y, dx, dresidual = as_planes(dy, x, y, dx, dresidual)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     eps, values = np.float32(problem.eps), np.float32(problem.values)

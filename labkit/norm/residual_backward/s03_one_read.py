@@ -183,7 +183,7 @@ def geometry(problem, itemsize: int, width: int) -> tuple[int, int, int, int]:
 def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, problem, workspace, format=FP32):
     """Return the launches for dx, dresidual, dweight and dbias of images in NCHW."""
     arrays = dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias
-    problem.check(*arrays, takes=SUPPORTED, dtype=format.dtype)
+    problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     images = as_planes(dy, x, y, dx, dresidual)
     width = width_up_to_four(*images)
     clusters, blocks, threads, capacity = geometry(problem, format.itemsize, width)

@@ -94,7 +94,7 @@ class RowProblem(ladder.Problem):
                 raise ValueError(f"RMS norm has no {name}: give None in its place")
         super().check(*present, **options)
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return the operands of some rows of a large problem, the first and the last among them."""
         if self.elements <= CHECKED_ELEMENTS:
             return operands

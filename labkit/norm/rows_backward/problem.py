@@ -41,9 +41,9 @@ class RowBackward(RowProblem):
         """Names of the results."""
         return tuple(name for name in ("dx", "dweight", "dbias") if name in self.shapes)
 
-    def part(self, operands: tuple) -> tuple:
+    def checked_part(self, operands: tuple) -> tuple:
         """Return the operands of some rows of a large problem, for dx alone."""
-        *arrays, problem = super().part(operands)
+        *arrays, problem = super().checked_part(operands)
         return operands if problem is self else (*arrays, RowSample(**vars(problem)))
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:

@@ -121,16 +121,16 @@ def _multiply(function):
     names = list(signature(function).parameters)
 
     def definition(typing, *kinds):
-        given = dict(zip(names, kinds, strict=True))
-        N, FORMAT = given["N"], given["FORMAT"]
+        argument_types = dict(zip(names, kinds, strict=True))
+        N, FORMAT = argument_types["N"], argument_types["FORMAT"]
         tiles = {}  # operands in shared memory: their major, by the number of the array's argument
-        for name in ("A", "B") if "A" in given else ("B",):
-            major = _major(given[f"{name}_MAJOR"], FORMAT) if f"{name}_MAJOR" in given else K_MAJOR
+        for name in ("A", "B") if "A" in argument_types else ("B",):
+            major = _major(argument_types[f"{name}_MAJOR"], FORMAT) if f"{name}_MAJOR" in argument_types else K_MAJOR
             tiles[names.index(name)] = major
             columns = [literal_value(N, "N")] if name == "B" else []
-            check_tile(given[name], given[f"{name.lower()}_index"], major, *columns)
-        scale = (given["keeps"], given["SIGN"]) if "keeps" in given else None
-        issue = _wgmma(given["acc"], given["index"], N, FORMAT, [*tiles.values()], scale)
+            check_tile(argument_types[name], argument_types[f"{name.lower()}_index"], major, *columns)
+        scale = (argument_types["keeps"], argument_types["SIGN"]) if "keeps" in argument_types else None
+        issue = _wgmma(argument_types["acc"], argument_types["index"], N, FORMAT, [*tiles.values()], scale)
 
         def code(context, builder, signature, arguments):
             *a, b = (
@@ -141,7 +141,7 @@ def _multiply(function):
             return issue(context, builder, *arguments[:2], a, b, *([arguments[-2]] if scale else []))
 
         fragment = types.UniTuple(types.uint32, 4)
-        return types.void(*(fragment if name == "a" else kind for name, kind in given.items())), code
+        return types.void(*(fragment if name == "a" else kind for name, kind in argument_types.items())), code
 
     return definition
 

@@ -117,6 +117,6 @@ def test_it_is_the_same_problem_otherwise(kind, plain):
 def test_a_part_is_bounded_too():
     problem = Forward4x4(16, 32, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1, 1)
     operands = problem.operands()
-    part = problem.part(operands)
+    part = problem.checked_part(operands)
     ((_, expected),) = problem.expected(part).items()
     assert expected.bound.shape == (6, 6, 64, 64) and isinstance(part[3], Forward4x4)

@@ -104,7 +104,7 @@ def test_a_product_is_right(name, sides, transposes, orders, batches, factors):
 def kernels(A, B, C, **options):
     """The names of the kernels that a product launches for arrays of the device."""
     arrays = {"A": A, "B": B, "C": C}
-    made = product.Product(**options).declared(arrays).launches(arrays, CountingWorkspace())
+    made = product.Product(**options).with_format(arrays).launches(arrays, CountingWorkspace())
     return [launch.kernel.__name__ for launch in made]
 
 

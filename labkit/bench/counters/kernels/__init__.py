@@ -74,10 +74,8 @@ def _products():
     for step in map(gemm.ladder("fp32").step, PRODUCTS):
         for problem in (gemm.Problem(256, 256, 256), gemm.Problem(200, 120, 72)):  # the second has ragged edges
             (launch,) = step.launches(*problem.operands())
-            shape = str(problem), step.slug
-            yield Launch(
-                launch.kernel, launch.grid, launch.block, problem.operands, *shape, shared_bytes=launch.shared_bytes
-            )
+            options = {"problem": str(problem), "name": step.slug, "shared_bytes": launch.shared_bytes}
+            yield Launch(launch.kernel, launch.grid, launch.block, problem.operands, **options)
 
 
 def _steps():
@@ -86,16 +84,17 @@ def _steps():
         step = ladder(operation, name).step(slug)
         sizes = PROBLEMS.get((operation, name, slug))
         problem = step.roofline_problem if sizes is None else step.problem(*sizes)
-        launch, names = _own_launch(step, problem), (str(problem), f"{name} {slug}")
-        arguments = partial(_arguments, step, problem)
-        yield Launch(launch.kernel, launch.grid, launch.block, arguments, *names, left_open, launch.shared_bytes)
+        launch, arguments = _own_launch(step, problem), partial(_arguments, step, problem)
+        titles = {"problem": str(problem), "name": f"{name} {slug}"}
+        options = {**titles, "left_open": left_open, "shared_bytes": launch.shared_bytes}
+        yield Launch(launch.kernel, launch.grid, launch.block, arguments, **options)
 
 
 def _own_launch(step, problem):
     launches = step.launches(*problem.operands(step.formats[0]), workspace=Workspace())
-    return next(one for one in launches if one.kernel.__name__ == step.slug)
+    return next(launch for launch in launches if launch.kernel.__name__ == step.slug)
 
 
 def _arguments(step, problem):
     """Make the arguments anew, since a launch writes into them."""
-    return tuple(np.array(one) if hasattr(one, "copy_to_host") else one for one in _own_launch(step, problem).arguments)
+    return tuple(np.array(X) if hasattr(X, "copy_to_host") else X for X in _own_launch(step, problem).arguments)

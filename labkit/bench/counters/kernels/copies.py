@@ -70,6 +70,10 @@ def _order(elements):
     return np.random.default_rng(0).permutation(elements).astype(np.int32)
 
 
+def _gather_from_few():
+    return normal(1000), _order(SMALL) % 1000, zeros(SMALL)
+
+
 LAUNCHES = (
     per_element(copy, SMALL, lambda: (normal(SMALL), zeros(SMALL))),
     per_element(copy, LARGE, lambda: (normal(LARGE), zeros(LARGE))),
@@ -79,9 +83,7 @@ LAUNCHES = (
     per_element(strided_store, SMALL, lambda: (normal(SMALL), zeros(8 * SMALL), 8), name="store with stride 8"),
     *map(_shifted, (1, 8, 17, 31)),
     per_element(gather, SMALL, lambda: (normal(SMALL), _order(SMALL), zeros(SMALL))),
-    per_element(
-        gather, SMALL, lambda: (normal(1000), _order(SMALL) % 1000, zeros(SMALL)), "from 1000", "gather from few"
-    ),
+    per_element(gather, SMALL, _gather_from_few, problem="from 1000", name="gather from few"),
     per_element(scatter, SMALL, lambda: (normal(SMALL), _order(SMALL), zeros(SMALL))),
     *map(_typed, ("int8", "int16", "float64")),
 )

@@ -35,5 +35,5 @@ def _arguments():
 REPEATED = {"global_atomic_sectors": "how L2 takes a warp's atomics apart that repeat an element is not published"}
 LAUNCHES = (
     per_element(histogram_global, ELEMENTS, _arguments, left_open=L2_PAIRS | REPEATED),
-    Launch(histogram_shared, 256, BLOCK_THREADS, _arguments, str(ELEMENTS), left_open=L2_PAIRS),
+    Launch(histogram_shared, 256, BLOCK_THREADS, _arguments, problem=str(ELEMENTS), left_open=L2_PAIRS),
 )

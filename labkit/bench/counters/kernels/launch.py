@@ -13,7 +13,7 @@ BLOCK_THREADS = 256  # default block size
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: `arguments()` makes what the kernel is given, anew and always the same.
+    """One launch: `arguments()` makes new arguments of the kernel, always the same.
 
     `left_open`: counters that cannot be predicted from addresses, and why.
     """

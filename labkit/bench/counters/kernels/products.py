@@ -62,7 +62,7 @@ def _square():
 
 LAUNCHES = (
     per_element(axpy, ELEMENTS, lambda: (np.float32(3), normal(ELEMENTS), zeros(ELEMENTS))),
-    Launch(dot, 128, THREADS, lambda: (normal(ELEMENTS), normal(ELEMENTS), zeros(1)), str(ELEMENTS)),
-    per_element(matvec_by_row, SIDE, _square, f"{SIDE}x{SIDE}"),
-    per_element(matvec_by_column, SIDE, _square, f"{SIDE}x{SIDE}"),
+    Launch(dot, 128, THREADS, lambda: (normal(ELEMENTS), normal(ELEMENTS), zeros(1)), problem=str(ELEMENTS)),
+    per_element(matvec_by_row, SIDE, _square, problem=f"{SIDE}x{SIDE}"),
+    per_element(matvec_by_column, SIDE, _square, problem=f"{SIDE}x{SIDE}"),
 )

@@ -70,5 +70,5 @@ LAUNCHES = (
     per_element(sum_interleaved, ELEMENTS, lambda: (normal(ELEMENTS), zeros(ELEMENTS // THREADS))),
     per_element(sum_sequential, ELEMENTS, lambda: (normal(ELEMENTS), zeros(ELEMENTS // THREADS))),
     per_element(sum_atomic, ELEMENTS, lambda: (normal(ELEMENTS), zeros(1))),
-    Launch(sum_strided, 128, THREADS, lambda: (normal(ELEMENTS), zeros(128 * THREADS)), str(ELEMENTS)),
+    Launch(sum_strided, 128, THREADS, lambda: (normal(ELEMENTS), zeros(128 * THREADS)), problem=str(ELEMENTS)),
 )

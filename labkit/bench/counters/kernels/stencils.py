@@ -62,14 +62,8 @@ def stencil_2d_shared(x, out):
 
 def _plane(kernel, side):
     """Return a launch over the inner side x side elements of a plane, in tiles."""
-    blocks = side // TILE
-    return Launch(
-        kernel,
-        (blocks, blocks),
-        (TILE, TILE),
-        lambda: (normal(side + 2, side + 2), zeros(side + 2, side + 2)),
-        f"{side}x{side}",
-    )
+    grid, sides = (side // TILE, side // TILE), (side + 2, side + 2)
+    return Launch(kernel, grid, (TILE, TILE), lambda: (normal(*sides), zeros(*sides)), problem=f"{side}x{side}")
 
 
 LAUNCHES = (

@@ -7,7 +7,7 @@ from labkit.bench.counters.kernels.launch import Launch, normal, zeros
 
 TILE = 32
 ROWS = 8  # rows of a tile that a block handles at a time
-PADDED = TILE + 1
+PADDED = TILE + 1  # words of a row of the tile, so that its columns meet all banks
 
 
 @cuda.jit
@@ -44,7 +44,7 @@ def transpose_padded(x, out):
 def _square(kernel, side, rows):
     """Return a launch with a block of TILE x ROWS threads per TILE columns and `rows` rows."""
     grid, block = (side // TILE, side // rows), (TILE, ROWS)
-    return Launch(kernel, grid, block, lambda: (normal(side, side), zeros(side, side)), f"{side}x{side}")
+    return Launch(kernel, grid, block, lambda: (normal(side, side), zeros(side, side)), problem=f"{side}x{side}")
 
 
 LAUNCHES = tuple(

@@ -6,10 +6,8 @@ from labkit import cuda, ptx
 from labkit.bench.counters.kernels.launch import BLOCK_THREADS, Launch, normal, per_element, zeros
 
 THREADS = BLOCK_THREADS
-PAIRS = 2 * THREADS
-FOURS = 4 * THREADS
-SMALL = 1 << 18
-LARGE = 1 << 25
+PAIRS, FOURS = 2 * THREADS, 4 * THREADS  # numbers of a block, two or four per thread
+SMALL, LARGE = 1 << 18, 1 << 25  # elements; LARGE is more than an L2 holds
 
 
 @cuda.jit
@@ -53,20 +51,13 @@ def exchange4(x, out, step):
 
 
 def _exchange(kernel, elements, step):
-    count = 128 * THREADS * elements
-    return Launch(
-        kernel,
-        128,
-        THREADS,
-        lambda: (normal(count), zeros(count), step),
-        str(count),
-        name=f"{kernel.__name__} with step {step}",
-    )
+    count, name = 128 * THREADS * elements, f"{kernel.__name__} with step {step}"  # `elements` per thread
+    return Launch(kernel, 128, THREADS, lambda: (normal(count), zeros(count), step), problem=str(count), name=name)
 
 
 LAUNCHES = (
-    per_element(copy2, SMALL // 2, lambda: (normal(SMALL), zeros(SMALL)), str(SMALL)),
-    per_element(copy4, SMALL // 4, lambda: (normal(SMALL), zeros(SMALL)), str(SMALL)),
-    per_element(copy4, LARGE // 4, lambda: (normal(LARGE), zeros(LARGE)), str(LARGE)),
+    per_element(copy2, SMALL // 2, lambda: (normal(SMALL), zeros(SMALL)), problem=str(SMALL)),
+    per_element(copy4, SMALL // 4, lambda: (normal(SMALL), zeros(SMALL)), problem=str(SMALL)),
+    per_element(copy4, LARGE // 4, lambda: (normal(LARGE), zeros(LARGE)), problem=str(LARGE)),
     *(_exchange(kernel, n, step) for kernel, n in ((exchange2, 2), (exchange4, 4)) for step in (0, 1, 2, 8)),
 )
