@@ -87,6 +87,13 @@ def test_an_exercise_stands_in_one_chapter(book):
         read_contents(folder)
 
 
+BOOK = read_contents(NOTEBOOKS)
+NORM = BOOK.chapter("batchnorm-fused")
+LAYOUTS = int(BOOK.chapter("layouts-nhwc").number)  # in the book; in the longer one it is the tiny chapter's
+PADDED = f"{LAYOUTS + 1}.{BOOK.number('pad-the-pixels').partition('.')[2]}"
+ATTENTION = max(int(BOOK.chapter("attention-and-online-softmax").number), LAYOUTS + 2)  # its part leaves numbers free
+
+
 @pytest.fixture(scope="module")
 def longer(tmp_path_factory):
     """A copy of the book, with a chapter more before the layouts, built."""
@@ -98,9 +105,10 @@ def longer(tmp_path_factory):
         shutil.copy(places.CHECKOUT / name, folder)
     (folder / "notebooks" / "source" / "tiny.md").write_text(TINY, encoding="utf-8")
     toc = (folder / "notebooks" / "toc.yml").read_text(encoding="utf-8")
-    line = "  - layouts-nhwc: "
-    assert toc.count(line) == 1
-    (folder / "notebooks" / "toc.yml").write_text(toc.replace(line, f"  - tiny: a dwarf\n{line}"), encoding="utf-8")
+    line, part = "  - layouts-nhwc: ", r"(- part: Attention\n  from: )\d+"
+    assert toc.count(line) == 1 and re.search(part, toc)
+    toc = re.sub(part, rf"\g<1>{ATTENTION}", toc.replace(line, f"  - tiny: a dwarf\n{line}"))
+    (folder / "notebooks" / "toc.yml").write_text(toc, encoding="utf-8")
     run = [sys.executable, "-m", "labkit.cli", "build"]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     subprocess.run(run, cwd=folder, env=environment, check=True, capture_output=True, text=True)
@@ -114,25 +122,26 @@ def cells(path):
 @pytest.mark.skipif(places.CHECKOUT is None, reason="builds a copy of a checkout")
 def test_a_chapter_is_inserted_by_a_file_and_a_line(longer):
     names = [path.stem for path in sorted(longer.glob("*.ipynb"))]
+    tiny, layouts = LAYOUTS, f"{LAYOUTS + 1}-layouts-nhwc"
     assert names == [path.stem for path in sorted(longer.glob("solutions/*.ipynb"))]
-    assert "13-tiny" in names and "14-layouts-nhwc" in names and "13-layouts-nhwc" not in names
-    assert "15-attention-and-online-softmax" in names
+    assert {f"{tiny}-tiny", layouts} <= {*names} and f"{LAYOUTS}-layouts-nhwc" not in names
+    assert f"{ATTENTION}-attention-and-online-softmax" in names
     readme = (longer.parent / "README.md").read_text(encoding="utf-8")
-    assert "\n| 13 | A tiny chapter | a dwarf |\n| 14 | Layouts: NCHW and NHWC | the sectors" in readme
-    (tiny,) = cells(longer / "13-tiny.ipynb").values()
-    assert tiny.source == (
-        "# 13 · A tiny chapter\n\nAfter [chapter 12](12-batchnorm-fused.ipynb), before "
-        "[the layouts of chapter 14](14-layouts-nhwc.ipynb) and\n[exercise 14.1](14-layouts-nhwc.ipynb)."
+    assert f"\n| {tiny} | A tiny chapter | a dwarf |\n| {LAYOUTS + 1} | Layouts: NCHW and NHWC | the sectors" in readme
+    (cell,) = cells(longer / f"{tiny}-tiny.ipynb").values()
+    assert cell.source == (
+        f"# {tiny} · A tiny chapter\n\nAfter [chapter {NORM.number}]({NORM.name}.ipynb), before "
+        f"[the layouts of chapter {LAYOUTS + 1}]({layouts}.ipynb) and\n[exercise {PADDED}]({layouts}.ipynb)."
     )
 
 
 @pytest.mark.skipif(places.CHECKOUT is None, reason="builds a copy of a checkout")
 def test_what_stands_behind_it_has_new_numbers_and_the_same_ids(longer):
-    before = cells(NOTEBOOKS / "solutions" / "13-layouts-nhwc.ipynb")
-    after = cells(longer / "solutions" / "14-layouts-nhwc.ipynb")
+    old, new = f"{LAYOUTS}-layouts-nhwc", f"{LAYOUTS + 1}-layouts-nhwc"
+    before, after = cells(NOTEBOOKS / "solutions" / f"{old}.ipynb"), cells(longer / "solutions" / f"{new}.ipynb")
     assert [*after] == [*before]
     assert after["check-pad-the-pixels"].source == before["check-pad-the-pixels"].source
-    assert "### Exercise 14.1 · Pad the pixels (" in "\n".join(cell.source for cell in after.values())
-    assert "✓ 14.1 Pad the pixels: solved" in str(after["check-pad-the-pixels"].outputs)
-    elsewhere = "\n".join(cell.source for cell in cells(longer / "12-batchnorm-fused.ipynb").values())
-    assert "[chapter 14](14-layouts-nhwc.ipynb)" in elsewhere and "13-layouts-nhwc" not in elsewhere
+    assert f"### Exercise {PADDED} · Pad the pixels (" in "\n".join(cell.source for cell in after.values())
+    assert f"✓ {PADDED} Pad the pixels: solved" in str(after["check-pad-the-pixels"].outputs)
+    elsewhere = "\n".join(cell.source for cell in cells(longer / f"{NORM.name}.ipynb").values())
+    assert f"[chapter {LAYOUTS + 1}]({new}.ipynb)" in elsewhere and old not in elsewhere

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import labkit
+from labkit.gemm.interface.candidates import supported_formats
+from labkit.ptx import matrices
+from labkit.ptx.formats import NAMES
 
 PACKAGE = Path(labkit.__file__).parent
 TOY = '''
@@ -124,13 +127,16 @@ def test_it_stands_in_every_table(found):
     assert found["holds"] == [True, False, True] and found["declared"] == "float8_e3m4"
 
 
+def one_of(names):
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
+
+
 def test_refusals_know_it(found):
-    assert "there are float32, tf32, float16, bfloat16, float8_e3m4, float8_e4m3" in found["no such format"]
-    assert found["gemm"] == ("float8_e3m4 is not multiplied here: give float32, tf32, float16, bfloat16 or float8_e4m3")
+    assert found["no such format"] == f"there is no format 'fp4'; there are {', '.join(found['order'])}"
+    assert found["gemm"] == f"float8_e3m4 is not multiplied here: give {one_of(map(str, supported_formats()))}"
     assert found["a tensor"] == ("A holds float8_e3m4fn and B float8_e3m4fn: convert both to float32 or bfloat16")
     assert found["one tensor"] == "x holds float8_e3m4fn: give float32 or bfloat16"
     assert found["attention"] == "float8_e3m4 is not computed here: give float32 or bfloat16 or float16"
-    assert (
-        "the format of `ptx.mma` is `ptx.BF16`, `ptx.FP16`, `ptx.TF32`, `ptx.E4M3` or `ptx.INT8`, not 77"
-        in (found["an instruction"])
-    )
+    multiplied = one_of(f"`ptx.{NAMES[number]}`" for number in matrices.FORMATS)
+    assert f"the format of `ptx.mma` is {multiplied}, not 77" in found["an instruction"]

@@ -17,6 +17,7 @@ from numba import types
 
 import labkit
 from labkit import cuda, ptx
+from labkit.ptx.formats import NAMES
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 
@@ -66,7 +67,7 @@ def test_tf32():
     assert_same(kernel_in(test_number_formats.TO_TF32, ptx=ptx), -(-x.size // 128), 128, x, np.zeros(x.size, np.uint32))
 
 
-@pytest.mark.parametrize("form", test_matrices.CASES, ids="BF16 FP16 TF32 E4M3 INT8".split())
+@pytest.mark.parametrize("form", test_matrices.CASES, ids=NAMES.get)
 def test_products(form):
     depth = test_matrices.CASES[form][0]
     rng = np.random.default_rng(form)

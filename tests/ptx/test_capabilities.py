@@ -9,6 +9,7 @@ from test_compile import assembled
 
 from labkit import ptx
 from labkit.ptx.capabilities import CAPABILITIES, is_missing
+from labkit.ptx.formats import NUMBERS
 from labkit.simulator.errors import LaunchError
 
 pytestmark = [pytest.mark.needs("numba-cuda"), pytest.mark.needs("toolkit")]
@@ -29,7 +30,7 @@ def kernel(x, words, tensor_map, pixel_map, sums):
         words[i] = int(acc[i])
     words[t] = q + tile[t, 0]
 """
-CONSTANTS = ["BF16", "FP16", "TF32", "E4M3", "INT8", "MN_MAJOR", "K_MAJOR"]
+CONSTANTS = [*NUMBERS, "MN_MAJOR", "K_MAJOR"]
 ANY, ADA, HOPPER, HOPPER_ALONE = (7, 5), (8, 9), (9, 0), (9, 0, "a")
 TESTS = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("*/test_*.py"))]
 LINES = {

@@ -8,6 +8,7 @@ from numba import uint8, uint16, uint32
 
 import labkit
 from labkit import ptx
+from labkit.ptx.formats import NAMES as FORMAT_NAMES
 from labkit.ptx.formats import ON_LANES
 from labkit.simulator.errors import KernelError
 
@@ -74,7 +75,7 @@ def values_of(codes, form):
     return CASES[form][2].decode(wide)[..., 0].astype(np.float64)
 
 
-@pytest.mark.parametrize("form", CASES, ids="BF16 FP16 TF32 E4M3 INT8".split())
+@pytest.mark.parametrize("form", CASES, ids=FORMAT_NAMES.get)
 def test_a_product_of_fragments_is_that_of_the_matrices(form):
     depth, _, _, flops = CASES[form]
     rng = np.random.default_rng(form)
