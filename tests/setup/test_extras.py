@@ -33,6 +33,14 @@ def test_a_command_without_its_extra_ends_in_one_sentence():
     assert done.stderr == "nbformat is not installed: pip install 'labkit-gpu[book]'\n"
 
 
+def test_lab_without_jupyterlab_and_its_server_names_jupyterlab():
+    code = (
+        "import sys; sys.modules['jupyterlab'] = sys.modules['jupyter_server'] = None; sys.argv = ['labkit', 'lab']; "
+    )
+    done = python(code + "from labkit.cli import main; main()")
+    assert (done.returncode, done.stderr.partition(":")[0]) == (1, "jupyterlab is not installed")
+
+
 def test_a_name_without_its_extra_is_an_import_error_of_one_sentence():
     done = python("import sys, labkit; sys.modules['matplotlib'] = None; labkit.views")
     last = done.stderr.splitlines()[-1]
