@@ -243,6 +243,11 @@ def test_grading_names_whose_work_is_there_without_a_line_in_the_roster(tmp_path
     assert told not in invoke(*asked).output
 
 
+def test_a_roster_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke("collect", "none.csv").output == "none.csv cannot be read: No such file or directory\n"
+
+
 def test_grading_what_is_not_there(tmp_path):
     result = invoke("grade", str(tmp_path / "nobody.ipynb"))
     assert result.exit_code == 1
