@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before imports that an older Python cannot parse
-    sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}")
+    found = ".".join(map(str, sys.version_info[:2]))
+    sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13, and this is {found}; try: make PYTHON=python3.13 lab")
 
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path

@@ -22,9 +22,11 @@ def benches() -> list[str]:
     return sorted({*TABLES, *places.operations()})
 
 
+IS_INSTALLED_COMMAND = Path(sys.argv[0]).stem == "labkit"  # and not `python -m labkit`, which no shell can complete
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
     no_args_is_help=True,
+    add_completion=IS_INSTALLED_COMMAND,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,7 +50,7 @@ def options(
 def main():
     """Run the command line; a missing package, or a folder that cannot be written, is reported in one sentence."""
     try:
-        app(prog_name=None if Path(sys.argv[0]).stem == "labkit" else "python -m labkit")
+        app(prog_name=None if IS_INSTALLED_COMMAND else "python -m labkit")
     except ModuleNotFoundError as error:
         if not (sentence := extras.describe_missing_package(error)):
             raise
@@ -75,9 +77,11 @@ def lab(
     """Open the book in JupyterLab, on your own copy; other arguments, which begin with a dash, go to JupyterLab."""
     if context.args and not context.args[0].startswith("-"):
         _fail(f"{context.args[0]!r} is no option: open a chapter in JupyterLab's list of files, or pass --workspace")
-    from labkit.book.workspace import open_lab, serve
+    from labkit.book.workspace import describe_unknown_option, open_lab, serve
     from labkit.course.manifest import NOTEBOOKS, current
 
+    if sentence := describe_unknown_option(tuple(context.args)):
+        _fail(sentence)
     if released := current():
         serve(released[1] / NOTEBOOKS, tuple(context.args))
         return
@@ -121,12 +125,13 @@ def bench(
     out: Annotated[Path | None, typer.Option(help="Store them in this folder instead.")] = None,
 ):
     """Measure an operation and its baselines in one run."""
+    from labkit import results
     from labkit.bench import _harness
 
     if operation not in benches():
         _fail(f"there is no bench {operation!r}; there are {', '.join(benches())}")
-    if out:
-        _check_folder(out)
+    if out or record:
+        _check_folder(out or results.FOLDER)
     if operation in TABLES:
         import_module(f"labkit.bench.{operation}").main(record, out)
     else:
@@ -136,7 +141,7 @@ def bench(
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def run(
     program: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT [ARGS]...", help="A script, and its own options and arguments.")
+        list[str], typer.Argument(metavar="SCRIPT", help="A script, and its own options and arguments.")
     ],
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as for `python -m`.")] = False,
     json: Annotated[Path | None, typer.Option(help="Write findings and counters to this file.")] = None,
@@ -159,7 +164,7 @@ def tune(
     operation: Annotated[str, typer.Argument(help=f"What to tune: gemm, {', '.join(_tuning.PROBLEMS)}.")],
     sizes: Annotated[
         list[str],
-        typer.Argument(metavar="SIZES...", help="Of gemm M N K; else of the problem, in its order or as NAME=VALUE."),
+        typer.Argument(metavar="SIZES", help="Of gemm M N K; else of the problem, in its order or as NAME=VALUE."),
     ],
     format: Annotated[str, typer.Option(help="A number format, such as bfloat16, float32 or tf32.")] = "bfloat16",
     transpose_a: Annotated[bool, typer.Option("--transpose-a", help="Of gemm: A.T in place of A.")] = False,
@@ -343,7 +348,8 @@ def _print_grades(grades, out):
 
 def _check_folder(path):
     """Refuse a path that is no folder, or cannot become one; create nothing yet."""
-    existing = next((folder for folder in (path, *path.parents) if folder.exists()), path)
+    path = path.absolute()
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
     if not existing.is_dir():
         _fail(f"{existing} is a file; give a folder")
     if not os.access(existing, os.W_OK):

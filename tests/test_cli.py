@@ -35,6 +35,25 @@ def test_lab_passes_the_workspace_and_jupyters_own_arguments(monkeypatch, tmp_pa
     assert seen == [(tmp_path, ("--no-browser", "--port=9999"))]
 
 
+def test_lab_names_an_option_that_jupyterlab_does_not_have(monkeypatch, tmp_path):
+    """JupyterLab ignores it, or prints all that it has."""
+    from labkit.book import workspace
+
+    seen = []
+    monkeypatch.setattr(workspace, "open_lab", lambda *given: seen.append(given))
+    here = ("lab", "--workspace", str(tmp_path))
+    for options in (("--prot",), ("--prot", "9999"), ("--no-browser", "--prot=9999")):
+        result = invoke(*here, *options)
+        assert result.exit_code == 1
+        said = "JupyterLab has no option --prot; did you mean --port? `lab --help-all` lists its options"
+        assert said in result.output.replace("\n", " ")
+    assert "JupyterLab has no option --qqq; `lab --help-all`" in invoke(*here, "--qqq").output
+    assert not seen
+    theirs = "--help-all", "--ip", "0.0.0.0", "--allow-root", "-y", "--ServerApp.token=", "--gateway-url=http://a"
+    assert invoke(*here, *theirs).exit_code == 0
+    assert seen == [(tmp_path, theirs)]
+
+
 def test_build_check_fails_on_a_stale_notebook(monkeypatch):
     from labkit.book import build
 
@@ -224,10 +243,30 @@ def test_grading_names_whose_work_is_there_without_a_line_in_the_roster(tmp_path
     assert told not in invoke(*asked).output
 
 
+def test_a_roster_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke("collect", "none.csv").output == "none.csv cannot be read: No such file or directory\n"
+
+
 def test_grading_what_is_not_there(tmp_path):
     result = invoke("grade", str(tmp_path / "nobody.ipynb"))
     assert result.exit_code == 1
     assert "give notebooks or folders of them" in result.output
+
+
+@pytest.mark.parametrize(("name", "there"), [("/bin/labkit", True), ("labkit.exe", True), ("cli.py", False)])
+def test_completion_is_offered_for_the_installed_command_alone(name, there):
+    """A shell completes one word's arguments: for `python -m labkit` it would take those of every `python`."""
+    code = f"import sys; sys.argv = [{name!r}, '--help']; from labkit.cli import main; main()"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert "doctor" in shown and ("--install-completion" in shown) == there
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"), [("run", "run [OPTIONS] SCRIPT...\n"), ("tune", "tune [OPTIONS] operation SIZES...\n")]
+)
+def test_the_usage_of_a_list_has_its_dots_once(command, usage):
+    assert usage in invoke(command).output.replace("{", "").replace("}", "")
 
 
 def test_the_module_runs_as_a_command():
@@ -259,6 +298,20 @@ def test_a_file_where_a_folder_is_needed(tmp_path, command, below):
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
     assert "file is a file; give a folder" in result.output.replace("\n", "")
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(monkeypatch, tmp_path):
+    from labkit import results
+    from labkit.bench import simulator
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli.os, "access", lambda *_: False)
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(simulator, "main", lambda *_: pytest.fail("measured first"))
+    for command in (("lab",), ("bench", "simulator", "--out", "figures"), ("bench", "simulator", "--record")):
+        result = invoke(*command)
+        assert result.exit_code == 1
+        assert f"{tmp_path} cannot be written to: choose another folder" in result.output.replace("\n", "")
 
 
 def test_tune_shows_the_times_and_says_what_it_lacks(monkeypatch):

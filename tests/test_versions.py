@@ -2,11 +2,12 @@
 
 import re
 import tomllib
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageNotFoundError, distributions, requires
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import labkit
@@ -73,6 +74,15 @@ def test_everything_that_gets_installed_is_pinned(pins):
     assert not {name for name in found if not is_cuda_wheel(name)} - {*pins, "labkit-gpu"}
 
 
+@pytest.mark.parametrize("python", ["3.11.0", "3.12.0", "3.13.0"])
+def test_each_pinned_version_takes_the_first_release_of_each_python(pins, python):
+    """Distributions ship early ones: Debian 12 has 3.11.2."""
+    installed = [one for one in distributions() if pins.get(canonicalize_name(one.name)) == one.version]
+    allowed = {one.name: SpecifierSet(one.metadata.get("Requires-Python", "")) for one in installed}
+    assert "jupyterlab" in allowed
+    assert not [name for name, versions in allowed.items() if not versions.contains(python)]
+
+
 def test_cuda_wheels_are_pinned_in_their_extras_alone(project, pins):
     assert not [name for name in pins if is_cuda_wheel(name)]
     lines = {"cu12": "12.9", "cu13": "13.0", "toolchain": "13.0", "nvidia-cuda-nvdisasm": "13.2"}
@@ -83,6 +93,18 @@ def test_cuda_wheels_are_pinned_in_their_extras_alone(project, pins):
                 line = lines.get(requirement.name, lines[extra])
                 assert str(requirement.specifier).startswith(f"=={line}."), text
                 assert str(requirement.marker) == 'sys_platform != "darwin"', text
+
+
+@pytest.mark.needs("torch")
+def test_torch_and_cu13_install_together(project):
+    """A torch for GPUs, as the package index has it for Linux, pins the CUDA toolkit too."""
+    of_torch, ours = (
+        {one.name: one.specifier for one in map(Requirement, lines)}
+        for lines in (requires("torch"), project["optional-dependencies"]["cu13"])
+    )
+    for name in of_torch.keys() & ours.keys():
+        (pin,) = ours[name]
+        assert of_torch[name].contains(pin.version), name
 
 
 def test_numpy_stays_below_what_was_tried(project):

@@ -113,6 +113,7 @@ def rows_of_ladder(benchmark: Benchmark, ladder: Ladder) -> list[dict]:
         cases = [(problem, step) for step in steps for problem in step.benched]
         for problem, same_problem in groupby(sorted(cases, key=_by_problem), key=lambda case: case[0]):
             timed = [step for _, step in same_problem if _predicted_ms(rows, step, problem, format) <= MAX_LAUNCH_MS]
+            _record.report_progress(f"timing {benchmark.name} {problem} in {format.name}")
             rows += measure(benchmark, problem, format, timed)
     return rows
 

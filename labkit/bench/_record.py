@@ -7,7 +7,9 @@ import sys
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import fill
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -15,6 +17,8 @@ from labkit import __version__, results
 from labkit.machine import device
 
 WIDTH_OF_FILES = 120  # characters per line where the output is no terminal
+MIN_TEXT_WIDTH = 8  # of a column of text, which is folded below its natural width
+GAP_WIDTH = 2  # between columns
 PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
 
 
@@ -85,14 +89,30 @@ def installed(name: str) -> str | None:
         return None
 
 
+def report_progress(text: str) -> None:
+    """Print what a bench does next, on stderr: tables come minutes later, and a moving bar would take CPU time."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def print_table(title: str, rows: list[dict], columns: dict[str, str]) -> None:
     """Print rows as a table; `columns` maps a field to its format, such as `.3f`."""
-    table = Table(title=title)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    least_width = 0
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for name, format_spec in columns.items():
-        table.add_column(name.replace("_", " "), justify="right" if format_spec else "left")
+        heading = name.replace("_", " ")
+        cells = [format(row[name], format_spec) for row in rows if name in row]
+        if format_spec:  # a figure is never cut: text folds, and the table may become wider than the screen
+            width = max(map(len, [*heading.split(), *cells]))
+            table.add_column(fill(heading, width), justify="right", no_wrap=True, min_width=width)
+        else:
+            width = min(MIN_TEXT_WIDTH, max(map(len, [heading, *cells])))
+            table.add_column(heading, overflow="fold", min_width=width)
+        least_width += width + GAP_WIDTH
     for row in rows:
         table.add_row(*(format(row[name], format_spec) if name in row else "" for name, format_spec in columns.items()))
-    Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES).print(table)
+    console.width = max(console.width, least_width)
+    console.print(table)
 
 
 def store_if_requested(operation: str, rows: list[dict], machine: str, record: bool, out: Path | None) -> None:

@@ -27,12 +27,16 @@ COLUMNS |= {"baseline": "", "ratio": ".4f", "error": ".1e"}
 
 def main(record=False, out=None) -> None:
     cpu = _record.cpu_name()
-    steps, orders, tiles = time_steps(), time_orders(), time_tiles()
-    latencies, misses = time_latencies(), trace_misses()
+    steps = time_steps()
     _record.print_table(f"C = A @ B in float32 on {cpu}", steps, COLUMNS)
+    orders = time_orders()
     _record.print_table("The six orders", orders, COLUMNS)
+    tiles = time_tiles()
     _record.print_table("Tiles", tiles, {"tile": "d", **COLUMNS})
+    latencies = time_latencies()
     _record.print_table("One load after the other", latencies, {"working_set_kb": ",d", "time_ns": ".2f"})
+    _record.report_progress(f"tracing {TRACED_ACCESSES:,} accesses of each loop")
+    misses = trace_misses()
     columns = {"step": "", "problem": "", "cpu": "", "array": "", "l1_miss_rate": ".4f", "dram_rate": ".4f"}
     _record.print_table("Accesses that miss, traced", misses, columns)
     _record.store_if_requested("loops", [*steps, *orders, *tiles, *latencies, *misses], cpu, record, out)
@@ -42,9 +46,11 @@ def time_steps() -> list[dict]:
     """Time the ladder at SIZE, and NumPy."""
     problem = gemm.Problem(SIZE, SIZE, SIZE)
     A, B, C = problem.operands()
+    _record.report_progress("timing NumPy")
     baseline_ms = timing.host_time_ms(lambda: np.matmul(A, B, out=C), repeats=5)
     rows = []
     for step in loops.ladder():
+        _record.report_progress(f"timing {step.slug}")
         num_rows = TIMED_ROWS[step.slug]
         columns = SIZE // 16 if step.slug == "python" else SIZE
         output = np.full((num_rows, columns), np.nan, np.float32)
@@ -52,6 +58,7 @@ def time_steps() -> list[dict]:
         time_ms = timing.host_time_ms(lambda step=step, arguments=arguments: step.launch(*arguments), repeats=3)
         row = _row(step.slug, problem, time_ms * (SIZE / num_rows) * (SIZE / columns), arguments)
         rows.append(_with_baseline(baseline_ms, {**row, "timed_rows": num_rows}))
+    _record.report_progress("timing python with lists")
     columns = SIZE // 16
     lists = A[:1].tolist(), B[:, :columns].tolist(), [[0.0] * columns]
     time_ms = timing.host_time_ms(lambda: _with_lists(*lists), repeats=3)
@@ -75,6 +82,7 @@ def time_orders() -> list[dict]:
     A, B, C = problem.operands()
     rows = []
     for name, loop in ORDERS.items():
+        _record.report_progress(f"timing {name}")
         C[:] = 0
         loop(A, B, C)
         error = _error(A, B, C)
@@ -90,6 +98,7 @@ def time_tiles() -> list[dict]:
     A, C = A[:TILE_ROWS], C[:TILE_ROWS]
     rows = []
     for tile in TILES:
+        _record.report_progress(f"timing tiles of {tile}")
         loop = njit(specialise(loops.step("blocked").kernel.py_func, TILE=tile))
         time_ms = timing.host_time_ms(lambda loop=loop: loop(A, B, C), repeats=3)
         row = _row("blocked", problem, time_ms * SIZE / TILE_ROWS, (A, B, C))
@@ -106,6 +115,7 @@ def time_latencies() -> list[dict]:
     rng = np.random.default_rng(0)
     rows = []
     for kb in WORKING_SETS_KB:
+        _record.report_progress(f"timing loads in {kb:,} KB")
         order = rng.permutation(kb * 1024 // 64) * 8
         chain = np.zeros(kb * 128, np.int64)
         chain[order] = np.roll(order, -1)

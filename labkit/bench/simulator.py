@@ -40,6 +40,7 @@ def main(record=False, out=None) -> None:
 
 def compare(slug: str, size: int) -> dict:
     """Time one step in both simulators."""
+    _record.report_progress(f"timing {slug} {size} in both simulators")
     step = gemm.step("fp32", slug)
     A, B, C = gemm.Problem(size, size, size).operands()
     labkit_ms = timing.host_time_ms(lambda: labkit.simulate(step.kernel, *step.geometry(size, size), A, B, C))
@@ -50,12 +51,14 @@ def compare(slug: str, size: int) -> dict:
 
 def first_simulate(disk_cache: str, cache_folder: str) -> dict:
     """Time in seconds a fresh process that imports labkit and simulates s03_tiled at 64 for the first time."""
+    _record.report_progress(f"timing a fresh process, {disk_cache} cache")
     seconds = _run_script(FIRST_SCRIPT, "tiled", 64, NUMBA_CACHE_DIR=cache_folder)["time_s"]
     return {"kernel": "tiled", "problem": "64x64x64", "disk_cache": disk_cache, "first_simulate_s": seconds}
 
 
 def measure_growth(slug: str, size: int, sample: int | None = None) -> dict:
     """Measure time and peak memory of one step; lane operations of a `sample` are those of the blocks that ran."""
+    _record.report_progress(f"timing {slug} {size}")
     measured = _run_script(GROWTH_SCRIPT, slug, size, sample or 0)
     return add_computed({"kernel": slug, "problem": f"{size}x{size}x{size}", **measured})
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+from difflib import get_close_matches
 from pathlib import Path
 
 from labkit import places
@@ -65,6 +66,22 @@ def serve(folder: Path, arguments: tuple[str, ...] = ()):
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []  # as in a container
     options = [f"--ServerApp.root_dir={folder.resolve()}", f"--LabApp.default_url=/lab{first}", *root]
     main([*options, *arguments])
+
+
+def describe_unknown_option(arguments: tuple[str, ...]) -> str:
+    """Return a sentence about the first option that JupyterLab does not have; "" if it has them all."""
+    import jupyterlab.labapp  # before the server's, so that a missing JupyterLab is what an error names
+    from jupyter_server.serverapp import aliases, flags
+
+    lab = jupyterlab.labapp.LabApp
+    known = {"help-all", "version", *flags, *aliases, *lab.flags, *lab.aliases}
+    options = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    unknown = [option for option in options if "." not in option and option.removeprefix("--") not in known]
+    if not unknown:
+        return ""
+    nearest = get_close_matches(unknown[0], [f"--{name}" for name in known], n=1)
+    meant = f"did you mean {nearest[0]}? " if nearest else ""
+    return f"JupyterLab has no option {unknown[0]}; {meant}`lab --help-all` lists its options"
 
 
 def _config_path() -> str:

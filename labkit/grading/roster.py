@@ -32,7 +32,7 @@ def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
         table = csv.reader(StringIO(text, newline=""), delimiter=";" if ";" in head and "," not in head else ",")
         names, *lines = [*table] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RosterError(f"{path} cannot be read: {error}") from error
+        raise RosterError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     names = [name.strip().casefold() for name in names]
     if missing := [name for name in columns if name not in names]:
         columns_found = ", ".join(filter(None, names)) or "none"

@@ -26,9 +26,9 @@ def ensure(extras: tuple[str, ...] = ()) -> Path:
     """
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         version = ".".join(map(str, sys.version_info[:2]))
-        sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13 and this is {version}; try: make PYTHON=python3.13")
+        sys.exit(f"labkit needs Python 3.11, 3.12 or 3.13, and this is {version}; try: make PYTHON=python3.13 lab")
     pins, *installed = STAMP.read_text().split() if STAMP.is_file() and PYTHON.is_file() else [""]
-    wanted = sorted({*installed, *extras})
+    wanted = sorted({*installed, *({*extras} - _parts(installed))})
     if (pins, installed) == (_pins(), wanted):
         return PYTHON
     if not PYTHON.is_file():
@@ -56,6 +56,16 @@ def gpu_extras() -> tuple[str, ...]:
     if line is None:
         return ()
     return ("cu13",) if int(line[1]) >= 13 else ("cu12",)
+
+
+def _parts(extras: list[str]) -> set[str]:
+    """Return the extras that these consist of, such as `grade` of `dev`."""
+    import tomllib  # which a Python that is too old lacks, before `ensure` says so
+
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")).get("project", {})
+    lines = [line for extra in extras for line in project.get("optional-dependencies", {}).get(extra, ())]
+    parts = {part for line in lines if (own := re.match(r"labkit-gpu\[(.+)\]", line)) for part in own[1].split(",")}
+    return parts | _parts(sorted(parts)) if parts else parts
 
 
 def _pins() -> str:

@@ -1,8 +1,12 @@
 """Extras of the distribution that bring missing packages."""
 
 import re
+import sys
 from collections import Counter
 from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+from labkit.setup import environment
 
 DISTRIBUTION = "labkit-gpu"
 _REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"](\w+)['\"]")
@@ -12,7 +16,14 @@ def describe_missing_package(error: ModuleNotFoundError) -> str:
     """Return a sentence that names the missing package and its cure; "" if no extra brings the package."""
     package = (error.name or "").partition(".")[0]
     extra = _extras().get(package.lower())
-    return f"{package} is not installed: pip install '{DISTRIBUTION}[{extra}]'" if extra else ""
+    return f"{package} is not installed: {how_to_install(extra)}" if extra else ""
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that adds an extra to the environment of this process."""
+    if Path(sys.prefix).resolve() == environment.VENV.resolve():
+        return f"run `python -m labkit.setup.environment {extra}` in {environment.CHECKOUT}"
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def _extras() -> dict[str, str]:

@@ -34,7 +34,7 @@ def roofline(
         Whose arithmetic roof, such as "float32" or "float16 tensor".
     measured : mapping, optional
         TFLOP/s that were recorded, by the same names.
-    problem : Problem, optional
+    problem : labkit.ladder.Problem, optional
         What was measured, if not the traces' own problem: its marks stand at the highest intensity that it can have,
         that of each byte moving once.
     intensities : tuple of float, optional

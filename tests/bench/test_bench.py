@@ -65,7 +65,31 @@ def test_a_table_shows_formatted_figures(capsys):
         "times", [{"step": "naive", "time_ms": 1.23456}], {"step": "", "time_ms": ".2f", "ratio": ".2f"}
     )
     out = capsys.readouterr().out
-    assert "naive" in out and "1.23 " in out and "time ms" in out
+    assert [line.split() for line in out.splitlines() if line.strip() and "─" not in line] == [
+        ["times"],
+        ["time"],
+        ["step", "ms", "ratio"],
+        ["naive", "1.23"],
+    ]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_no_figure_is_cut_in_a_narrow_terminal(columns, monkeypatch, capsys):
+    monkeypatch.setattr(_record, "WIDTH_OF_FILES", columns)
+    figures = {name: float(10**n + 0.125) for n, name in enumerate(("time_ms", "ns_per_lane_operation", "error", "gb"))}
+    row = {"step": "python with lists", "problem": "4096x4096x4096", **figures}
+    _record.print_table("times", [row], {"step": "", "problem": "", **dict.fromkeys(figures, ",.3f")})
+    shown = capsys.readouterr().out
+    assert not {f"{figure:,.3f}" for figure in figures.values()} - {*shown.split()} and "…" not in shown
+    assert max(map(len, shown.splitlines())) <= max(columns, 80)
+
+
+def test_a_bench_of_minutes_says_what_it_times(monkeypatch, capsys):
+    monkeypatch.setattr(_harness, "measure", lambda *_: [])
+    benchmark = _harness.default_benchmark("softmax")
+    _harness.rows_of_ladder(benchmark, benchmark.ladders[0])
+    said = capsys.readouterr()
+    assert "timing softmax 16384x4096 in float32\n" in said.err and not said.out
 
 
 @pytest.mark.parametrize("bench", [gemm, gemm_calls, blas, batch, layouts, counters])

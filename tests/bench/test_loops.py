@@ -22,8 +22,9 @@ def small(monkeypatch):
         monkeypatch.setattr(loops, name, value)
 
 
-def test_what_is_recorded(small, tmp_path):
+def test_what_is_recorded(small, tmp_path, capsys):
     loops.main(out=tmp_path)
+    assert "timing python\n" in capsys.readouterr().err
     found = results.load("loops", results.slug(_record.cpu_name()), tmp_path)
     steps = [row["step"] for row in found.select(baseline="NumPy")]
     assert steps == ["python", "compiled", "rows", "blocked", "python with lists"]

@@ -1,5 +1,6 @@
 """`.venv` is made once, and again when its pins change."""
 
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -53,6 +54,14 @@ def test_extras_are_added_and_kept(checkout):
     assert checkout.calls == [".[dev,toolchain]", ".[dev,toolchain,torch]"]
 
 
+def test_an_extra_within_another_is_there_already(checkout):
+    """`make lab` needs `grade`, which is a part of the `dev` of `make test`."""
+    shutil.copy(environment.Path(__file__).parents[2] / "pyproject.toml", checkout.path)
+    environment.ensure(("dev", "toolchain"))
+    environment.ensure(("grade", "cu13"))
+    assert checkout.calls == [".[dev,toolchain]"]
+
+
 def test_a_failed_installation_is_tried_again(checkout, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(environment.subprocess, "call", lambda *_, **__: 1)
@@ -64,7 +73,7 @@ def test_a_failed_installation_is_tried_again(checkout, monkeypatch):
 
 def test_an_old_python_is_told_which_one_to_use(checkout, monkeypatch):
     monkeypatch.setattr(environment.sys, "version_info", (3, 9, 2))
-    with pytest.raises(SystemExit, match=r"needs Python 3.11, 3.12 or 3.13 and this is 3.9; try: make PYTHON="):
+    with pytest.raises(SystemExit, match=r"needs Python 3.11, 3.12 or 3.13, and this is 3.9; try: make PYTHON="):
         environment.ensure()
     assert not checkout.calls
 
@@ -95,3 +104,10 @@ def test_the_module_runs_without_any_package():
         ],
         check=True,
     )
+
+
+def test_an_older_python_is_told_how_to_name_another():
+    code = "import runpy, sys; sys.version_info = (3, 10, 13); runpy.run_module('labkit', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = "labkit needs Python 3.11, 3.12 or 3.13, and this is 3.10; try: make PYTHON=python3.13 lab"
+    assert (done.returncode, done.stderr.strip()) == (1, said)
