@@ -23,7 +23,7 @@ ROOMS = """
 SIMULATOR = """
     errors limits events sampling caches groups numba_types disturbance family host_device unwritten host values
     tensor_maps signatures functions random lanes language warps reading counters arguments checks l2 arrays
-    collectives dynamic advice slices scheduler report records memory launch atomics operands tiles instruction
+    collectives dynamic advice slices scheduler report records memory raised launch atomics operands tiles instruction
     translator coverage translate run in_place explorer
 """.split()
 RANK = {room: rank for rank, room in enumerate(ROOMS)}

@@ -27,7 +27,7 @@ from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
 from labkit.simulator.warps import WARPGROUP_WARPS
-from labkit.trace import WARP_LANES, ThreadStep
+from labkit.trace import WARP_LANES, Raised, ThreadStep
 
 CHUNK_LANES = 16_384  # lanes that run together, at most, unless one SM's blocks have more
 STATIC_SHARED_BYTES = 48 * 1024  # limit of arrays whose size is known when a kernel is compiled
@@ -94,6 +94,7 @@ class Launch:
         self.barriers = 0  # barriers of a block that were passed
         self.disturbance = Disturbance()
         self.printed: list[str] = []
+        self.raised: Raised | None = None  # the first exception of a thread
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)

@@ -165,7 +165,7 @@ def factorial(n):
         "exceptions do not exist",
         "test with `if`",
     ),
-    "raise": (body(ONE, "if i > 3:\n    raise ValueError(i) #<"), "cannot raise", "write a flag into an array"),
+    "raise": (body(ONE, "if i > 3:\n    raise ValueError(i) #<"), "`i` is not", "write plain text"),
     "a global that is changed": (body(ONE, "global total #<\ntotal = 1"), "cannot change a global", "pass an array"),
     "a loop without an end": (
         body(ONE, "k = 0\nwhile k < 10: #<\n    y[i] += x[k]"), "`while k < 10` never ends", "change a variable",

@@ -1,5 +1,6 @@
 """Values that a kernel captured, inspected by their types alone: none of their methods or attributes ever runs."""
 
+import builtins
 import math
 import sys
 from abc import ABCMeta
@@ -98,6 +99,13 @@ def member_of(family, name: str):
         return None
     member = vars(family).get("_member_map_", {}).get(name)
     return trusted(getattr_static(member, "_value_", None))
+
+
+def exception_name(value) -> str | None:
+    """Return the name of an exception's class, or of the built-in class that it derives from; None for others."""
+    if type(value) is not type or not _derives(value, Exception):
+        return None
+    return next(_name(kind) for kind in _ancestors(value) if getattr(builtins, _name(kind), None) is kind)
 
 
 def is_same(first, second) -> bool:

@@ -188,6 +188,9 @@ class Calls(Variables):
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
         result = self.temp(call, kind)  # once, however many values it has
+        if callee in self.program.raising:
+            self.exits += 1
+            self.drop_exited()
         return self.temp(self.convert_type(result.code, kind), kind)
 
     def convert_to_declared(self, value, kind):

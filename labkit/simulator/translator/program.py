@@ -68,6 +68,7 @@ class Program:
     spins: bool = False  # a loop waits for another thread
     cooperative: bool = False  # it has a grid barrier
     prints: bool = False
+    raising: set = field(default_factory=set)  # device functions, translated, that may end threads by an exception
     rebound: dict[str, int] = field(default_factory=dict)  # arguments that it assigns to, each with the line
     acts_on_atomics: bool = False  # it uses a value that an atomic returned
     families: dict[Family, Any] = field(default_factory=dict)  # those it uses, each with its notes

@@ -23,8 +23,6 @@ REFUSED = {
     ast.Import: "import outside the kernel, at the top of the file or cell",
     ast.ImportFrom: "import outside the kernel, at the top of the file or cell",
     ast.Try: "exceptions do not exist on a GPU; test with `if` before the access",
-    ast.Raise: "a GPU thread cannot raise; write a flag into an array and look at it after the launch",
-    ast.Assert: "an assert does nothing in a kernel; write a flag into an array, or test the result outside",
     ast.With: "`with` does not work in a kernel",
     ast.Global: "a kernel cannot change a global; pass an array and write into it",
     ast.Nonlocal: "a kernel cannot change an outer variable; pass an array and write into it",

@@ -8,7 +8,7 @@ from labkit.simulator.reading.syntax import may_jump
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record, Tuple, Value
+from labkit.simulator.values import Array, Record
 
 
 class Statements(Variables):
@@ -17,12 +17,13 @@ class Statements(Variables):
     def statements(self, body):
         """Translate statements; after one that lanes may leave, the rest runs only where some are left."""
         for position, node in enumerate(body):
+            exits = self.exits
             self.statement(node)
             self.flush_flops()
             rest = body[position + 1 :]
             if not self.reachable:
                 return
-            if rest and may_jump([node]):
+            if rest and (may_jump([node]) or self.exits > exits):
                 with self.block(f"if {self.mask} is not False:"):
                     self.statements(rest)
                     self.flush_flops()
@@ -33,11 +34,14 @@ class Statements(Variables):
         handler = getattr(self, f"do_{type(node).__name__}", None)
         if handler is None:
             self.fail(node, REFUSED.get(type(node), f"`{type(node).__name__}` does not work in a kernel"))
+        indent = self.indent
         handler(node)
         if self.program.watch and not isinstance(
-            node, (ast.For, ast.While, ast.If, ast.Return, ast.Break, ast.Continue)
+            node, (ast.For, ast.While, ast.If, ast.Return, ast.Raise, ast.Break, ast.Continue)
         ):
             self.emit_watch(node.lineno)
+        self.flush_flops()
+        self.indent = indent
 
     def do_Pass(self, node):
         pass
@@ -104,19 +108,8 @@ class Statements(Variables):
         elif isinstance(target, (ast.Subscript, ast.Attribute)):
             self.assign_element(target, value, getattr(node, "value", target))
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if not isinstance(value.type, Tuple):
-                self.fail(
-                    node, f"`{self.written(node.value)}` is a single value and cannot be unpacked into several names"
-                )
-            if len(value.type.items) != len(target.elts):
-                self.fail(
-                    node,
-                    f"there are {len(target.elts)} names on the left, but {len(value.type.items)} on the right of `=`; "
-                    "make the numbers equal",
-                )
-            tuple_value = self.temp(value.code, value.type)
-            for i, (element, kind) in enumerate(zip(target.elts, value.type.items)):
-                self.assign(element, Value(f"{tuple_value.code}[{i}]", kind), node)
+            for element, item in zip(target.elts, self.unpacked(node, value, len(target.elts))):
+                self.assign(element, item, node)
         else:
             self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
 
