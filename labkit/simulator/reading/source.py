@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from labkit.simulator.errors import KernelError
 from labkit.simulator.limits import MAX_CHARACTERS
+from labkit.simulator.reading.aliases import expand_aliases
 from labkit.simulator.reading.folding import fold_constants
 from labkit.simulator.reading.trusted import Device, trusted
 
@@ -71,6 +72,7 @@ def _read(function):
             raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
         tree = ast.parse(text).body[0]
         tree = fold_constants(_lambda_in(tree, code) if code.co_name == "<lambda>" else tree)
+        tree = expand_aliases(tree, captured_values(function))
     except (OSError, TypeError, IndexError, tokenize.TokenError):
         raise KernelError(
             f"the source of `{function.__name__}` cannot be read: write the kernel in a file or a notebook cell, "

@@ -22,6 +22,7 @@ from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known
 
 AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
+ARGUMENTS = {*language.CASTS, *language.FUNCTIONS, *language.CALLS, *language.PREFIXES, *AXES}  # that a name stands for
 ANY_WAY = Parameter.POSITIONAL_OR_KEYWORD
 METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
 
@@ -133,9 +134,10 @@ class Calls(Variables):
         """Return an argument of a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
         instruction = instruction_of(self.value_outside_kernel(node))
-        if (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS):
+        waits = (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS)
+        if waits and not hasattr(node, "is_expanded"):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
-        if path in language.CASTS or path in language.FUNCTIONS or path in language.CALLS or path in AXES:
+        if path in ARGUMENTS:
             return Value("None", Fixed(path, path))
         if python_function(self.value_outside_kernel(node)):
             return Value("None", Fixed(self.value_outside_kernel(node)))

@@ -67,11 +67,19 @@ class Statements(Variables):
         self.expression(value)
 
     def do_Assign(self, node):
-        to_a_name = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        value = self.argument(node.value) if to_a_name else self.expression(node.value)
+        value = self.named_value(node.targets[0], node.value) if len(node.targets) == 1 else self.expression(node.value)
         for target in node.targets:
             self.assign(target, value, node)
             self.keep_literal(target, self.literal(node.value))
+
+    def named_value(self, target, node):
+        """Return the value that an assignment gives a target; a name may stand for a function, a dtype or a module."""
+        if isinstance(target, ast.Name):
+            return self.argument(node)
+        if isinstance(target, ast.Tuple | ast.List) and isinstance(node, ast.Tuple):
+            targets = target.elts if len(target.elts) == len(node.elts) else [target] * len(node.elts)
+            return self.tuple_of(node, [self.named_value(*pair) for pair in zip(targets, node.elts)])
+        return self.expression(node)
 
     def do_AnnAssign(self, node):
         if node.value is not None:
