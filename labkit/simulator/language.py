@@ -64,7 +64,7 @@ CASTS |= {
     "numba.__nv_bfloat16": numba_types.bfloat16,
 }
 
-BUILTINS = set("range enumerate zip tuple len print min max abs round pow float int bool complex divmod".split())
+BUILTINS = set("range enumerate zip tuple len print min max sum abs round pow float int bool complex divmod".split())
 
 # Vector types, by numba's names and by CUDA's: the type of an element, and how many.
 _CUDA_NAMES = {
@@ -152,6 +152,7 @@ INTRINSICS = {
     "cuda.selp": "select_value",
     "min": "extreme",
     "max": "extreme",
+    "sum": "total",
     "pow": "power",
     **{f"operator.{name}": "operator_function" for name in OPERATORS},
     **{f"cuda.ld{hint}": "hinted_load" for hint in "ca cg cs lu cv".split()},

@@ -82,7 +82,6 @@ REFUSED = {
     "a float index by way of a variable": (
         body(ONE, "half = i / 2\ny[i] = x[half] #<"), "`half` is float64", "use `//`",
     ),
-    "/ in range": (body(ONE, "for k in range(x.size / 2): #<\n    y[i] += x[k]"), "`x.size / 2`", "use `//`"),
     "a name that is not there": (body(ONE, "y[i] = x[i] * scale #<"), "`scale` is not defined", "assign it before"),
     "a total without a start": (
         body(ONE, "total += x[i] #<\ny[i] = total"), "`total` is read before", "`total = float32(0)`",
@@ -102,8 +101,6 @@ REFUSED = {
         body(ONE, "y[i] = np.finfo(np.float32).min #<"), "`np.finfo` is not in the kernel language", "-3.4028235e38",
     ),
     "np.cumsum": (body(ONE, "y[i] = np.cumsum(x) #<"), "`np.cumsum` does not work", "write a loop"),
-    "sum of an array": (body(ONE, "y[i] = sum(x) #<"), "`sum` does not exist", "loop over `range`"),
-    "max of an array": (body(ONE, "y[i] = max(x) #<"), "`max` compares two or more numbers", "loop over an array"),
     "x.sum()": (body(ONE, "y[i] = x.sum() #<"), "`x.sum()`", "in a loop"),
     "A.shape()": (body(TWO, "n = A.shape() #<"), "`A.shape` is not a function", "leave the parentheses out"),
     "a slice": (body(TWO, "C[row, col] = A[row, :] #<"), "a slice of many elements", "name one, or write a loop"),

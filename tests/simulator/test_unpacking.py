@@ -7,6 +7,7 @@ from numba import njit
 
 import labkit
 from labkit import cuda
+from labkit.simulator.errors import KernelError
 
 N = 32
 I = np.arange(N)
@@ -100,3 +101,29 @@ def test_a_device_function_unpacks_its_argument():
     image = arguments()[0]
     trace = labkit.simulate(kernel, 1, N, image, np.zeros(N))
     np.testing.assert_array_equal(trace.outputs[1], image[:, 0] @ [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "grid[i, :] = (i, 2 * i, 3 * i)\nout[i] = grid[i, 1] + grid[i, 2]",
+        "image[i, 1, ::2] = (0.5, 1.5)\na, b, c = image[i, 1]\nout[i] = a * b + c",
+        "x[2 * i : 2 * i + 2] = x[2 * i + 1], x[2 * i]\nout[i] = x[2 * i]",
+    ],
+)
+def test_a_tuple_fills_a_slice_as_in_numba(body):
+    trace = labkit.simulate(kernel_of(body), 1, N, *arguments())
+    np.testing.assert_array_equal(trace.outputs[3], in_numba(body))
+    assert trace.errors == ()
+
+
+def test_a_tuple_of_another_length_than_the_slice_raises():
+    trace = labkit.simulate(kernel_of("x[i : 33] = (1, 2)\nout[i] = 1"), 1, N, *arguments())
+    np.testing.assert_array_equal(trace.outputs[3] != 0, I == 31)
+    assert "ValueError: `x[i:33]` has another number of elements than `(1, 2)`" in trace.errors[0].message
+
+
+@pytest.mark.parametrize("body", ["grid[i, :] = (i, 2.5, 3)", "image[i, :] = (1.0, 2.0)"])
+def test_other_tuples_do_not_fill_a_slice(body):
+    with pytest.raises(KernelError, match="write an assignment for each element"):
+        labkit.simulate(kernel_of(body), 1, N, *arguments())

@@ -12,6 +12,7 @@ from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.captured import Captured
 from labkit.simulator.translator.elements import Elements
 from labkit.simulator.translator.expressions import Expressions
+from labkit.simulator.translator.extremes import Extremes
 from labkit.simulator.translator.intrinsics import Intrinsics
 from labkit.simulator.translator.iteration import Iterations
 from labkit.simulator.translator.names import Names
@@ -42,8 +43,8 @@ MAX_WALKS = 12  # over a function, until the types of its loops are stable
 
 
 class FunctionTranslator(
-    Statements, Branches, Iterations, Expressions, Names, Operators, Scalars, Elements, Structures, Tuples, Unpacking,
-    Captured, Calls, Raising, Intrinsics,
+    Statements, Branches, Iterations, Expressions, Names, Operators, Scalars, Extremes, Elements, Structures, Tuples,
+    Unpacking, Captured, Calls, Raising, Intrinsics,
 ):  # fmt: skip
     """Translates one function, for one tuple of argument types."""
 

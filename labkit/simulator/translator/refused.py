@@ -34,7 +34,7 @@ REFUSED = {
     ast.TryStar: "exceptions do not exist on a GPU; test with `if` before the access",
 }
 
-PYTHON_FUNCTIONS = "sum sorted map filter list dict any all str open input".split()
+PYTHON_FUNCTIONS = "sorted map filter list dict any all str open input".split()
 NO_PYTHON_FUNCTION = "`{name}` does not exist on a GPU; write the loop over `range` yourself"
 
 ARRAY_METHODS = {

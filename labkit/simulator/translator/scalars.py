@@ -12,7 +12,6 @@ from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 
 BYPASSES_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
-GPU_MIN_MAX_TYPES = {types.float32, types.float64}
 
 
 class Scalars(Variables):
@@ -125,24 +124,6 @@ class Scalars(Variables):
                 f"apply_function({self.constant(function.run)}, ({', '.join(dtypes)},){codes})", Tuple(items)
             )
         return Value(f"apply_function({self.constant(function.run)}, {dtypes[0]}{codes})", result)
-
-    def extreme(self, node):
-        """Translate `min` and `max`: of two floats the GPU's own, which ignores NaN; else compared as in Python."""
-        path = self.dotted(node.func)
-        if len(node.args) < 2:
-            self.fail(node, f"`{path}` compares two or more numbers here; loop over an array to find its {path}imum")
-        values = [self.scalar(a, f"`{path}`") for a in node.args]
-        kind = numba_types.unify(*(v.type for v in values))
-        if kind is None or isinstance(kind, types.Complex):
-            operand_types = " and ".join(describe(v.type) for v in values)
-            self.fail(node, f"`{path}` cannot compare {operand_types}; convert them to one real type first")
-        function = f"{path}imum"
-        if len(values) == 2 and GPU_MIN_MAX_TYPES.issuperset(v.type for v in values):
-            function = f"np.f{path}"
-        code = self.converted(values[0], kind)
-        for value in values[1:]:
-            code = f"{function}({code}, {self.converted(value, kind)})"
-        return Value(code, kind)
 
     def power(self, node):
         if len(node.args) != 2:

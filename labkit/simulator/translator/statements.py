@@ -8,7 +8,7 @@ from labkit.simulator.reading.syntax import may_jump
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record
+from labkit.simulator.values import Array, Record, Value, common_type, is_tuple, items_of
 
 
 class Statements(Variables):
@@ -138,7 +138,8 @@ class Statements(Variables):
                     target,
                     "numba-cuda compiles no copy from one part of an array to another; write a loop over the elements",
                 )
-            self.fill(target, self.view(array, index), value, value_node)
+            fill = self.fill_from_tuple if is_tuple(value.type) else self.fill
+            fill(target, self.view(array, index), value, value_node)
             return
         hint = f", or write `{name}[...]` with a `:` for each index left out"
         self.check_rank(target, array, name, len(index), hint)
@@ -171,6 +172,20 @@ class Statements(Variables):
         """Translate `A[1:3] = value`: one number for all the elements."""
         with self.each_element(target, view) as index:
             self.store(target, view, index, value, value_node)
+
+    def fill_from_tuple(self, target, view, value, value_node):
+        """Translate `A[:2] = (x, y)`: the values of a tuple of one type, in turn."""
+        items = items_of(self.kept(value))
+        if view.type.ndim != 1 or common_type(value.type.items) is None:
+            self.fail(
+                target,
+                "numba-cuda fills a slice of one dimension from a tuple whose values have one type; write an "
+                "assignment for each element",
+            )
+        text = f"`{self.written(target)}` has another number of elements than `{self.written(value_node)}`"
+        self.check_length(target, f"{view.code}.shape_values[0]", len(items), text)
+        for number, item in enumerate(items):
+            self.store(target, view, [Value(f"np.int64({number})", types.int64)], item, value_node)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
