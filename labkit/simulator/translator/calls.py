@@ -19,11 +19,12 @@ from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known
+from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known, is_tuple
 
 AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 ARGUMENTS = {*language.CASTS, *language.FUNCTIONS, *language.CALLS, *language.PREFIXES, *AXES}  # that a name stands for
 ANY_WAY = Parameter.POSITIONAL_OR_KEYWORD
+PYTHON_TYPES = {"int": types.int64, "float": types.float64, "complex": types.complex128}
 METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
 
 
@@ -238,6 +239,20 @@ class Calls(Variables):
         if value is None or not isinstance(value.type, Tuple):
             self.fail(node, "`tuple` takes one tuple here; a kernel cannot make one of an array")
         return value
+
+    def has_type(self, node):
+        """Translate `isinstance(x, int)`, which numba knows when it compiles: int is int64 alone, float is float64."""
+        if len(node.args) != 2:
+            self.fail(node, "`isinstance` takes a value and a type, or a tuple of types")
+        kind = self.expression(node.args[0]).type
+        wanted = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+        found = False
+        for part in wanted:
+            path = self.dotted(part)
+            if path != "tuple" and path not in PYTHON_TYPES and path not in language.CASTS:
+                self.fail(part, f"`{self.written(part)}` is no type of a number, and no `tuple`; compare with another")
+            found |= is_tuple(kind) if path == "tuple" else kind == PYTHON_TYPES.get(path, language.CASTS.get(path))
+        return replace(self.compile_time_value(found, node), static=MISSING)
 
     def length(self, node):
         if len(node.args) != 1:

@@ -2,15 +2,25 @@
 
 import ast
 
+import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
 from labkit.simulator.language import FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.reading.trusted import Named
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 
+# What numba has of NumPy's limits of a type.
+LIMITS = {
+    "np.iinfo": (types.Integer, ("min", "max", "bits")),
+    "np.finfo": (
+        types.Float,
+        tuple("eps epsneg iexp machep max maxexp min minexp negep nexp nmant precision resolution tiny bits".split()),
+    ),
+}
 BYPASSES_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
 
 
@@ -142,6 +152,17 @@ class Scalars(Variables):
                 f"and {describe(second.type)}; convert them first",
             )
         return self.temp(f"choose({test.code}, {first.code}, {second.code}, {self.dtype(first.type)})", first.type)
+
+    def type_limits(self, node):
+        """Translate `np.iinfo(dtype)` and `np.finfo(dtype)`: numbers by name."""
+        path = self.dotted(node.func)
+        named = len(node.args) == 1 and not isinstance(node.args[0], ast.Constant)
+        kind = self.element_type(node.args[0]) if named else None
+        of_type, fields = LIMITS[path]
+        if not isinstance(kind, of_type) or kind == bfloat16:
+            self.fail(node, f"`{self.written(node.func)}` takes one dtype of {of_type.__name__.lower()}s here")
+        limits = (np.iinfo if path == "np.iinfo" else np.finfo)(numba_types.dtype_of(kind))
+        return self.compile_time_value(Named(tuple(getattr(limits, name) for name in fields), fields), node)
 
     # --- parts of numbers ---
 
