@@ -13,8 +13,8 @@ from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.functions.reductions import REDUCTIONS
 from labkit.simulator.instruction import instruction_of
 from labkit.simulator.limits import MAX_FUNCTIONS
-from labkit.simulator.reading.source import python_function, read_source
-from labkit.simulator.reading.trusted import fields_of, trusted
+from labkit.simulator.reading.source import inner_function, python_function, read_source
+from labkit.simulator.reading.trusted import Device, fields_of, trusted
 from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
@@ -90,8 +90,10 @@ class Calls(Variables):
     def other_call(self, node):
         """Translate a call of a device function, or of a method of a number or an array; refuse others."""
         function = node.func
-        device = python_function(self.value_outside_kernel(function))
+        device = python_function(self.value_outside_kernel(function)) or inner_function(self.function, function)
         if device is not None:
+            if read_source(device).is_inner and node.keywords:
+                self.fail(node, "numba takes the arguments of a function inside a kernel by position, without names")
             return self.device_call(node, device, declared_signatures(self.value_outside_kernel(function)))
         if isinstance(function, ast.Name):
             value = self.name_outside_kernel(function.id)
@@ -140,8 +142,12 @@ class Calls(Variables):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
         if path in ARGUMENTS:
             return Value("None", Fixed(path, path))
-        if python_function(self.value_outside_kernel(node)):
-            return Value("None", Fixed(self.value_outside_kernel(node)))
+        device = inner_function(self.function, node) or python_function(self.value_outside_kernel(node))
+        if device and read_source(device).free:
+            names = ", ".join(f"`{name}`" for name in read_source(device).free)
+            self.fail(node, f"a function that reads variables of the kernel cannot be handed on; give it {names}")
+        if device:
+            return Value("None", Fixed(Device(device)))
         return self.expression(node)
 
     def device_call(self, node, function, signatures):
@@ -153,6 +159,8 @@ class Calls(Variables):
                 arguments.append(default)
             else:
                 self.fail(node, f"the default of `{parameter}` has no meaning in a kernel; give the argument")
+        for name in read_source(function).free:
+            arguments.append(self.expression(ast.copy_location(ast.Name(name, ast.Load()), node)))
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.convert_to_declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.call_function(node, function, arguments)

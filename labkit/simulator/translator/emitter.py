@@ -38,7 +38,7 @@ class Emitter:
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)
         self.names = captured_values(function)
-        self.homes = Homes(self.source.tree)
+        self.homes = Homes(self.source.tree, self.source.free)
         self.guesses = find_guesses(self.source.tree)
         self.after_atomics = accesses_after_atomics(self.source.tree, self.names)
         self.env: dict[str, Any] = {}

@@ -4,11 +4,13 @@ import ast
 
 from numba import types
 
+from labkit.simulator.reading.source import inner_function, python_function
 from labkit.simulator.reading.syntax import may_jump
+from labkit.simulator.reading.trusted import Device
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record, Value, common_type, is_tuple, items_of
+from labkit.simulator.values import Array, Fixed, Record, Value, common_type, is_tuple, items_of
 
 
 class Statements(Variables):
@@ -46,6 +48,14 @@ class Statements(Variables):
     def do_Pass(self, node):
         pass
 
+    def do_FunctionDef(self, node):
+        self.check_defined_once(node, node.name)
+
+    def check_defined_once(self, node, name):
+        """Refuse a function inside a kernel whose name has other meanings there too."""
+        if python_function(self.names.get(name)) is not inner_function(self.function, node):
+            self.fail(node, f"`{name}` has several meanings in this kernel; define each function once, by its own name")
+
     def do_Expr(self, node):
         value = node.value
         if isinstance(value, ast.Constant):
@@ -74,6 +84,9 @@ class Statements(Variables):
 
     def named_value(self, target, node):
         """Return the value that an assignment gives a target; a name may stand for a function, a dtype or a module."""
+        if isinstance(node, ast.Lambda):
+            self.check_defined_once(node, getattr(target, "id", "a lambda"))
+            return Value("None", Fixed(Device(inner_function(self.function, node))))
         if isinstance(target, ast.Name):
             return self.argument(node)
         if isinstance(target, ast.Tuple | ast.List) and isinstance(node, ast.Tuple):
