@@ -26,6 +26,7 @@ from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
+from labkit.simulator.units import units_per_element
 from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, Raised, ThreadStep
 
@@ -154,7 +155,9 @@ class Launch:
         allocations = {n: allocation_address(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place_arguments(captured | arrays, allocations)
         for name in arrays.keys() & (self.program.stored | blank.keys()):
-            self.regions[name].watch(self.program.is_asynchronous)
+            region = self.regions[name]
+            sizes = {n for other in arrays if self.regions[other] is region for n in self.program.pieces.get(other, ())}
+            region.watch(self.program.is_asynchronous, units_per_element(region.data.dtype, sizes))
         for name, marks in blank.items():
             self.regions[name].mark_blank(arrays[name], marks)
         self._blank_arguments = {name: arrays[name] for name in blank}

@@ -25,7 +25,12 @@ AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(
 ARGUMENTS = {*language.CASTS, *language.FUNCTIONS, *language.CALLS, *language.PREFIXES, *AXES}  # that a name stands for
 ANY_WAY = Parameter.POSITIONAL_OR_KEYWORD
 PYTHON_TYPES = {"int": types.int64, "float": types.float64, "complex": types.complex128}
-METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
+METHODS = {  # of numbers and arrays, and what translates each
+    "bit_count": "bit_count",
+    "conjugate": "conjugate",
+    "reshape": "reshape",
+    "view": "view_method",
+}
 
 
 class Calls(Variables):
@@ -118,7 +123,7 @@ class Calls(Variables):
                     "argument",
                 )
             if function.attr in METHODS:
-                return getattr(self, function.attr)(node)
+                return getattr(self, METHODS[function.attr])(node)
             self.of_Attribute(function)
             self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
         if (
