@@ -167,8 +167,9 @@ class Finding:
     """An error of a launch, or advice, from the simulator.
 
     kind is one of: race, in-flight, proxy, early, barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup,
-    bounds, misaligned, uninitialised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes, tail,
-    one-axis, changed-global, sample (advice); unwritten (an error where a result is lost for certain).
+    bounds, misaligned, uninitialised, raised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes,
+    tail, one-axis, changed-global, float-range, sample (advice); unwritten (an error where a result is lost for
+    certain).
     `message` is written for learners; `remedy`, its last part, is the fix, if one is known. `threads` holds the two
     threads of a race (or the one at fault), `other_line` the second line of a race, `count` the occurrences.
     """
@@ -197,6 +198,17 @@ class Finding:
 
     def __repr__(self):
         return f"<{self.severity}, {self.kind}: {self.message}>"
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception of a thread: its built-in class, its arguments, and where it was raised."""
+
+    error: str
+    arguments: tuple
+    function: str
+    line: int
+    thread: ThreadId
 
 
 @dataclass(frozen=True)
@@ -332,7 +344,7 @@ class Trace(BaseTrace):
     `outputs` are the arguments after the run; empty if only a sample of the grid ran (`counters.sample`), whose results
     are incomplete. `blank` marks elements that were never written, for each device array that had such before, by the
     argument's name. `events` are those of the blocks in `samples`, for kernels with mbarriers, named barriers or
-    `wgmma`; empty if there were too many to store.
+    `wgmma`; empty if there were too many to store. `raised` is the first exception of a thread.
     """
 
     kernel: str
@@ -353,6 +365,7 @@ class Trace(BaseTrace):
     steps: tuple[ThreadStep, ...] = ()
     printed: tuple[str, ...] = ()
     blank: dict[str, np.ndarray] = field(default_factory=dict)
+    raised: Raised | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return everything except arrays as data for JSON."""

@@ -115,10 +115,13 @@ class _Launch:
 
     def __call__(self, *arguments):
         from labkit.simulator.in_place import simulate_in_place
+        from labkit.simulator.raised import host_exception
 
         start = time.perf_counter()
         trace = simulate_in_place(self.kernel, self.grid, self.block, *arguments, shared_bytes=self.shared_bytes)
         on_launch(trace, time.perf_counter() - start)
+        if trace.raised and self.kernel.options.get("debug"):
+            raise host_exception(trace.raised, trace.filename)
 
 
 def _show(trace, time_s):

@@ -10,6 +10,7 @@ from labkit.layout import elements_at_offsets, is_in_c_order
 from labkit.simulator.checks.in_flight import GlobalInFlight
 from labkit.simulator.checks.shadow import GlobalShadow
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.units import ShadowOfUnits
 
 ADDRESS_ALIGNMENT = 512  # cudaMalloc aligns to at least 256 bytes
 CONSTANT_BYTES = 64 * 1024  # of a kernel
@@ -69,7 +70,7 @@ class Region:
     low: int
     data: np.ndarray
     address: int
-    shadow: GlobalShadow | None = None
+    shadow: GlobalShadow | ShadowOfUnits | None = None
     in_flight: GlobalInFlight | None = None
 
     def first(self, value):
@@ -88,9 +89,10 @@ class Region:
         array.shadow, array.in_flight = self.shadow, self.in_flight
         return array
 
-    def watch(self, asynchronous: bool):
-        """Start to record accesses to each element, and asynchronous operations if `asynchronous`."""
-        self.shadow = GlobalShadow(self.data.size)
+    def watch(self, asynchronous: bool, units: int):
+        """Start to record accesses to each of an element's `units`, and asynchronous operations if `asynchronous`."""
+        shadow = GlobalShadow(self.data.size * units)
+        self.shadow = shadow if units == 1 else ShadowOfUnits(shadow, units)
         self.in_flight = GlobalInFlight(self.data.size) if asynchronous else None
 
     def mark_blank(self, value, blank):

@@ -10,9 +10,9 @@ import numpy as np
 
 from labkit.layout import c_strides
 from labkit.simulator.arrays import Array
-from labkit.simulator.checks import races
 from labkit.simulator.checks.in_flight import InFlight
 from labkit.simulator.checks.shadow import SharedShadow
+from labkit.simulator.units import ShadowOfUnits
 
 STEP_BYTES = 16  # a block's memory is a multiple of this, so that it is aligned for every scalar
 
@@ -57,39 +57,3 @@ def _field_sizes(dtype):
     for kind, start, *_ in (dtype.fields or {}).values():
         yield start
         yield from _field_sizes(kind.base)
-
-
-class ShadowOfUnits:
-    """The shadow of memory whose elements are several units each: an access to one checks all of its units."""
-
-    def __init__(self, units: SharedShadow, units_per_element: int):
-        self._units = units
-        self._units_per_element = units_per_element
-
-    def cells(self, flat):
-        """Return (cells, their rows) for each unit of the elements `flat`, for an access that may write."""
-        return [
-            part
-            for i in range(self._units_per_element)
-            for part in self._units.cells(flat * self._units_per_element + i)
-        ]
-
-    def element(self, cell: int) -> int:
-        """Return the element of a cell."""
-        return cell // self._units_per_element
-
-    def for_elements(self, elements: int):
-        """Return a shadow of the same memory, divided into this many elements."""
-        units_per_element = self._units.size // elements if elements else 1
-        return self._units if units_per_element == 1 else ShadowOfUnits(self._units, units_per_element)
-
-    def forget(self):
-        """Free the units' overflow lists."""
-        self._units.forget()
-
-    def check_loads(self, w, site, flat, lanes):
-        """Check the reads of one instruction; return as `races.check_loads`."""
-        parts = range(self._units_per_element)
-        return races.combine_units(
-            self._units.check_loads(w, site, flat * self._units_per_element + i, lanes) for i in parts
-        )

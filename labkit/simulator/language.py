@@ -64,7 +64,9 @@ CASTS |= {
     "numba.__nv_bfloat16": numba_types.bfloat16,
 }
 
-BUILTINS = set("range enumerate zip tuple len print min max abs round pow float int bool complex divmod".split())
+BUILTINS = set(
+    "range enumerate zip tuple len print min max sum abs round pow float int bool complex divmod isinstance".split()
+)
 
 # Vector types, by numba's names and by CUDA's: the type of an element, and how many.
 _CUDA_NAMES = {
@@ -152,6 +154,10 @@ INTRINSICS = {
     "cuda.selp": "select_value",
     "min": "extreme",
     "max": "extreme",
+    "sum": "total",
+    "isinstance": "has_type",
+    "np.iinfo": "type_limits",
+    "np.finfo": "type_limits",
     "pow": "power",
     **{f"operator.{name}": "operator_function" for name in OPERATORS},
     **{f"cuda.ld{hint}": "hinted_load" for hint in "ca cg cs lu cv".split()},
@@ -168,11 +174,6 @@ HOST = {
     event current_context get_current_device jit""".split()
 }
 MAKE_ARRAYS = ("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")
-LIMITS = {  # the replacement of NumPy's limits of a type
-    "np.finfo": "`np.float32(-3.4028235e38)` for float32's `.min`, `np.float32(3.4028235e38)` for its `.max`, "
-    "`np.float32(1.1920929e-07)` for its `.eps`",
-    "np.iinfo": "`-2147483648` for int32's `.min`, `2147483647` for its `.max`",
-}
 
 
 def commutes(atomic: str, kind: types.Type) -> str:
@@ -193,8 +194,6 @@ def explain_unknown(path: str, written: str) -> str:
         return "a thread cannot make a NumPy array; use `cuda.local.array(length, float32)`"
     if path.startswith("np.random"):
         return "NumPy's random numbers do not exist on a GPU; make them outside and pass them in an array"
-    if path in LIMITS:
-        return f"`{written}` is not in the kernel language; write the number: {LIMITS[path]}"
     hint = suggest_name(path)
     if path.startswith("np.") and not hint:
         return (

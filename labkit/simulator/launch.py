@@ -26,8 +26,9 @@ from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
+from labkit.simulator.units import units_per_element
 from labkit.simulator.warps import WARPGROUP_WARPS
-from labkit.trace import WARP_LANES, ThreadStep
+from labkit.trace import WARP_LANES, Raised, ThreadStep
 
 CHUNK_LANES = 16_384  # lanes that run together, at most, unless one SM's blocks have more
 STATIC_SHARED_BYTES = 48 * 1024  # limit of arrays whose size is known when a kernel is compiled
@@ -94,6 +95,7 @@ class Launch:
         self.barriers = 0  # barriers of a block that were passed
         self.disturbance = Disturbance()
         self.printed: list[str] = []
+        self.raised: Raised | None = None  # the first exception of a thread
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
         copies = min(gpu.sms, self.blocks)
         self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
@@ -153,7 +155,9 @@ class Launch:
         allocations = {n: allocation_address(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place_arguments(captured | arrays, allocations)
         for name in arrays.keys() & (self.program.stored | blank.keys()):
-            self.regions[name].watch(self.program.is_asynchronous)
+            region = self.regions[name]
+            sizes = {n for other in arrays if self.regions[other] is region for n in self.program.pieces.get(other, ())}
+            region.watch(self.program.is_asynchronous, units_per_element(region.data.dtype, sizes))
         for name, marks in blank.items():
             self.regions[name].mark_blank(arrays[name], marks)
         self._blank_arguments = {name: arrays[name] for name in blank}

@@ -50,6 +50,7 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
         steps=tuple(launch.inspected),
         printed=tuple(launch.printed),
         blank=launch.blank(),
+        raised=launch.raised,
     )
 
 

@@ -17,6 +17,7 @@ from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.disturbance import BARRIERS
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
+from labkit.simulator.units import ShadowOfUnits, units_per_element
 from labkit.simulator.warps import SLOT, START, WarpSet
 from labkit.trace import WARP_LANES
 
@@ -71,7 +72,9 @@ class Chunk:
             elements = math.prod(shape)
             data = np.zeros(elements * len(self.blocks), allocation.dtype)
             array = self._array(allocation, data, shape, address, elements)
-            array.shadow = SharedShadow(data.size, self.launch, self.epochs)
+            units = units_per_element(data.dtype, program.pieces.get(allocation.name, ()))
+            shadow = SharedShadow(data.size * units, self.launch, self.epochs)
+            array.shadow = shadow if units == 1 else ShadowOfUnits(shadow, units)
             array.in_flight = InFlight(data.size) if program.is_asynchronous else None
             array.states = program.shared_states(data.size)
         array.alignment = allocation.alignment

@@ -190,7 +190,7 @@ def describe(kind) -> str:
     if kind == GRID_GROUP:
         return "the group of all threads of the grid"
     if isinstance(kind, Fixed):
-        return "a function" if kind.path or callable(kind.value) else "a type"
+        return "None" if kind == Fixed(None) else "a function" if kind.path or callable(kind.value) else "a type"
     if kind is str:
         return "text"
     if kind is types.none:

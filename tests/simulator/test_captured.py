@@ -252,7 +252,6 @@ def test_a_module_gives_its_numbers_and_functions(read, value):
         ("settings.path.environ", "`settings.path.environ` cannot be used as a value"),
         ("settings.path.getcwd()", "is no function for kernels"),
         ("settings.MISSING", "the module `settings` has no `MISSING` for a kernel"),
-        ("settings._hidden", "has no `_hidden`"),
         ("settings.__dict__", "has no `__dict__`"),
     ],
 )

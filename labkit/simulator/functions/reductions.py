@@ -6,7 +6,7 @@ result. Those that begin with `nan` ignore NaN.
 
 import math
 
-from numba import njit
+from numba import literal_unroll, njit
 
 
 @njit
@@ -132,6 +132,43 @@ def count(a, zero):
         if x:
             found += 1
     return found
+
+
+# Python's own functions of a tuple, an array or a range, as numba writes them.
+
+
+@njit
+def least(values, zero):
+    if len(values) == 0:
+        raise StopIteration
+    for n, x in enumerate(values):
+        if n == 0 or x < zero:
+            zero = x
+    return zero
+
+
+@njit
+def greatest(values, zero):
+    if len(values) == 0:
+        raise StopIteration
+    for n, x in enumerate(values):
+        if n == 0 or x > zero:
+            zero = x
+    return zero
+
+
+@njit
+def total(values, start):
+    for x in values:
+        start = start + x
+    return start
+
+
+@njit
+def total_of_mixed(values, start):
+    for x in literal_unroll(values):
+        start = start + x
+    return start
 
 
 REDUCTIONS = {

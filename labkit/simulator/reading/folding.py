@@ -65,7 +65,7 @@ def _fold(node):
     steps = [step for step in dis.get_instructions(code) if step.opname != "RESUME"]
     if [step.opname for step in steps] not in RETURNS_A_CONSTANT:
         return node
-    return _replacement(node, _constant(steps[0].argval))
+    return replacement(node, _constant(steps[0].argval))
 
 
 def _is_constant(node):
@@ -80,9 +80,10 @@ def _constant(value):
 def _list_as_tuple(node):
     if not isinstance(node, ast.List) or any(isinstance(part, ast.Starred) for part in node.elts):
         return node
-    return _replacement(node, ast.Tuple(node.elts, ast.Load()))
+    return replacement(node, ast.Tuple(node.elts, ast.Load()))
 
 
-def _replacement(node, new):
+def replacement(node, new):
+    """Return `new` at the place of a node, whose text it keeps."""
     new.unfolded = node
     return ast.fix_missing_locations(ast.copy_location(new, node))

@@ -34,11 +34,11 @@ def language_path(value) -> str | None:
 def value_outside(node: ast.expr, names: dict[str, Any]):
     """Return the value of a name, or of a module's attribute, before the kernel runs; None if nothing is known.
 
-    No code of a module runs: its names are looked up in its dictionary, and those with an underscore are ignored.
+    No code of a module runs: its names are looked up in its dictionary, and those with two underscores are ignored.
     """
     if isinstance(node, ast.Name):
         return names.get(node.id)
-    if not isinstance(node, ast.Attribute) or node.attr.startswith("_"):
+    if not isinstance(node, ast.Attribute) or node.attr.startswith("__"):
         return None
     module = value_outside(node.value, names)
     if type(module) is not ModuleType:

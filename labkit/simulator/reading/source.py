@@ -15,7 +15,9 @@ from weakref import WeakKeyDictionary
 
 from labkit.simulator.errors import KernelError
 from labkit.simulator.limits import MAX_CHARACTERS
+from labkit.simulator.reading.aliases import expand_aliases
 from labkit.simulator.reading.folding import fold_constants
+from labkit.simulator.reading.inner import as_function, free_variables, inner_functions, named
 from labkit.simulator.reading.trusted import Device, trusted
 
 
@@ -30,9 +32,12 @@ class Source:
     filename: str
     first_line: int
     tree: ast.FunctionDef
+    is_inner: bool = False  # it is defined inside another function
+    free: tuple[str, ...] = ()  # that function's variables that it reads, as further arguments
 
 
 _sources: WeakKeyDictionary = WeakKeyDictionary()
+_inner: WeakKeyDictionary = WeakKeyDictionary()  # inner functions, by the outer one
 
 
 def read_source(function: FunctionType, position: tuple[int, int] | None = None) -> Source:
@@ -71,6 +76,7 @@ def _read(function):
             raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
         tree = ast.parse(text).body[0]
         tree = fold_constants(_lambda_in(tree, code) if code.co_name == "<lambda>" else tree)
+        tree = expand_aliases(tree, _values_outside(function))
     except (OSError, TypeError, IndexError, tokenize.TokenError):
         raise KernelError(
             f"the source of `{function.__name__}` cannot be read: write the kernel in a file or a notebook cell, "
@@ -97,9 +103,7 @@ def _lambda_in(statement: ast.stmt, code: CodeType) -> ast.FunctionDef:
             "which of the lambdas in this line is meant cannot be told; write a function with `def`",
             code.co_firstlineno,
         )
-    body = ast.copy_location(ast.Return(lambdas[0].body), lambdas[0])
-    function = ast.FunctionDef(name="a_lambda", args=lambdas[0].args, body=[body], decorator_list=[], type_params=[])
-    return ast.copy_location(function, lambdas[0])
+    return as_function(lambdas[0])
 
 
 def _changed_error(code: CodeType) -> KernelError:
@@ -127,11 +131,33 @@ def argument_names(source: Source) -> list[str]:
         raise KernelError(
             "a kernel takes plain positional arguments, without `*` or `**`; name each one", source.tree.lineno
         )
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    return [*(a.arg for a in (*arguments.posonlyargs, *arguments.args)), *source.free]
+
+
+def inner_function(function: FunctionType, node: ast.AST) -> FunctionType | None:
+    """Return the function that a node inside a function defines; None for another node."""
+    found = _inner_functions(function).get(own_place(node))
+    return found and found[1]
+
+
+def _inner_functions(function):
+    if function not in _inner:
+        outer = read_source(function)
+        _inner[function] = found = inner_functions(function, outer.tree, _values_outside(function))
+        for node, inner in found.values():
+            _sources[inner] = replace(outer, tree=as_function(node), is_inner=True, free=())
+        for _, inner in found.values():
+            _sources[inner] = replace(_sources[inner], free=tuple(free_variables(inner)))
+    return _inner[function]
 
 
 def captured_values(function: FunctionType) -> dict[str, Any]:
-    """Return the current values of a function's free names: globals, and closure cells over them."""
+    """Return the current values of a function's free names: globals, closure cells over them, and inner functions."""
+    inner = named(read_source(function).tree)
+    return _values_outside(function) | {n: Device(inner_function(function, node)) for n, node in inner.items()}
+
+
+def _values_outside(function):
     code, globals_ = function.__code__, function.__globals__
     names = {name: trusted(dict.__getitem__(globals_, name)) for name in code.co_names if name in dict.keys(globals_)}
     for name, cell in zip(code.co_freevars, function.__closure__ or ()):

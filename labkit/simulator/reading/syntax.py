@@ -29,7 +29,7 @@ def changing_variables(loop: ast.While) -> list[str]:
 
 def never_ends(loop: ast.While) -> bool:
     """Return whether nothing in the loop changes its condition, or leaves it."""
-    if is_spin(loop) or contains([loop.test], ast.Call, ast.Subscript) or contains(loop.body, ast.Return):
+    if is_spin(loop) or contains([loop.test], ast.Call, ast.Subscript) or contains(loop.body, ast.Return, ast.Raise):
         return False
     return not changing_variables(loop) and not has_break(loop.body)
 
@@ -59,7 +59,7 @@ def contains(nodes, *kinds) -> bool:
 def may_jump(nodes) -> bool:
     """Return whether lanes can leave these statements early (not counting break or continue of an inner loop)."""
     for node in nodes:
-        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+        if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             return True
         if isinstance(node, (ast.For, ast.While)):
             if contains([node], ast.Return) or may_jump(node.orelse):

@@ -1,5 +1,6 @@
 """Values that a kernel captured, inspected by their types alone: none of their methods or attributes ever runs."""
 
+import builtins
 import math
 import sys
 from abc import ABCMeta
@@ -55,6 +56,8 @@ class Named:
 
 def trusted(value) -> Any:
     """Return a value of a type that the kernel language knows, made plain if its type is derived; else a Foreign."""
+    if value is sys.modules.get("numba.types"):  # once imported, it hands all on to this module
+        return sys.modules["numba.core.types"]
     kind = type(value)
     known = (*_TRUSTED_TYPES, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
     if any(kind is candidate for candidate in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):
@@ -98,6 +101,13 @@ def member_of(family, name: str):
         return None
     member = vars(family).get("_member_map_", {}).get(name)
     return trusted(getattr_static(member, "_value_", None))
+
+
+def exception_name(value) -> str | None:
+    """Return the name of an exception's class, or of the built-in class that it derives from; None for others."""
+    if type(value) is not type or not _derives(value, Exception):
+        return None
+    return next(_name(kind) for kind in _ancestors(value) if getattr(builtins, _name(kind), None) is kind)
 
 
 def is_same(first, second) -> bool:

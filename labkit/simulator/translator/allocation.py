@@ -32,6 +32,8 @@ class Allocations(Variables):
     def allocate(self, node, space):
         arguments = dict(zip(("shape", "dtype", "alignment"), node.args)) | {k.arg: k.value for k in node.keywords}
         call = f"cuda.{space}.array"
+        if space == "shared" and self.source.is_inner:
+            self.fail(node, f"numba makes this array once for each call: write `{call}` in the kernel itself")
         if not {"shape", "dtype"} <= arguments.keys() <= {"shape", "dtype", "alignment"}:
             self.fail(node, f"`{call}` takes a shape and a dtype: `{call}((16, 16), float32)`")
         sizes = arguments["shape"]

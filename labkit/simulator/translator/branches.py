@@ -23,9 +23,10 @@ class Branches(Variables):
             outer = self.mask
             inner = self.name("m")
             self.emit(f"{inner} = {outer}")
+            exits = self.exits
             with self.in_region(region_of(node, part), inner):
                 self.statements(chosen)
-            if may_jump(chosen):
+            if may_jump(chosen) or self.exits > exits:
                 self.emit(f"{outer} = {inner}")
             return
         outer = self.mask
@@ -74,7 +75,9 @@ class Branches(Variables):
         self.env = dict(head)
         loop = {"broken": broken, "break_envs": [], "continue_envs": []}
         self.loops.append(loop)
+        exits = self.exits
         with self.block(header):
+            indent = self.indent
             with self.in_region(region, inner):
                 tick = len(self.lines)
                 self.emit("")
@@ -82,10 +85,11 @@ class Branches(Variables):
                 self.guard_fork([node], inner, outer)
                 if runs:  # or MISSING, which is true; numba does not type a body that never runs
                     self.statements(node.body)
+            self.indent = indent
             end_envs = [*[self.env] * self.reachable, *loop["continue_envs"]]
             back = self.merge(end_envs, node) if end_envs else dict(head)
             self.reachable = runs is MISSING or not runs  # by its condition a loop may end
-            if contains(node.body, ast.Break, ast.Return):
+            if contains(node.body, ast.Break, ast.Return) or self.exits > exits:
                 self.emit(f"{looping} = minus(minus({looping}, {broken}), gone)")
                 self.emit(f"if {looping} is False: break")
             if isinstance(node, ast.While) and is_spin(node):
@@ -160,7 +164,11 @@ class Branches(Variables):
 
         def enter(looping, inner):
             self.emit(f"{inner} = {looping}")
+            indent, exits = self.indent, self.exits
             test = self.condition(node.test)
+            if self.exits > exits:
+                self.indent = indent
+                self.emit(f"if {inner} is False: break")
             if test.static and never_ends(node):  # MISSING is true
                 self.fail(
                     node,
@@ -168,7 +176,7 @@ class Branches(Variables):
                     "leaves it; change a variable of the condition, or `break`",
                 )
             self.flush_flops()
-            self.emit(f"{looping} = {inner} = intersect({looping}, {test.code})")
+            self.emit(f"{looping} = {inner} = intersect({inner}, {test.code})")
             self.emit(f"if {inner} is False: break")
             if self.program.watch:
                 self.emit_watch(node.lineno)

@@ -13,17 +13,24 @@ from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.functions.reductions import REDUCTIONS
 from labkit.simulator.instruction import instruction_of
 from labkit.simulator.limits import MAX_FUNCTIONS
-from labkit.simulator.reading.source import python_function, read_source
-from labkit.simulator.reading.trusted import fields_of, trusted
+from labkit.simulator.reading.source import inner_function, python_function, read_source
+from labkit.simulator.reading.trusted import Device, fields_of, trusted
 from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known
+from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known, is_tuple
 
 AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
+ARGUMENTS = {*language.CASTS, *language.FUNCTIONS, *language.CALLS, *language.PREFIXES, *AXES}  # that a name stands for
 ANY_WAY = Parameter.POSITIONAL_OR_KEYWORD
-METHODS = {"bit_count", "conjugate", "reshape"}  # of numbers and arrays
+PYTHON_TYPES = {"int": types.int64, "float": types.float64, "complex": types.complex128}
+METHODS = {  # of numbers and arrays, and what translates each
+    "bit_count": "bit_count",
+    "conjugate": "conjugate",
+    "reshape": "reshape",
+    "view": "view_method",
+}
 
 
 class Calls(Variables):
@@ -88,8 +95,10 @@ class Calls(Variables):
     def other_call(self, node):
         """Translate a call of a device function, or of a method of a number or an array; refuse others."""
         function = node.func
-        device = python_function(self.value_outside_kernel(function))
+        device = python_function(self.value_outside_kernel(function)) or inner_function(self.function, function)
         if device is not None:
+            if read_source(device).is_inner and node.keywords:
+                self.fail(node, "numba takes the arguments of a function inside a kernel by position, without names")
             return self.device_call(node, device, declared_signatures(self.value_outside_kernel(function)))
         if isinstance(function, ast.Name):
             value = self.name_outside_kernel(function.id)
@@ -114,7 +123,7 @@ class Calls(Variables):
                     "argument",
                 )
             if function.attr in METHODS:
-                return getattr(self, function.attr)(node)
+                return getattr(self, METHODS[function.attr])(node)
             self.of_Attribute(function)
             self.fail(node, f"`{self.written(function)}` is not a function: leave the parentheses out")
         if (
@@ -133,12 +142,17 @@ class Calls(Variables):
         """Return an argument of a device function: a value, or a function or dtype, for which it is compiled anew."""
         path = self.dotted(node)
         instruction = instruction_of(self.value_outside_kernel(node))
-        if (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS):
+        waits = (instruction and instruction.waits) or (path and path.rpartition(".")[2] in BARRIERS)
+        if waits and not hasattr(node, "is_expanded"):
             self.fail(node, f"`{self.written(node)}` is called where the threads wait; it cannot be handed on")
-        if path in language.CASTS or path in language.FUNCTIONS or path in language.CALLS or path in AXES:
+        if path in ARGUMENTS:
             return Value("None", Fixed(path, path))
-        if python_function(self.value_outside_kernel(node)):
-            return Value("None", Fixed(self.value_outside_kernel(node)))
+        device = inner_function(self.function, node) or python_function(self.value_outside_kernel(node))
+        if device and read_source(device).free:
+            names = ", ".join(f"`{name}`" for name in read_source(device).free)
+            self.fail(node, f"a function that reads variables of the kernel cannot be handed on; give it {names}")
+        if device:
+            return Value("None", Fixed(Device(device)))
         return self.expression(node)
 
     def device_call(self, node, function, signatures):
@@ -150,6 +164,8 @@ class Calls(Variables):
                 arguments.append(default)
             else:
                 self.fail(node, f"the default of `{parameter}` has no meaning in a kernel; give the argument")
+        for name in read_source(function).free:
+            arguments.append(self.expression(ast.copy_location(ast.Name(name, ast.Load()), node)))
         if signatures and len(signatures[0]) == len(arguments):
             arguments = [self.convert_to_declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.call_function(node, function, arguments)
@@ -188,6 +204,9 @@ class Calls(Variables):
         wait = "yield from " if self.program.blocking else ""
         call = f"({wait}{name}(w, {self.mask}{''.join(', ' + a.code for a in arguments)}))"
         result = self.temp(call, kind)  # once, however many values it has
+        if callee in self.program.raising:
+            self.exits += 1
+            self.drop_exited()
         return self.temp(self.convert_type(result.code, kind), kind)
 
     def convert_to_declared(self, value, kind):
@@ -233,6 +252,20 @@ class Calls(Variables):
         if value is None or not isinstance(value.type, Tuple):
             self.fail(node, "`tuple` takes one tuple here; a kernel cannot make one of an array")
         return value
+
+    def has_type(self, node):
+        """Translate `isinstance(x, int)`, which numba knows when it compiles: int is int64 alone, float is float64."""
+        if len(node.args) != 2:
+            self.fail(node, "`isinstance` takes a value and a type, or a tuple of types")
+        kind = self.expression(node.args[0]).type
+        wanted = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+        found = False
+        for part in wanted:
+            path = self.dotted(part)
+            if path != "tuple" and path not in PYTHON_TYPES and path not in language.CASTS:
+                self.fail(part, f"`{self.written(part)}` is no type of a number, and no `tuple`; compare with another")
+            found |= is_tuple(kind) if path == "tuple" else kind == PYTHON_TYPES.get(path, language.CASTS.get(path))
+        return replace(self.compile_time_value(found, node), static=MISSING)
 
     def length(self, node):
         if len(node.args) != 1:

@@ -38,7 +38,7 @@ class Emitter:
         self.is_kernel = is_kernel
         self.parameters = argument_names(self.source)
         self.names = captured_values(function)
-        self.homes = Homes(self.source.tree)
+        self.homes = Homes(self.source.tree, self.source.free)
         self.guesses = find_guesses(self.source.tree)
         self.after_atomics = accesses_after_atomics(self.source.tree, self.names)
         self.env: dict[str, Any] = {}
@@ -62,6 +62,7 @@ class Emitter:
         self.has_unrolled = False
         self.replacements: dict[ast.AST, ast.AST] = {}  # nodes walked in place of others
         self.reachable = True
+        self.exits = 0  # places so far where an exception may end lanes
         self.assigned: set[str] = set()
         self.maybe_unassigned: set[str] = set()
         self.assigned_elsewhere: set[str] = set()
@@ -98,12 +99,24 @@ class Emitter:
     def block(self, header):
         """Write a header, and the lines written inside as its indented block."""
         self.emit(header)
+        outer, exits = self.indent, self.exits
         self.indent += 1
         mark = len(self.lines)
         yield
         if len(self.lines) == mark:
             self.emit("pass")
-        self.indent -= 1
+        self.indent = outer
+        if self.exits > exits:
+            self.drop_exited()
+
+    def drop_exited(self):
+        """Drop the lanes that an exception has ended; the lines to the end of this block run where some are left."""
+        self.flush_flops()
+        self.emit("gone = union(gone, w.exited)")
+        self.emit(f"{self.mask} = minus({self.mask}, w.exited)")
+        self.emit(f"if {self.mask} is not False:")
+        self.indent += 1
+        self.emit("pass")
 
     def name(self, prefix="t"):
         """Return a new name in the generated code."""

@@ -74,8 +74,10 @@ class Expressions(Variables):
             return Value(code, Tuple(tuple(i.type for i in items)), value)
         if isinstance(value, str):
             return Value(repr(value), str, value)
-        if value is None or value is ...:
-            self.fail(node, f"`{value}` has no meaning inside a kernel; write the number that belongs here")
+        if value is None:
+            return Value("None", types.none)
+        if value is ...:
+            self.fail(node, "`...` has no meaning inside a kernel; write the number that belongs here")
         if isinstance(value, np.ndarray):
             return self.constant_array(node, value)
         if isinstance(value, DeviceArray):
@@ -103,7 +105,10 @@ class Expressions(Variables):
             return self.boolean(node)
         if isinstance(node, ast.Constant):
             return self.compile_time_value(bool(node.value), node)
-        value = self.scalar(node, "a condition")
+        value = self.expression(node)
+        if value.type is types.none:
+            return Value("np.False_", types.boolean)
+        value = self.number(node, value, "a condition")
         if not is_boolean(node) and contains([node], *COMPUTED_AT_RUN_TIME):
             value = replace(value, static=MISSING)
         if value.type == types.boolean:

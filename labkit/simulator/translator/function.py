@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator import atomics, collectives, lanes, memory, records, slices
+from labkit.simulator import atomics, collectives, lanes, memory, pieces, raised, records, slices
 from labkit.simulator.errors import KernelError
 from labkit.simulator.functions import arithmetic, half
 from labkit.simulator.limits import work_of
@@ -12,14 +12,18 @@ from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.captured import Captured
 from labkit.simulator.translator.elements import Elements
 from labkit.simulator.translator.expressions import Expressions
+from labkit.simulator.translator.extremes import Extremes
 from labkit.simulator.translator.intrinsics import Intrinsics
 from labkit.simulator.translator.iteration import Iterations
 from labkit.simulator.translator.names import Names
 from labkit.simulator.translator.operators import Operators
+from labkit.simulator.translator.pieces import Pieces
+from labkit.simulator.translator.raising import Raising
 from labkit.simulator.translator.scalars import Scalars
 from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
 from labkit.simulator.translator.tuples import Tuples
+from labkit.simulator.translator.unpacking import Unpacking
 from labkit.simulator.values import Record
 
 # Functions that translated lines call, by module.
@@ -31,7 +35,9 @@ _RUNTIME_FUNCTIONS = {
     collectives: "shuffle vote ballot match_any match_all active_mask sync_warps",
     slices: "Slice view transpose reshape select_parts select_entry",
     records: "field",
+    pieces: "part view_as bits_as",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
+    raised: "end_raised",
     half: "to_bfloat16 from_bits to_bits",
 }
 
@@ -39,8 +45,8 @@ MAX_WALKS = 12  # over a function, until the types of its loops are stable
 
 
 class FunctionTranslator(
-    Statements, Branches, Iterations, Expressions, Names, Operators, Scalars, Elements, Structures, Tuples, Captured,
-    Calls, Intrinsics,
+    Statements, Branches, Iterations, Expressions, Names, Operators, Scalars, Extremes, Elements, Structures, Pieces,
+    Tuples, Unpacking, Captured, Calls, Raising, Intrinsics,
 ):  # fmt: skip
     """Translates one function, for one tuple of argument types."""
 
@@ -85,6 +91,8 @@ class FunctionTranslator(
             exec(compile(text, f"<lockstep {tree.name}>", "exec"), scope)
         except (SyntaxError, RecursionError, MemoryError):  # Python's own limits of nesting
             self.fail(tree, "this function is nested too deeply; split it into several, or its expressions into lines")
+        if self.exits:
+            self.program.raising.add(scope[name])
         return scope[name], kind
 
     def body(self, tree):

@@ -6,11 +6,14 @@ import ast
 class Homes(ast.NodeVisitor):
     """Finds each variable's home: the innermost region that holds all its uses, the first a plain store."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, free=()):
+        """`free`: variables of the outer function, which an inner one takes as further arguments."""
         self.path = ["function"]
         self.uses: dict[str, list] = {}  # by name: (the regions around, whether it is a plain store) of each use
         for argument in (*tree.args.posonlyargs, *tree.args.args):
             self.uses[argument.arg] = [(tuple(self.path), True)]
+        for name in free:
+            self.uses[name] = [(tuple(self.path), True)]
         for statement in tree.body:
             self.visit(statement)
         self._stores = {name: sum(stores for _, stores in uses) for name, uses in self.uses.items()}
@@ -45,6 +48,13 @@ class Homes(ast.NodeVisitor):
 
     def visit_Name(self, node):
         self.uses.setdefault(node.id, []).append((tuple(self.path), isinstance(node.ctx, ast.Store)))
+
+    def visit_FunctionDef(self, node):
+        """Note what an inner function reads as a use in the whole function: it is called anywhere."""
+        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}:
+            self.uses.setdefault(name, []).append((("function",), False))
+
+    visit_Lambda = visit_FunctionDef
 
     def visit_Assign(self, node):
         self.visit(node.value)

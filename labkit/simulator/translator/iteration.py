@@ -9,6 +9,7 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, common_type, describe
+from labkit.trace import Finding
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,12 @@ class Iterations(Variables):
             self.fail(node, "`range` takes one to three numbers")
         bounds = [self.scalar(a, "a bound of `range`") for a in node.args]
         for bound, argument in zip(bounds, node.args):
-            if not isinstance(bound.type, types.Integer):
-                self.fail(
-                    argument,
-                    f"`range` needs whole numbers, and `{self.written(argument)}` is {describe(bound.type)}; "
-                    "use `//` instead of `/`",
-                )
-        kind = numba_types.resolve(range, tuple(b.type for b in bounds))[0].dtype
+            if isinstance(bound.type, types.Float):
+                self.advise_integer_bound(argument)
+        resolved = numba_types.resolve(range, tuple(b.type for b in bounds))
+        if resolved is None:
+            self.fail(node, f"`range` takes whole numbers, not {' and '.join(describe(b.type) for b in bounds)}")
+        kind = resolved[0].dtype
         if len(bounds) == 3 and bounds[2].static == 0:
             self.fail(node, "`range` with a step of 0 never ends; use another step")
         codes = [self.converted(b, kind) for b in bounds]
@@ -99,6 +99,15 @@ class Iterations(Variables):
         if len(bounds) == 3 and bounds[2].static is MISSING:
             self.emit(f"w.check_step({self.mask}, {step}, {node.lineno})")
         return Iteration(kind, low, high, step, lambda number: number)
+
+    def advise_integer_bound(self, node):
+        """Advise against a float as a bound of `range`."""
+        message = (
+            f"Line {node.lineno}: `{self.written(node)}` is a float, and numba cuts it to a whole number for `range`, "
+            "where Python raises a TypeError; use `//` instead of `/`, or `int(...)`."
+        )
+        finding = Finding("float-range", "advice", message, node.lineno, node.col_offset)
+        self.program.advice.setdefault((node.lineno, "float-range"), finding)
 
     def range_value(self, node) -> Value:
         """Return a `range(n)` that is kept in a name, or whose length is taken."""

@@ -13,6 +13,8 @@ from labkit.simulator.reading.outside import language_path, value_outside
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import GRID_GROUP, MISSING, Array, Conflict, Fixed, Value
 
+MODULES_AND_TYPES = {*language.CASTS, *language.MODULES.values()}
+
 
 class Names(Variables):
     """Resolves names and attributes."""
@@ -121,9 +123,11 @@ class Names(Variables):
             if base in language.CASTS and node.attr == "type":
                 return base
             path = f"{base}.{node.attr}"
-            return (
-                language_path(self.value_outside_kernel(node)) if base is None or path in language.SUBMODULES else path
-            )
+            if base is not None and path in language.KNOWN | language.PREFIXES:
+                return path
+            own_path = language_path(self.value_outside_kernel(node))
+            is_used = base is None or path in language.SUBMODULES or own_path in MODULES_AND_TYPES
+            return own_path if is_used else path
         if isinstance(node, ast.Call) and self.dotted(node.func) == "cuda.cg.this_grid":
             self.this_grid(node)
             return GRID_GROUP.path
@@ -161,6 +165,8 @@ class Names(Variables):
                 self.fail(node, f"`{self.written(node)}` is a function: call it with parentheses")
             if path in language.PREFIXES and path.startswith("cuda."):
                 self.fail(node, f"`{self.written(node)}` is not complete; write for instance `{self.written(node)}.x`")
+            if path in language.CASTS:
+                self.fail(node, f"`{self.written(node)}` is a type, not a value: convert a number with parentheses")
             self.fail(node, language.explain_unknown(path, self.written(node)))
         value = self.value_outside_kernel(node)
         if value is not None:

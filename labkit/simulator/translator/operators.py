@@ -188,8 +188,7 @@ class Operators(Variables):
 
     def compared_side(self, node):
         """Return (node, value) of one side of a comparison, which may be None."""
-        nothing = isinstance(node, ast.Constant) and node.value is None
-        return node, Value("None", types.none) if nothing else self.expression(node)
+        return node, self.expression(node)
 
     def related(self, node, op, *sides):
         """Translate `a < b` and similar comparisons."""

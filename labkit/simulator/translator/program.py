@@ -59,6 +59,7 @@ class Program:
     captured: dict[str, DeviceArray] = field(default_factory=dict)  # device arrays of the kernel's module
     stored: set[str] = field(default_factory=set)  # names of the arrays that it writes to
     past_l1: set[int] = field(default_factory=set)  # sites of loads that bypass L1
+    pieces: dict[str, set[int]] = field(default_factory=dict)  # sizes of what each array is taken apart into, in bytes
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
     guesses: set[int] = field(default_factory=set)  # sites of reads that a compare-and-swap checks
     after_atomics: set[int] = field(default_factory=set)  # sites of accesses that depend on an atomic's result
@@ -68,6 +69,7 @@ class Program:
     spins: bool = False  # a loop waits for another thread
     cooperative: bool = False  # it has a grid barrier
     prints: bool = False
+    raising: set = field(default_factory=set)  # device functions, translated, that may end threads by an exception
     rebound: dict[str, int] = field(default_factory=dict)  # arguments that it assigns to, each with the line
     acts_on_atomics: bool = False  # it uses a value that an atomic returned
     families: dict[Family, Any] = field(default_factory=dict)  # those it uses, each with its notes

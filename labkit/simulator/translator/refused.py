@@ -13,7 +13,7 @@ REFUSED = {
     ast.List: "a list does not exist on a GPU; use `cuda.local.array(length, float32)` for a thread's own values",
     ast.Dict: "a dict does not exist on a GPU; use an array",
     ast.Set: "a set does not exist on a GPU; use an array",
-    ast.Lambda: "a lambda does not run in a kernel; write a function with `@cuda.jit(device=True)`",
+    ast.Lambda: "a lambda in a kernel is called, or gets a name by `f = lambda x: ...`; give it a name",
     ast.JoinedStr: "an f-string does not work in a kernel; use `print('x', x)` with the values as they are",
     ast.Starred: "`*` unpacking does not work in a kernel; name each value",
     ast.NamedExpr: "`:=` does not work in a kernel; assign on a line of its own",
@@ -23,20 +23,17 @@ REFUSED = {
     ast.Import: "import outside the kernel, at the top of the file or cell",
     ast.ImportFrom: "import outside the kernel, at the top of the file or cell",
     ast.Try: "exceptions do not exist on a GPU; test with `if` before the access",
-    ast.Raise: "a GPU thread cannot raise; write a flag into an array and look at it after the launch",
-    ast.Assert: "an assert does nothing in a kernel; write a flag into an array, or test the result outside",
     ast.With: "`with` does not work in a kernel",
     ast.Global: "a kernel cannot change a global; pass an array and write into it",
     ast.Nonlocal: "a kernel cannot change an outer variable; pass an array and write into it",
     ast.Delete: "`del` does nothing useful in a kernel; leave it out",
-    ast.FunctionDef: "a function inside a kernel does not work; write it outside with `@cuda.jit(device=True)`",
     ast.ClassDef: "a class does not work in a kernel",
     ast.Match: "`match` does not work in a kernel; use `if` and `elif`",
     ast.AsyncFunctionDef: "a function inside a kernel does not work; write it outside with `@cuda.jit(device=True)`",
     ast.TryStar: "exceptions do not exist on a GPU; test with `if` before the access",
 }
 
-PYTHON_FUNCTIONS = "sum sorted map filter list dict any all str open input".split()
+PYTHON_FUNCTIONS = "sorted map filter list dict any all str open input".split()
 NO_PYTHON_FUNCTION = "`{name}` does not exist on a GPU; write the loop over `range` yourself"
 
 ARRAY_METHODS = {

@@ -2,17 +2,26 @@
 
 import ast
 
+import numpy as np
 from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
 from labkit.simulator.language import FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.reading.trusted import Named
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 
+# What numba has of NumPy's limits of a type.
+LIMITS = {
+    "np.iinfo": (types.Integer, ("min", "max", "bits")),
+    "np.finfo": (
+        types.Float,
+        tuple("eps epsneg iexp machep max maxexp min minexp negep nexp nmant precision resolution tiny bits".split()),
+    ),
+}
 BYPASSES_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
-GPU_MIN_MAX_TYPES = {types.float32, types.float64}
 
 
 class Scalars(Variables):
@@ -126,24 +135,6 @@ class Scalars(Variables):
             )
         return Value(f"apply_function({self.constant(function.run)}, {dtypes[0]}{codes})", result)
 
-    def extreme(self, node):
-        """Translate `min` and `max`: of two floats the GPU's own, which ignores NaN; else compared as in Python."""
-        path = self.dotted(node.func)
-        if len(node.args) < 2:
-            self.fail(node, f"`{path}` compares two or more numbers here; loop over an array to find its {path}imum")
-        values = [self.scalar(a, f"`{path}`") for a in node.args]
-        kind = numba_types.unify(*(v.type for v in values))
-        if kind is None or isinstance(kind, types.Complex):
-            operand_types = " and ".join(describe(v.type) for v in values)
-            self.fail(node, f"`{path}` cannot compare {operand_types}; convert them to one real type first")
-        function = f"{path}imum"
-        if len(values) == 2 and GPU_MIN_MAX_TYPES.issuperset(v.type for v in values):
-            function = f"np.f{path}"
-        code = self.converted(values[0], kind)
-        for value in values[1:]:
-            code = f"{function}({code}, {self.converted(value, kind)})"
-        return Value(code, kind)
-
     def power(self, node):
         if len(node.args) != 2:
             self.fail(node, "`pow` takes two numbers, a base and an exponent")
@@ -161,6 +152,17 @@ class Scalars(Variables):
                 f"and {describe(second.type)}; convert them first",
             )
         return self.temp(f"choose({test.code}, {first.code}, {second.code}, {self.dtype(first.type)})", first.type)
+
+    def type_limits(self, node):
+        """Translate `np.iinfo(dtype)` and `np.finfo(dtype)`: numbers by name."""
+        path = self.dotted(node.func)
+        named = len(node.args) == 1 and not isinstance(node.args[0], ast.Constant)
+        kind = self.element_type(node.args[0]) if named else None
+        of_type, fields = LIMITS[path]
+        if not isinstance(kind, of_type) or kind == bfloat16:
+            self.fail(node, f"`{self.written(node.func)}` takes one dtype of {of_type.__name__.lower()}s here")
+        limits = (np.iinfo if path == "np.iinfo" else np.finfo)(numba_types.dtype_of(kind))
+        return self.compile_time_value(Named(tuple(getattr(limits, name) for name in fields), fields), node)
 
     # --- parts of numbers ---
 

@@ -4,11 +4,13 @@ import ast
 
 from numba import types
 
+from labkit.simulator.reading.source import inner_function, python_function
 from labkit.simulator.reading.syntax import may_jump
+from labkit.simulator.reading.trusted import Device
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record, Tuple, Value
+from labkit.simulator.values import Array, Fixed, Record, Value, common_type, is_tuple, items_of
 
 
 class Statements(Variables):
@@ -17,12 +19,13 @@ class Statements(Variables):
     def statements(self, body):
         """Translate statements; after one that lanes may leave, the rest runs only where some are left."""
         for position, node in enumerate(body):
+            exits = self.exits
             self.statement(node)
             self.flush_flops()
             rest = body[position + 1 :]
             if not self.reachable:
                 return
-            if rest and may_jump([node]):
+            if rest and (may_jump([node]) or self.exits > exits):
                 with self.block(f"if {self.mask} is not False:"):
                     self.statements(rest)
                     self.flush_flops()
@@ -33,14 +36,25 @@ class Statements(Variables):
         handler = getattr(self, f"do_{type(node).__name__}", None)
         if handler is None:
             self.fail(node, REFUSED.get(type(node), f"`{type(node).__name__}` does not work in a kernel"))
+        indent = self.indent
         handler(node)
         if self.program.watch and not isinstance(
-            node, (ast.For, ast.While, ast.If, ast.Return, ast.Break, ast.Continue)
+            node, (ast.For, ast.While, ast.If, ast.Return, ast.Raise, ast.Break, ast.Continue)
         ):
             self.emit_watch(node.lineno)
+        self.flush_flops()
+        self.indent = indent
 
     def do_Pass(self, node):
         pass
+
+    def do_FunctionDef(self, node):
+        self.check_defined_once(node, node.name)
+
+    def check_defined_once(self, node, name):
+        """Refuse a function inside a kernel whose name has other meanings there too."""
+        if python_function(self.names.get(name)) is not inner_function(self.function, node):
+            self.fail(node, f"`{name}` has several meanings in this kernel; define each function once, by its own name")
 
     def do_Expr(self, node):
         value = node.value
@@ -63,11 +77,22 @@ class Statements(Variables):
         self.expression(value)
 
     def do_Assign(self, node):
-        to_a_name = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        value = self.argument(node.value) if to_a_name else self.expression(node.value)
+        value = self.named_value(node.targets[0], node.value) if len(node.targets) == 1 else self.expression(node.value)
         for target in node.targets:
             self.assign(target, value, node)
             self.keep_literal(target, self.literal(node.value))
+
+    def named_value(self, target, node):
+        """Return the value that an assignment gives a target; a name may stand for a function, a dtype or a module."""
+        if isinstance(node, ast.Lambda):
+            self.check_defined_once(node, getattr(target, "id", "a lambda"))
+            return Value("None", Fixed(Device(inner_function(self.function, node))))
+        if isinstance(target, ast.Name):
+            return self.argument(node)
+        if isinstance(target, ast.Tuple | ast.List) and isinstance(node, ast.Tuple):
+            targets = target.elts if len(target.elts) == len(node.elts) else [target] * len(node.elts)
+            return self.tuple_of(node, [self.named_value(*pair) for pair in zip(targets, node.elts)])
+        return self.expression(node)
 
     def do_AnnAssign(self, node):
         if node.value is not None:
@@ -104,19 +129,8 @@ class Statements(Variables):
         elif isinstance(target, (ast.Subscript, ast.Attribute)):
             self.assign_element(target, value, getattr(node, "value", target))
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if not isinstance(value.type, Tuple):
-                self.fail(
-                    node, f"`{self.written(node.value)}` is a single value and cannot be unpacked into several names"
-                )
-            if len(value.type.items) != len(target.elts):
-                self.fail(
-                    node,
-                    f"there are {len(target.elts)} names on the left, but {len(value.type.items)} on the right of `=`; "
-                    "make the numbers equal",
-                )
-            tuple_value = self.temp(value.code, value.type)
-            for i, (element, kind) in enumerate(zip(target.elts, value.type.items)):
-                self.assign(element, Value(f"{tuple_value.code}[{i}]", kind), node)
+            for element, item in zip(target.elts, self.unpacked(node, value, len(target.elts))):
+                self.assign(element, item, node)
         else:
             self.fail(node, f"`{self.written(target)}` cannot be assigned to in a kernel")
 
@@ -137,7 +151,8 @@ class Statements(Variables):
                     target,
                     "numba-cuda compiles no copy from one part of an array to another; write a loop over the elements",
                 )
-            self.fill(target, self.view(array, index), value, value_node)
+            fill = self.fill_from_tuple if is_tuple(value.type) else self.fill
+            fill(target, self.view(array, index), value, value_node)
             return
         hint = f", or write `{name}[...]` with a `:` for each index left out"
         self.check_rank(target, array, name, len(index), hint)
@@ -170,6 +185,20 @@ class Statements(Variables):
         """Translate `A[1:3] = value`: one number for all the elements."""
         with self.each_element(target, view) as index:
             self.store(target, view, index, value, value_node)
+
+    def fill_from_tuple(self, target, view, value, value_node):
+        """Translate `A[:2] = (x, y)`: the values of a tuple of one type, in turn."""
+        items = items_of(self.kept(value))
+        if view.type.ndim != 1 or common_type(value.type.items) is None:
+            self.fail(
+                target,
+                "numba-cuda fills a slice of one dimension from a tuple whose values have one type; write an "
+                "assignment for each element",
+            )
+        text = f"`{self.written(target)}` has another number of elements than `{self.written(value_node)}`"
+        self.check_length(target, f"{view.code}.shape_values[0]", len(items), text)
+        for number, item in enumerate(items):
+            self.store(target, view, [Value(f"np.int64({number})", types.int64)], item, value_node)
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)

@@ -56,6 +56,8 @@ class Structures(Variables):
             return self.field(node, base, node.attr)
         if node.attr in ("shape", "strides"):
             return Value(f"{base.code}.{node.attr.removesuffix('s')}_values", Tuple((types.int64,) * rank))
+        if node.attr in ("real", "imag"):
+            return self.array_part(node, base)
         if node.attr == "T":
             return self.temp(f"transpose({base.code})", base.type)
         if node.attr == "size":

@@ -1,11 +1,13 @@
 """Variables: their values on each path, and the types that numba gives their versions."""
 
+import ast
 from dataclasses import replace
 
 from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
+from labkit.simulator.reading.syntax import contains
 from labkit.simulator.translator.emitter import Emitter
 from labkit.simulator.values import Array, Conflict, Fixed, Tuple, describe, form_of
 
@@ -15,9 +17,9 @@ class Variables(Emitter):
 
     def assign_name(self, name, value, node):
         """Assign a value to a variable in the lanes of the mask; the others keep theirs."""
-        if value.type is types.none:
+        if value.type is types.none and contains([getattr(node, "value", node)], ast.Call):
             self.fail(node, f"the right-hand side has no value, so `{name}` cannot hold it")
-        kind = value.type
+        kind = Fixed(None) if value.type is types.none else value.type
         if isinstance(kind, Fixed):  # lanes do not hold it
             self.env[name] = kind
             return
@@ -100,7 +102,7 @@ class Variables(Emitter):
 
     def unified_type(self, first, second, node, what):
         """Return the type that two types unify to; refuse them if there is none."""
-        if isinstance(first, types.Type) and isinstance(second, types.Type):
+        if isinstance(first, types.Type) and isinstance(second, types.Type) and types.none not in (first, second):
             kind = numba_types.unify(first, second)
             if kind is not None:
                 return kind
