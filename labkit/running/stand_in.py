@@ -1,6 +1,6 @@
-"""labkit's `cuda` under numba's name: `from numba import cuda` then gives the simulator.
+"""labkit's `cuda` under other packages' names: `from numba import cuda` then gives the simulator.
 
-Programs for numba_cuda_mlir, a package of the same language, get it too.
+So does `from numba_cuda_mlir import cuda`, whether or not that package is installed.
 """
 
 import os
@@ -9,74 +9,29 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 import numba
 
-from labkit import cuda
-from labkit.simulator import host, host_device
+from labkit.running import mlir
+from labkit.running.modules import module_with, names_for_kernels, simulated_cuda
+from labkit.simulator import host
 
 NAME = "numba.cuda"
-DEVICES = host_device.DeviceList([host_device.SimulatedDevice()])
-
-
-def simulated_cuda() -> ModuleType:
-    """Return a module with the names of `numba.cuda` that the simulator has, and with a device, as on a GPU.
-
-    It is a plain module, since the simulator reads no attribute of any other class.
-    """
-    module = ModuleType(NAME, "The simulator, in place of numba.cuda.")
-    path: list[str] = []  # marks a package, whose submodules Python looks for
-    vars(module).update(
-        __path__=path,
-        __all__=cuda.simulated_names(),
-        __getattr__=_name_of_cuda,
-        jit=cuda.jit,
-        is_available=lambda: True,
-        gpus=DEVICES,
-        list_devices=lambda: DEVICES,
-        detect=_detect,
-    )
-    return module
-
-
-def _detect():
-    """Print the device, as numba's `detect` lists GPUs."""
-    print(f"Found 1 CUDA devices: {DEVICES[0].name}")
-    return True
-
-
-def _name_of_cuda(name):
-    if name == "random":
-        return import_module(f"{NAME}.random")
-    if (value := None if name.startswith("__") else cuda.simulated_name(name)) is None:
-        raise AttributeError(f"cuda.{name} does not exist on the simulator, or numba has no such name")
-    return value
-
-
-def names_for_kernels(name: str) -> ModuleType:
-    """Return a module of functions to which only a kernel gives a meaning, such as `numba.cuda.libdevice`."""
-
-    def kernel_name(field):
-        if field.startswith("__"):
-            raise AttributeError(field)
-        return host.KernelName(f"{name.removeprefix(NAME + '.')}.{field}")
-
-    module = ModuleType(name)
-    vars(module)["__getattr__"] = kernel_name
-    return module
+PACKAGES = NAME, mlir.NAME  # all of whose modules are from here
 
 
 class SubmoduleFinder(MetaPathFinder, Loader):
-    """Python's import of the submodules of `numba.cuda`."""
+    """Python's import of the modules of other packages that have a stand-in."""
 
     def find_spec(self, name, path=None, target=None):
-        if name.startswith(f"{NAME}.") and name not in SUBMODULES:
+        if not f"{name}.".startswith(tuple(f"{package}." for package in PACKAGES)):
+            return None
+        if name not in MODULES:
             raise ModuleNotFoundError(f"labkit's simulator has nothing in place of {name}", name=name)
-        return ModuleSpec(name, self) if name in SUBMODULES else None
+        return ModuleSpec(name, self)
 
     def create_module(self, spec):
-        module = SUBMODULES[spec.name](spec.name)
+        module = MODULES[spec.name](spec.name)
         path: list[str] = []
         vars(module)["__path__"] = path
         return module
@@ -89,7 +44,7 @@ def install() -> None:
     """Put labkit's `cuda` in the place of numba's, and choose the simulator, for the rest of the process."""
     os.environ["LABKIT_DEVICE"] = "simulator"
     sys.meta_path.insert(0, SubmoduleFinder())
-    _place(simulated_cuda())
+    _place(simulated_cuda(NAME))
 
 
 def _place(module):
@@ -100,7 +55,7 @@ def _place(module):
 @contextmanager
 def _without_stand_in():
     """Give `numba.cuda` its own meaning again meanwhile, for code that reads numba's source."""
-    module = sys.modules.pop(NAME)
+    placed = {name: sys.modules.pop(name) for name in (NAME, *MODULES) if name in sys.modules}
     finders = [finder for finder in sys.meta_path if isinstance(finder, SubmoduleFinder)]
     for finder in finders:
         sys.meta_path.remove(finder)
@@ -108,14 +63,8 @@ def _without_stand_in():
         yield
     finally:
         sys.meta_path[:0] = finders
-        _place(module)
-
-
-def module_with(name: str, names) -> ModuleType:
-    """Return a module that has these names."""
-    module = ModuleType(name)
-    vars(module).update({key: value for key, value in names.items() if not key.startswith("__")})
-    return module
+        sys.modules.update(placed)
+        _place(placed[NAME])
 
 
 def _random(name):
@@ -129,7 +78,7 @@ def _vectorizers(name):
     return module_with(name, {"CUDAVectorize": vectorized.Vectorize, "CUDAGUFuncVectorize": vectorized.GUVectorize})
 
 
-SUBMODULES = {
+MODULES = {
     f"{NAME}.vectorizers": _vectorizers,
     f"{NAME}.random": _random,
     f"{NAME}.types": lambda name: module_with(name, vars(numba.types)),
@@ -140,4 +89,5 @@ SUBMODULES = {
     f"{NAME}.cudadrv.devicearray": lambda name: module_with(
         name, {"DeviceNDArray": host.DeviceArray, "is_cuda_ndarray": host.is_cuda_array}
     ),
+    **mlir.MODULES,
 }
