@@ -56,7 +56,7 @@ class Named:
 
 def trusted(value) -> Any:
     """Return a value of a type that the kernel language knows, made plain if its type is derived; else a Foreign."""
-    if value is sys.modules.get("numba.types"):  # once imported, it hands all on to this module
+    if value is not None and value is sys.modules.get("numba.types"):  # once imported, it hands all on to this module
         return sys.modules["numba.core.types"]
     kind = type(value)
     known = (*_TRUSTED_TYPES, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
