@@ -23,7 +23,7 @@ CELL_TIMEOUT_S = 300
 def build(
     notebooks: Path | None = None, *, only: tuple[str, ...] = (), check: bool = False, force: bool = False
 ) -> list[str]:
-    """Bring the built notebooks up to date with their sources.
+    """Bring the built notebooks up to date with their sources; the book's also with its contents and README's table.
 
     A chapter is run (on the simulator) only where its code or its number has changed. The solved notebook stores the
     outputs that nbval compares; a learner's notebook holds none, which would give results away.
@@ -31,8 +31,8 @@ def build(
     Parameters
     ----------
     notebooks
-        The folder that holds `toc.yml` and `source/` and receives the notebooks and `solutions/`; the book's own if
-        None, whose contents the package then has in `exercises/contents.json`.
+        The folder that holds `toc.yml` and `source/` and receives the notebooks and `solutions/`; if None, the
+        book's own, whose contents are then also written to the package's `exercises/contents.json`.
     only
         Slugs of chapters to build; all where empty.
     check
@@ -43,7 +43,8 @@ def build(
     Returns
     -------
     list of str
-        The notebooks that changed (with `check`: that would change).
+        The files that changed or were deleted. With `check`, those that would be; of a chapter that must run only the
+        solved notebook.
     """
     changed = []
     book = read_contents(notebooks or places.folder("notebooks"))

@@ -31,8 +31,8 @@ from labkit.ptx.tensor_copies import TensorMap
 
 MIN_DISTANCE = 1e-3  # octaves to another problem with the same compared sizes
 OTHER_SIZE = 2  # octaves that a record in a format of another size adds to the distance
-DOUBT = 0.02  # penalty, as a share of the time, per octave that a step's nearest record is farther off than others'
-SM_THREADS = 2048  # that a multiprocessor holds at a time
+DOUBT = 0.02  # penalty, as a share of the time, per octave by which other steps have a nearer record
+SM_THREADS = 2048  # that a multiprocessor of the recorded GPUs holds at a time
 
 
 class CurrentGpu(NamedTuple):
@@ -189,7 +189,7 @@ _override: ContextVar[Callable[[str, str, list], list] | None] = ContextVar("ove
 
 @contextmanager
 def override_choice(override: Callable[[str, str, list], list]) -> Iterator[None]:
-    """Replace `fastest_first`, within a context, by a function of operation, question and candidates."""
+    """Let a function of operation, question and ordered candidates order these, within a context."""
     token = _override.set(override)
     try:
         yield
@@ -245,10 +245,11 @@ def _is_exact(step) -> bool:
 
 
 def _costs(problem, format, sizes, times) -> dict[Step, float]:
-    """Return the logarithm of each step's time relative to the fastest step: 0 for the fastest.
+    """Return the logarithm of each step's time relative to the fastest step.
 
-    For a recorded problem it is the recorded value. For others it is the mean over all recorded problems, weighted by
-    the inverse square of their distance. A step whose nearest record is farther off than other steps' gets a penalty.
+    For a recorded problem it is the recorded value, 0 for the fastest. For others it is the mean over all recorded
+    problems, weighted by the inverse square of their distance. A step whose nearest record is farther off than other
+    steps' gets a penalty.
     """
     relative = {}
     for (recorded, itemsize), step_times in times.items():

@@ -1,7 +1,9 @@
 """`from labkit import cuda`: the language and host API of numba.cuda, on a GPU or without one.
 
-On a GPU every name is numba's own, and `jit` returns numba's own dispatcher. Without one, kernels run in the lockstep
-simulator and arrays stay in host memory; numba-cuda need not be installed then.
+On a GPU its names are numba's own, and `jit` returns numba's own dispatcher. Without one, kernels run in the lockstep
+simulator and arrays stay in host memory; numba-cuda need not be installed then. Ours are the further options of `jit`,
+`on_gpu`, `specialise` (a copy of a kernel with other values of its module's constants), and `FindingWarning`, by which
+the simulator tells of a fault.
 """
 
 import inspect

@@ -19,20 +19,26 @@ from labkit.places import STEPS
 
 @dataclass(frozen=True)
 class Simulated:
-    """Traces of a step's launches, in their order, and its operands after them; a CPU loop has no trace here."""
+    """What the simulator saw of each of a step's launches (a `Trace`), and the operands as the launches left them.
+
+    A launch that is a loop on the CPU (its grid is empty) has no trace.
+    """
 
     traces: tuple[Any, ...]
     operands: tuple[Any, ...]
 
     @property
     def errors(self) -> tuple[Any, ...]:
-        """Findings of all launches that are errors."""
+        """The faults, such as races, that the simulator found in all launches."""
         return tuple(finding for trace in self.traces for finding in trace.errors)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a ladder. All names of its file are attributes too: `step.TILE`, `step.geometry(M, N)`."""
+    """One kernel of a ladder, which is a folder of kernels for one operation, from the simplest to the fastest.
+
+    Names of the step's file are attributes too, where the class has no other: `step.TILE`, `step.geometry(M, N)`.
+    """
 
     ladder: "Ladder"
     name: str
@@ -120,9 +126,9 @@ class Step:
         Parameters
         ----------
         operands
-            Operands in the order of `Problem.operands`.
+            Operands in the order of `Problem.operands`, and then the problem itself, if the step takes one.
         format
-            Format of the operands; None for the first one of the ladder.
+            Format of the operands; None for the first one of the step.
         workspace
             A `labkit.arrays.workspace.Workspace`, for a step that needs further memory.
         limit_bytes
@@ -130,7 +136,7 @@ class Step:
         """
         format = format or self.formats[0]
         if format not in self.formats:
-            raise ValueError(f"{self.slug} does not multiply {format}: it takes {', '.join(map(str, self.formats))}")
+            raise ValueError(f"{self.slug} does not take {format}: it takes {', '.join(map(str, self.formats))}")
         parameters = _parameters(self.module.launches)
         if "problem" in parameters and not isinstance(operands[-1], Problem):
             raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")

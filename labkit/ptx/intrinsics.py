@@ -1,6 +1,6 @@
 """Intrinsics of numba-cuda for the functions of `labkit.ptx`, and the code generation that they share.
 
-`kind` and `kinds` are numba's types of arguments.
+`kind` and `kinds` are numba's types of arguments, where code is generated LLVM's.
 """
 
 from functools import wraps
@@ -134,7 +134,7 @@ def emit_assembly(builder, text: str, result, operands, *, ties=(), memory=True)
     Parameters
     ----------
     result
-        A type, a tuple of types or VOID.
+        An LLVM type, a tuple of these, or VOID.
     ties
         Further operands, which share the registers of the results, first to last.
     memory

@@ -91,7 +91,7 @@ def test_what_a_ladder_does_not_state_is_told():
 
 def test_a_step_says_which_formats_it_takes():
     step = ladder.ladder("gemm", "tensor").step("mma")
-    with pytest.raises(ValueError, match="mma does not multiply float32: it takes bfloat16, float16, float8_e4m3"):
+    with pytest.raises(ValueError, match="mma does not take float32: it takes bfloat16, float16, float8_e4m3"):
         step.launches(*step.examples[0].operands(FP32), format=FP32)
 
 

@@ -1,4 +1,4 @@
-"""Scales of blocks: neighbours along the last axis share a scale, which multiplies their codes."""
+"""Scales of blocks: neighbours along the last axis share a scale, by which what their codes stand for is multiplied."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class BlockScales:
     Attributes
     ----------
     block
-        Numbers of a block.
+        How many numbers a block has.
     format
         Format of the scales.
     rule
