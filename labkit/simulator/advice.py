@@ -133,12 +133,13 @@ def idle_lanes(launch):
 def one_axis(launch):
     """Find a launch along one axis of a kernel that counts threads in two, with a matrix to cover."""
     is_flat = launch.grid[1:] == launch.block[1:] == (1, 1)
-    if is_flat and re.search(r"\bgrid\(2\)", launch.source.text) and any(_is_matrix(a) for a in launch.arrays.values()):
-        blocks, threads = launch.grid[0], launch.block[0]
-        cure = f"Launch with pairs, `[({blocks}, {blocks}), ({threads}, {threads})]`."
+    matrix = next((a.shape for a in launch.arrays.values() if _is_matrix(a)), None)
+    if is_flat and matrix and re.search(r"\bgrid\(2\)", launch.source.text):
+        blocks = tuple(-(-n // 16) for n in matrix)
+        cure = f"Launch with pairs, `[{blocks}, (16, 16)]`."
         message = (
             f"Line {launch.source.first_line}: `grid(2)` counts threads along two axes, and this launch has only the "
-            f"first: the second index is 0 in all {blocks * threads:,} threads. {cure}"
+            f"first: the second index is 0 in all {launch.grid[0] * launch.block[0]:,} threads. {cure}"
         )
         yield _launch_advice("one-axis", launch, message, remedy=cure)
 

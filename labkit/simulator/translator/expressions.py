@@ -13,7 +13,7 @@ from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
 from labkit.simulator.reading.syntax import contains, is_boolean
 from labkit.simulator.reading.trusted import Named, in_words
-from labkit.simulator.translator.refused import REFUSED
+from labkit.simulator.translator.refused import MISPLACED, REFUSED
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
 
@@ -29,7 +29,8 @@ class Expressions(Variables):
         self.visit()
         handler = getattr(self, f"of_{type(node).__name__}", None)
         if handler is None:
-            self.fail(node, REFUSED.get(type(node), f"`{self.written(node)}` does not work in a kernel"))
+            refusals = REFUSED | MISPLACED
+            self.fail(node, refusals.get(type(node), f"`{self.written(node)}` does not work in a kernel"))
         return handler(node)
 
     def scalar(self, node, what) -> Value:

@@ -13,7 +13,6 @@ REFUSED = {
     ast.List: "a list does not exist on a GPU; use `cuda.local.array(length, float32)` for a thread's own values",
     ast.Dict: "a dict does not exist on a GPU; use an array",
     ast.Set: "a set does not exist on a GPU; use an array",
-    ast.Lambda: "a lambda in a kernel is called, or gets a name by `f = lambda x: ...`; give it a name",
     ast.JoinedStr: "an f-string does not work in a kernel; use `print('x', x)` with the values as they are",
     ast.Starred: "`*` unpacking does not work in a kernel; name each value",
     ast.NamedExpr: "`:=` does not work in a kernel; assign on a line of its own",
@@ -31,6 +30,10 @@ REFUSED = {
     ast.Match: "`match` does not work in a kernel; use `if` and `elif`",
     ast.AsyncFunctionDef: "a function inside a kernel does not work; write it outside with `@cuda.jit(device=True)`",
     ast.TryStar: "exceptions do not exist on a GPU; test with `if` before the access",
+}
+
+MISPLACED = {  # nodes that run elsewhere
+    ast.Lambda: "a lambda in a kernel is called, or gets a name by `f = lambda x: ...`; give it a name",
 }
 
 PYTHON_FUNCTIONS = "sorted map filter list dict any all str open input".split()

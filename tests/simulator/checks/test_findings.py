@@ -461,6 +461,24 @@ def test_an_output_that_no_thread_stores_to_may_be_meant():
     assert finding.line == line_of(never_stores, "y[i] =")
 
 
+@cuda.jit
+def scales(x):
+    i, j = cuda.grid(2)
+    if i < x.shape[0] and j < x.shape[1]:
+        x[i, j] *= float32(2)
+
+
+def test_a_matrix_that_is_launched_along_one_axis():
+    trace = labkit.simulate(scales, 2, 32, np.ones((16, 40), np.float32))
+    (finding,) = (f for f in trace.findings if f.kind == "one-axis")
+    assert finding.severity == "advice"
+    assert finding.remedy == "Launch with pairs, `[(1, 3), (16, 16)]`."
+    pairs = labkit.simulate(scales, (2, 2), (8, 8), np.ones((16, 16), np.float32))
+    assert "one-axis" not in {f.kind for f in pairs.findings}
+    column = labkit.simulate(scales, 1, 32, np.ones((16, 1), np.float32))
+    assert "one-axis" not in {f.kind for f in column.findings}
+
+
 def test_a_kernel_without_any_store():
     finding = only(forgets_to_store, 1, 64, numbers(64), zeros(64))
     assert (finding.kind, finding.severity) == ("unwritten", "error")

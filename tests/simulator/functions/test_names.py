@@ -2,7 +2,6 @@
 
 import cmath
 import math
-import re
 
 import numpy as np
 import pytest
@@ -64,15 +63,6 @@ def test_a_function_that_is_refused_says_what_to_write_instead():
     for name, cure in REFUSED.items():
         assert name not in RUN
         assert cure in explain_unknown(name, name)
-
-
-@pytest.mark.parametrize(("name", "limits"), [("np.finfo", np.finfo(np.float32)), ("np.iinfo", np.iinfo(np.int32))])
-def test_a_limit_is_told_as_the_number_to_write_and_never_as_infinity(name, limits):
-    said = explain_unknown(name, name)
-    told = re.findall(r"`([^`]+)` for \w+(?:'s)? `\.(\w+)`", said)
-    assert {"min", "max"} <= {limit for _, limit in told}
-    assert all(eval(written) == getattr(limits, limit) for written, limit in told)
-    assert "inf`" not in said
 
 
 @pytest.mark.parametrize("short", ["fp16", "bf16"])
