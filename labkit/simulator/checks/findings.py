@@ -251,7 +251,7 @@ class Log:
         copied = self.launch.program.is_copy(other_site)
         race = Race(
             kernel=self.launch.source.tree, sites=sites, site=site, other=other, lockstep=w.chunk.alone, across=across,
-            is_informed=is_informed and across, missing=missing, is_copied=copied,
+            is_informed=is_informed and across, missing=missing, is_integer=array.dtype.kind in "iu", is_copied=copied,
         )  # fmt: skip
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first

@@ -22,6 +22,7 @@ class Race:
     across: bool  # the threads are in different blocks
     is_informed: bool  # the later thread heard from the other's block by an atomic
     missing: int  # what would order the two: FENCE (a `threadfence`), WARP (a warp barrier) or, of `races`, UNORDERED
+    is_integer: bool = True  # the elements are integers, which a compare-and-swap needs
     is_copied: bool = False  # the other is an asynchronous copy, done as soon as its thread has waited for it
 
     @property
@@ -98,7 +99,7 @@ class Race:
         in_any_order = "Blocks of one launch run in any order"
         stores = [s for s in (self.other, self.site) if s.kind == "store"]
         reads = [s for s in (self.other, self.site) if s.kind == "load"]
-        if stores and (found := _atomic_in_place_of(self.kernel, stores[0])):
+        if stores and (found := _atomic_in_place_of(self.kernel, stores[0], self.is_integer)):
             test, atomic = found
             elsewhere = [s for s in self.sites if s.array == stores[0].array and s.kind == "load" and s.line != test]
             return f"{in_any_order}: compare and store in one step, `{atomic}`{_by_atomics(elsewhere)}."
@@ -168,7 +169,7 @@ class Race:
 COMPARED = {ast.Lt: "min", ast.LtE: "min", ast.Gt: "max", ast.GtE: "max"}
 
 
-def _atomic_in_place_of(kernel, site):
+def _atomic_in_place_of(kernel, site, is_integer):
     """Return the line of `if value < x[i]: x[i] = value`, or `if x[i] == old: x[i] = new`, and the atomic it means.
 
     `site` is the store; None if it stands in no such branch.
@@ -184,7 +185,7 @@ def _atomic_in_place_of(kernel, site):
         element, value = _arguments(stores[0].targets[0]), ast.unparse(stores[0].value)
         if (left, right) == (value, site.text) and type(operator) in COMPARED:
             return node.lineno, f"cuda.atomic.{COMPARED[type(operator)]}({element}, {value})"
-        if isinstance(operator, ast.Eq) and site.text in (left, right):
+        if is_integer and isinstance(operator, ast.Eq) and site.text in (left, right):
             old = right if left == site.text else left
             return node.lineno, f"cuda.atomic.cas({element}, {old}, {value})"
     return None

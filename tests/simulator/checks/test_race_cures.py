@@ -207,6 +207,12 @@ def test_blocks_that_race_get_one_cure_and_it_cures(name):
     assert errors(kernel_in(text), 2, np.int32) == ()
 
 
+def test_no_compare_and_swap_is_told_for_floats_which_numba_has_not():
+    text, *_ = BETWEEN_BLOCKS["breadth-first search"]
+    found = errors(kernel_in(text), 2, np.float32)
+    assert found and not any("cuda.atomic.cas" in f.remedy for f in found)
+
+
 def test_the_reading_line_is_one_that_the_thread_ran():
     """Two threads read an element at two lines, and a third one writes it."""
     kernel = kernel_in("""
