@@ -1,9 +1,9 @@
 """Workspace: memory of launches other than their operands, in buffers named by roles.
 
-A step requests memory in `launches(..., workspace)`: `workspace.array("parts", (4, 128), np.float32)`. A role has one
-buffer, which later launches of the same list reuse. The kind of run decides where buffers come from: host memory (the
-simulator), memory that is only counted (`CountingWorkspace`; each run gives it an address), or stream-ordered memory of
-the GPU (`on_stream`).
+A step requests memory in `launches(..., workspace)`: `workspace.array("parts", (4, 128), np.float32)`. A later
+launch of the step reuses the buffer of a role if it is large enough. The kind of run decides where buffers come from:
+host memory (the simulator), memory that is only counted (`CountingWorkspace`; each run gives it an address), or
+stream-ordered memory of the GPU (`on_stream`).
 """
 
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def on_stream(stream=0) -> Iterator[Workspace]:
 
 
 class CountingWorkspace(Workspace):
-    """A workspace without memory: views of it hold their offset from the first counter or other buffer.
+    """A workspace without memory: addresses in it are offsets, of counters and of other buffers apart.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def main(record=False, out=None) -> None:
 
 
 def _positions_not_seen():
-    """Return every position of the slider but its first, near and far in turn."""
+    """Return every position of the slider but the middle, where it starts, from there outwards."""
     middle = len(TILES) // 2
     return [at for step in range(1, middle + 1) for at in (middle - step, middle + step)]
 

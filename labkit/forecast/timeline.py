@@ -11,7 +11,7 @@ computed, for one SM that runs the recorded blocks one after another:
 - Copies: one at a time, at the SM's share of the L2 bandwidth; each arrives one L2 latency later.
 
 Nothing else takes time: neither indices, comparisons, conversions, maxima, barriers, nor the launch of a block. This
-module reads no clock of a GPU.
+module measures nothing on a GPU.
 """
 
 from collections import deque
@@ -148,7 +148,7 @@ def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) 
 
 
 class _Signal:
-    """An event that happens once, and for which warps wait."""
+    """A condition that becomes true once, and for which warps wait."""
 
     def __init__(self):
         self.is_done = False

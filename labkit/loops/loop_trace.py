@@ -1,8 +1,8 @@
 """Trace of a loop on a CPU: plain, frozen data, the counterpart of `labkit.trace.Trace`.
 
-A CPU has one thread and up to three levels of cache where a GPU has lanes, requests and shared memory, hence a class of
-its own. Equal quantities (sites, findings, outputs, `counters.flops`, `counters.dram_bytes`) have the same names in
-both, so that checks and rooflines take either.
+A loop runs in one thread, with up to three levels of cache where a GPU has lanes, requests and shared memory, hence a
+class of its own. Equal quantities (sites, findings, outputs, `counters.flops`, `counters.dram_bytes`) have the same
+names in both, so that checks and rooflines take either.
 """
 
 from dataclasses import dataclass

@@ -67,7 +67,7 @@ def occupancy(gpu: str | Gpu, threads: int, shared_bytes: int = 0, registers: in
     Raises
     ------
     ValueError
-        No GPU accepts such a block: it has no thread, too many, or negative sizes.
+        The GPU accepts no such block: it has no thread, too many threads or registers, or negative sizes.
     """
     gpu = gpu if isinstance(gpu, Gpu) else find_gpu(gpu)
     if not 1 <= threads <= gpu.threads_per_block:

@@ -1,4 +1,4 @@
-"""Sums over the threads of a warp, of a block and of a grid, in a fixed order: two runs give the same bits.
+"""Sums over the threads of a warp or of a block of whole warps, in a fixed order: two runs give the same bits.
 
 `warp_sum` and `block_sum` leave the sum in the first thread; functions with `all` in their names, in all threads.
 """

@@ -1,4 +1,4 @@
-"""Recorded measurements: one JSON file for each GPU and operation, with what it was measured on.
+"""Recorded measurements: one JSON file for each GPU or CPU and operation, with what it was measured on.
 
 >>> from labkit import results
 >>> results.recorded()
@@ -41,7 +41,7 @@ class Results:
     rows
         Measurements, with the fields that are computed from them.
     missing_gpu
-        Name of this machine's GPU where it has no such record and another GPU's was loaded; else "".
+        Name of this machine's GPU, if there is no such record of it and another GPU's was loaded; else "".
     """
 
     operation: str

@@ -2,7 +2,7 @@
 
 A stratified cluster sample (Cochran, Sampling Techniques, 3rd edition, chapters 5 and 9A). The strata are the positions
 of a block: along each axis first, last or between, so that each corner is a stratum of its own. In each, blocks are
-drawn at random. With a block run those that share an SM with it, so that its L1 sees the same accesses as in the whole
+drawn at random. The blocks that share an SM with it run too, so that its L1 sees the same accesses as in the whole
 grid; those of its stratum are one cluster. A stratum's total is its size times the mean of its clusters' means. The
 spread of these gives the standard error.
 """

@@ -46,7 +46,7 @@ class GEGLU(ladder.Problem):
 
     @property
     def flops(self) -> int:
-        """Four FLOP per element; an erf counts as one."""
+        """Four FLOP per element: an erf counts as one, and divisions by constants as none."""
         return 4 * self.rows * self.columns
 
     def min_bytes(self, format: Format = FP32) -> int:
