@@ -22,7 +22,7 @@ class LastStore:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     stores: int
-    counts_two_axes: bool
+    is_on_one_axis: bool  # of the two that the kernel counts threads along
     has_errors: bool
 
 
@@ -39,7 +39,7 @@ def last_store(trace: Trace, array: str) -> LastStore | None:
         trace.grid,
         trace.block,
         sum(counters.accesses for counters in sites),
-        "grid(2)" in trace.source,
+        any(finding.kind == "one-axis" for finding in trace.findings),
         bool(trace.errors),
     )
 
@@ -65,7 +65,7 @@ def find_unwritten(blank: np.ndarray, store: LastStore | None) -> Finding | None
     blocks, threads = prod(store.grid), prod(store.block)
     if store.stores != blocks * threads or blocks * threads >= blank.size:
         return Finding("unwritten", "advice", f"Line {store.line}: {fact}.", store.line)
-    if store.counts_two_axes and max(*store.grid[1:], *store.block[1:]) == 1:
+    if store.is_on_one_axis:
         cure = "Give the grid and the block two axes, `kernel[(8, 8), (8, 8)]`, as the kernel's `grid(2)` has."
     else:
         cure = f"Launch {-(-blank.size // threads):,} blocks: divide by the threads of a block and round up."
