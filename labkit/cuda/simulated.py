@@ -138,7 +138,6 @@ def _show_copy(finding, store):
         warnings.warn(finding.message, FindingWarning, stacklevel=4)
 
 
-on_launch: Callable[[Trace, float], None] = (
-    _show  # receives each launch's trace and seconds; `labkit run` collects them
-)
+# Receives each launch's trace and seconds; `labkit run` collects them.
+on_launch: Callable[[Trace, float], None] = _show
 host.on_copy = _show_copy

@@ -102,14 +102,12 @@ class Collector:
     @property
     def findings(self) -> list[MergedFinding]:
         """All findings; of launches that had nothing to store, only those of kernels that never stored there."""
-        launches = {(k.kernel, k.file, k.line): k.launches for k in self.kernels.values()}
-        return [
-            f
-            for f in self._all.values()
-            if f.finding.kind != "unwritten"
-            or not f.finding.array
-            or f.launches == launches[f.kernel, f.file, f.kernel_line]
-        ]
+        return [f for f in self._all.values() if not self._stored_in_another_launch(f)]
+
+    def _stored_in_another_launch(self, merged):
+        if merged.finding.kind != "unwritten" or not merged.finding.array:
+            return False
+        return merged.launches < self.kernels[merged.file, merged.kernel, merged.kernel_line].launches
 
     @property
     def errors(self) -> list[MergedFinding]:
