@@ -181,8 +181,10 @@ def partial_wave(launch):
 
 def changed_globals(launch):
     """Find globals whose value differs from the one that the kernel was compiled with."""
-    for (function, name), value in launch.program.frozen.items():
-        now = captured_values(function).get(name, value)
+    frozen = launch.program.frozen
+    captured = {function: captured_values(function) for function, _ in frozen}
+    for (function, name), value in frozen.items():
+        now = captured[function].get(name, value)
         if not is_same(now, value):
             message = (
                 f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and "

@@ -192,11 +192,17 @@ def test_a_wrong_kernel_is_told(step, right, wrong):
     changed = right.sub(wrong, text) if isinstance(right, re.Pattern) else text.replace(right, wrong)
     assert changed != text
     of_masks = (right, wrong) in MASKS  # one key more or less is told where there are few
-    problem = Problem(1, 2, 70, 64, 70, 2, True) if of_masks else Problem(1, 2, 140, 64, 500, 2)
+    small, large = Problem(1, 2, 70, 64, 70, 2, True), Problem(1, 2, 140, 64, 500, 2)
+    launches = run_cell(changed)["launches"]
+    assert any(tells(step, problem, launches) for problem in ([small] if of_masks else [small, large]))
+
+
+def tells(step, problem, launches):
+    """Whether a problem, which the step computes right, is wrong by these launches."""
     before = uneven(problem)
     assert step_is_right(step, problem)
-    trace, after = ran(step, problem, before, launches=run_cell(changed)["launches"])
-    assert trace.errors or not is_right(step, before, after)
+    trace, after = ran(step, problem, before, launches=launches)
+    return trace.errors or not is_right(step, before, after)
 
 
 def test_keys_of_v_in_their_own_order_are_wrong():

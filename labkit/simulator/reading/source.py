@@ -38,6 +38,7 @@ class Source:
 
 _sources: WeakKeyDictionary = WeakKeyDictionary()
 _inner: WeakKeyDictionary = WeakKeyDictionary()  # inner functions, by the outer one
+_named: WeakKeyDictionary = WeakKeyDictionary()  # those with a name, as values
 
 
 def read_source(function: FunctionType, position: tuple[int, int] | None = None) -> Source:
@@ -153,8 +154,10 @@ def _inner_functions(function):
 
 def captured_values(function: FunctionType) -> dict[str, Any]:
     """Return the current values of a function's free names: globals, closure cells over them, and inner functions."""
-    inner = named(read_source(function).tree)
-    return _values_outside(function) | {n: Device(inner_function(function, node)) for n, node in inner.items()}
+    if function not in _named:
+        nodes = named(read_source(function).tree)
+        _named[function] = {name: Device(inner_function(function, node)) for name, node in nodes.items()}
+    return _values_outside(function) | _named[function]
 
 
 def _values_outside(function):
