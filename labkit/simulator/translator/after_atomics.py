@@ -11,12 +11,15 @@ from labkit.simulator.reading.syntax import is_atomic, may_jump
 from labkit.simulator.translator.control_flow import callees
 
 
-def accesses_after_atomics(function: ast.FunctionDef, names) -> set[ast.Subscript]:
+def accesses_after_atomics(function: ast.FunctionDef, names, cache: dict) -> set[ast.Subscript]:
     """Return the subscripts of a function that follow a condition on an atomic's result.
 
-    `names` resolves calls.
+    `names` resolves calls; `cache` caches which device functions make atomics.
     """
-    derived, found = _derived_names(function, _atomic_calls(function, names, {})), set()
+    atomics = _atomic_calls(function, names, cache)
+    if not atomics:
+        return set()
+    derived, found = _derived_names(function, atomics), set()
     for node in ast.walk(function):
         if isinstance(node, ast.If | ast.While) and _mentions(node.test, derived):
             # behind a loop, or a branch that may jump, the rest of the function depends on the condition too
@@ -27,7 +30,7 @@ def accesses_after_atomics(function: ast.FunctionDef, names) -> set[ast.Subscrip
 
 
 def _atomic_calls(tree, names, cache):
-    """Return the calls of atomics, and of device functions that make some; `cache` caches which do."""
+    """Return the calls of atomics, and of device functions that make some."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     return {n for n in calls if is_atomic(n) or any(_holds_atomics(callee, cache) for callee in callees([n], names))}
 

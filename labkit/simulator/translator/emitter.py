@@ -40,7 +40,7 @@ class Emitter:
         self.names = captured_values(function)
         self.homes = Homes(self.source.tree, self.source.free)
         self.guesses = find_guesses(self.source.tree)
-        self.after_atomics = accesses_after_atomics(self.source.tree, self.names)
+        self.after_atomics = accesses_after_atomics(self.source.tree, self.names, program.atomic)
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []
         self.indent = 1

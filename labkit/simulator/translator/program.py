@@ -66,6 +66,7 @@ class Program:
     blocking: bool = False  # it can wait for other warps, so that its code is a generator
     waiting: dict[FunctionType, bool] = field(default_factory=dict)  # whether a device function can wait
     meeting: dict[FunctionType, bool] = field(default_factory=dict)  # whether it holds a grid barrier
+    atomic: dict[FunctionType, bool] = field(default_factory=dict)  # whether it holds an atomic
     spins: bool = False  # a loop waits for another thread
     cooperative: bool = False  # it has a grid barrier
     prints: bool = False
