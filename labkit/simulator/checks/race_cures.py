@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 
 from labkit.simulator.checks.races import FENCE, WARP
 from labkit.simulator.reading.syntax import is_spin
@@ -37,11 +38,8 @@ class Race:
     @property
     def spin(self) -> Site | None:
         """The read in the condition of a loop that waits for another thread, if one of the accesses is that."""
-        tests = [n.test for n in ast.walk(self.kernel) if isinstance(n, ast.While) and is_spin(n)]
-        subscripts = (n for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript))
-        positions = {(n.lineno, n.col_offset) for n in subscripts}
         both = (self.site, self.other)
-        read = (s for s in both if s.kind == "load" and (s.line, s.column) in positions)
+        read = (s for s in both if s.kind == "load" and (s.line, s.column) in _places_of_spins(self.kernel))
         return next((s for s in read if isinstance(_parse(s.text), ast.Subscript)), None)
 
     @property
@@ -213,6 +211,13 @@ def _names(*nodes):
 def _contains_line(node, line):
     """Return whether a statement contains a line."""
     return node.lineno <= line <= node.end_lineno
+
+
+@lru_cache(maxsize=16)
+def _places_of_spins(kernel):
+    """Return (line, column) of the elements in conditions of loops that wait for another thread."""
+    tests = [n.test for n in ast.walk(kernel) if isinstance(n, ast.While) and is_spin(n)]
+    return {(n.lineno, n.col_offset) for test in tests for n in ast.walk(test) if isinstance(n, ast.Subscript)}
 
 
 def _parse(text):

@@ -155,7 +155,8 @@ def _inner_functions(function):
 def captured_values(function: FunctionType) -> dict[str, Any]:
     """Return the current values of a function's free names: globals, closure cells over them, and inner functions."""
     if function not in _named:
-        nodes = named(read_source(function).tree)
+        has_code = any(isinstance(constant, CodeType) for constant in function.__code__.co_consts)
+        nodes = named(read_source(function).tree) if has_code else {}
         _named[function] = {name: Device(inner_function(function, node)) for name, node in nodes.items()}
     return _values_outside(function) | _named[function]
 
