@@ -71,8 +71,9 @@ def _read(function):
         linecache.checkcache(code.co_filename)
         if code.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
             raise OSError
-        lines, first = inspect.getsourcelines(code)
-        text = textwrap.dedent("".join(lines))
+        first = code.co_firstlineno
+        lines = linecache.getlines(code.co_filename) or inspect.findsource(code)[0]  # the second asks every module
+        text = textwrap.dedent("".join(inspect.getblock(lines[first - 1 :])))
         if len(text) > MAX_CHARACTERS:
             raise KernelError("this function is too long to simulate; write what repeats as a loop", first)
         tree = ast.parse(text).body[0]
@@ -144,7 +145,8 @@ def inner_function(function: FunctionType, node: ast.AST) -> FunctionType | None
 def _inner_functions(function):
     if function not in _inner:
         outer = read_source(function)
-        _inner[function] = found = inner_functions(function, outer.tree, _values_outside(function))
+        found = inner_functions(function, outer.tree, _values_outside(function)) if _holds_code(function) else {}
+        _inner[function] = found
         for node, inner in found.values():
             _sources[inner] = replace(outer, tree=as_function(node), is_inner=True, free=())
         for _, inner in found.values():
@@ -155,10 +157,14 @@ def _inner_functions(function):
 def captured_values(function: FunctionType) -> dict[str, Any]:
     """Return the current values of a function's free names: globals, closure cells over them, and inner functions."""
     if function not in _named:
-        has_code = any(isinstance(constant, CodeType) for constant in function.__code__.co_consts)
-        nodes = named(read_source(function).tree) if has_code else {}
+        nodes = named(read_source(function).tree) if _holds_code(function) else {}
         _named[function] = {name: Device(inner_function(function, node)) for name, node in nodes.items()}
     return _values_outside(function) | _named[function]
+
+
+def _holds_code(function):
+    """Return whether a function may define others."""
+    return any(isinstance(constant, CodeType) for constant in function.__code__.co_consts)
 
 
 def _values_outside(function):
