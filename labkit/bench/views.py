@@ -1,4 +1,7 @@
-"""`labkit bench views`: the response time of views, in a real JupyterLab in headless Chromium."""
+"""`labkit bench views`: the response time of views, in a real JupyterLab in headless Chromium.
+
+A playground runs a kernel again where a slider moves, and shows the run by an inner view, here `tiling`.
+"""
 
 import tempfile
 from pathlib import Path
