@@ -1,4 +1,4 @@
-"""`labkit bench attention`: every step of attention forward compared with each backend of torch."""
+"""`labkit bench attention`: every kernel (step) of attention forward compared with each backend of torch."""
 
 from functools import partial
 
@@ -49,5 +49,5 @@ def baselines(problem, format):
 
 
 LADDER = attention.ladder("forward")
-TABLE = _harness.benchmark_of_ladder(LADDER, "Attention forward", formats=[FP32], baselines=baselines)
+TABLE = _harness.benchmark_of_ladder(LADDER, "Attention forward", formats=[FP32], baselines=baselines)  # and 16 bits
 main = partial(_harness.run, TABLE)

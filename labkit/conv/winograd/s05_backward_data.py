@@ -1,8 +1,9 @@
 """The gradient of the images is a convolution of the outputs' gradient with rotated filters.
 
 A pixel's gradient sums over all outputs that used it, each times the tap that it met there. So the sum runs over
-filters instead of channels, and filters are rotated by 180 degrees. The padding is what "full" has beyond this one's:
-2 - top rows above and 2 - left columns on the left. Only the transform of filters and the launches differ from
+filters instead of channels, and filters are rotated by 180 degrees. The padding is that of a full convolution, 2, minus
+this one's: 2 - top rows above and 2 - left columns on the left. `make_launches` runs the three transforms, and the
+products M = U @ V, one per point of a tile, before the last. Only the transform of filters and the launches differ from
 F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2, for the
 gradients.)
 

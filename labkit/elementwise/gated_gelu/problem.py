@@ -1,4 +1,4 @@
-"""The problem of all steps of GEGLU. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
+"""The problem of all kernels of GEGLU. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
 
 import math
 from dataclasses import dataclass

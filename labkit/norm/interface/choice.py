@@ -1,4 +1,4 @@
-"""Choice of the step that computes a norm: the fastest one that accepts the arrays' layouts."""
+"""Choice of the step, a kernel of a ladder, that computes a norm: the fastest one that accepts the arrays' layouts."""
 
 from labkit.arrays.workspace import Workspace
 from labkit.calls.choice import ChosenStep, StepChooser
