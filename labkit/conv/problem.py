@@ -246,7 +246,8 @@ class Convolution(ladder.Problem):
             return operands
         x, w, y, _ = operands
         channel = 1 if self.layout == "NCHW" else 3
-        sampled = {name: _sample(getattr(self, name)) for name in self._sampled_axes}
+        counts = {name: getattr(self, name) for name in self._sampled_axes}
+        sampled = {name: np.unique(np.linspace(0, n - 1, SAMPLES).astype(int)) for name, n in counts.items()}
         axes = {"N": {"x": 0, "y": 0}, "K": {"w": 0, "y": channel}, "C": {"x": channel, "w": channel}}
         arrays = {"x": x, "w": w, "y": y}
         for name, positions in sampled.items():
@@ -350,7 +351,3 @@ class BackwardFilter(Convolution):
 def _check_stride(stride):
     if stride < 1:
         raise ValueError(f"the stride is {stride}, but it must be at least 1")
-
-
-def _sample(count):
-    return np.unique(np.linspace(0, count - 1, SAMPLES).astype(int))
