@@ -19,7 +19,7 @@ from labkit.conv.winograd.tiles import make_launches
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 PROBLEM = BackwardData4x4
-SUPPORTED = FORWARD_SUPPORTED | {"result": ("x",)}
+SUPPORTED = FORWARD_SUPPORTED | {"result": ("x",)}  # fields that it takes; x: gradient of images
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
 A, G, B = map(as_float32, transforms(OUT, TAPS))

@@ -26,7 +26,7 @@ from labkit.layouts.transpose import ALIGNED_BENCHED, ALIGNED_EXAMPLES, TO_NCHW,
 from labkit.parts.vector_widths import can_load_vectors
 from labkit.ptx import load4, store4
 
-EXAMPLES, BENCHED = (
+EXAMPLES, BENCHED = (  # tested and timed sizes: N, C, H, W, source, target
     (*ALIGNED_EXAMPLES, (2, 40, 7, 7, *TO_NHWC), (1, 72, 3, 3, *TO_NCHW)),
     (*UNALIGNED_BENCHED, *ALIGNED_BENCHED),
 )
