@@ -283,7 +283,7 @@ class Event:
     - "arrive": `count` arrivals at barrier `at`, which expects `amount` bytes more
     - "copy": TMA loads `amount` bytes to `array`, and counts them at barrier `at`
     - "wait": for the end of phase `amount` of barrier `at`; -1 is before the first
-    - "sync", "come": arrival at named barrier `at` of `amount` threads, with or without a wait
+    - "barrier sync", "barrier arrive": arrival at named barrier `at` of `amount` threads, with or without a wait
     - "block": the barrier of the block
     - "product": the tensor cores execute `amount` FLOP of this warp, with a tile of `array`
     - "commit", "finish": the end of a group of products, and a wait for all but the `amount` newest groups

@@ -18,7 +18,7 @@ from labkit.arrays.views import OperandSlot, View, as_strided, byte_strides
 from labkit.simulator import host
 
 ALIGNMENT_BYTES = 256
-DUMMY_ADDRESS = 2**40  # an aligned address for any vector
+DUMMY_ADDRESS = 2**40  # of memory that is only counted, aligned for any vector; a run replaces it
 
 
 class Workspace:
@@ -84,7 +84,7 @@ class CountingWorkspace(Workspace):
     Parameters
     ----------
     first_slot
-        Number of the `OperandSlot` that represents the counters; the next one represents all other buffers.
+        Number of the `OperandSlot`, a placeholder for memory, of the counters; the next one is that of other buffers.
     """
 
     def __init__(self, first_slot: int = 0):
@@ -94,7 +94,7 @@ class CountingWorkspace(Workspace):
 
     def unused_array(self, shape: tuple[int, ...], dtype):
         dtype = np.dtype(dtype)
-        return View(None, shape, byte_strides(shape, dtype), dtype, 0)
+        return View(owner=None, shape=shape, strides=byte_strides(shape, dtype), dtype=dtype, address=0)
 
     def _allocate(self, role, size):
         if role == "counters":

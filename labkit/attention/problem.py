@@ -1,4 +1,4 @@
-"""The problem that every step of attention forward computes: O = softmax(scale Q K^T) V, and log-sum-exp.
+"""The problem that every kernel of attention forward computes: O = softmax(scale Q K^T) V, and log-sum-exp.
 
 (Vaswani and others, Attention Is All You Need, 2017, section 3.2.1.)
 """
@@ -203,7 +203,7 @@ class AttentionForward(Attention):
 
     A query that sees no key has O = 0 and a log-sum-exp of minus infinity.
 
-    Steps in float32 take any scores that float32 holds. Steps of 16 bits take scores within 2**30 of zero in bfloat16,
+    Kernels in float32 take any float32 scores. Those of 16 bits take scores within 2**30 of zero in bfloat16,
     within 2**26 in float16. They multiply a score and subtract the maximum in one rounding: the greatest exponent of a
     row is not 0, but up to half a last bit of the score away from it. The division by row_sum cancels that, as long as
     the format holds such a weight.

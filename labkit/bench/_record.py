@@ -31,7 +31,7 @@ def header() -> dict:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "labkit": __version__,
-        **{name: found for name in PACKAGES if (found := installed(name))},
+        **{name: found for name in PACKAGES if (found := installed_version(name))},
     }
 
 
@@ -82,7 +82,7 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def installed(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:

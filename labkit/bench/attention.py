@@ -1,4 +1,4 @@
-"""`labkit bench attention`: every step of attention forward compared with each backend of torch."""
+"""`labkit bench attention`: every kernel (step) of attention forward compared with each backend of torch."""
 
 from functools import partial
 
@@ -10,13 +10,13 @@ BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient":
 
 
 def torch_attention(problem, format, Q, K, V, O, lse, *_, backend: str):
-    """Return torch's attention by one of its backends."""
+    """Return a launch of torch's attention by one of its backends."""
     tensors = (as_bhsd(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
     return backend_launch(problem, *tensors, backend)
 
 
 def backend_launch(problem, Q, K, V, O, backend: str):
-    """Return torch's attention of tensors with the axes batch, heads, positions, head_dim."""
+    """Return a launch of torch's attention of tensors with the axes batch, heads, positions, head_dim."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -41,7 +41,7 @@ def torch_supports(problem) -> bool:
 
 
 def baselines(problem, format):
-    """Return the backends that compute this problem."""
+    """Return the baselines by name: the backends that compute this problem."""
     if not torch_supports(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
@@ -49,5 +49,5 @@ def baselines(problem, format):
 
 
 LADDER = attention.ladder("forward")
-TABLE = _harness.benchmark_of_ladder(LADDER, "Attention forward", formats=[FP32], baselines=baselines)
+TABLE = _harness.benchmark_of_ladder(LADDER, "Attention forward", formats=[FP32], baselines=baselines)  # and 16 bits
 main = partial(_harness.run, TABLE)

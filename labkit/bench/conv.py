@@ -1,4 +1,4 @@
-"""`labkit bench conv`: every step of a convolution compared with torch and with cuDNN's own search."""
+"""`labkit bench conv`: every kernel (step) of a convolution compared with torch and with cuDNN's own search."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from labkit.ladder import ladders
 
 
 def torch_chosen(problem, format, x, w, y, _):
-    """Return the algorithm of cuDNN that torch chooses in benchmark mode."""
+    """Return a launch of the algorithm of cuDNN that torch chooses in benchmark mode."""
     import torch
 
     x, w, y = _torch.tensors(format, x, w, y)
@@ -23,7 +23,7 @@ def torch_chosen(problem, format, x, w, y, _):
 
 
 def torch_fft(problem, format, x, w, y, _):
-    """Return three lines of `torch.fft` and the copy of their result to y."""
+    """Return a launch of three lines of `torch.fft` and of the copy of their result to y."""
     import torch
 
     x, w, y = _torch.tensors(format, x, w, y)
@@ -38,7 +38,7 @@ def torch_fft(problem, format, x, w, y, _):
 
 
 def baselines(problem, format):
-    """Return the contenders from other libraries for this problem."""
+    """Return the baselines from other libraries by name: functions that return a launch of this problem."""
     if not (_torch.is_installed() and _cudnn.supports(problem)):
         return {}
     contenders = {"cuDNN's search": _cudnn.contender}

@@ -1,4 +1,4 @@
-"""`labkit bench elementwise`: every step compared with torch, eager and compiled, and with copies."""
+"""`labkit bench elementwise`: every kernel (step) compared with torch, eager and compiled, and with copies."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ def _geglu(gate, up):
 
 
 def baselines(problem, format):
-    """Return the baselines: torch, eager and compiled."""
+    """Return the baselines by name: torch, eager and compiled."""
     return _torch.eager_and_compiled(partial(torch_launch, _geglu))
 
 

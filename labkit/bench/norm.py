@@ -47,7 +47,7 @@ def _compiled(relu, factor, eps):
 
 
 def baselines(problem, format):
-    """Return torch in each layout, eager and compiled."""
+    """Return the baselines by name: torch in each layout, eager and compiled."""
     return _torch.in_each_layout(torch_batch_norm)
 
 

@@ -7,7 +7,7 @@ from labkit.ladder import ladder
 
 
 def torch_inference(problem, format, *operands, compiled: bool = False, channels_last: bool = False):
-    """Return torch's batch norm in inference, and ReLU, of images in a layout."""
+    """Return a launch of torch's batch norm in inference, and ReLU, of images in a layout."""
     import torch
 
     tensors = problem.arrays_by_name(_torch.tensors(format, *operands[:-1]))  # all but the workspace
@@ -35,7 +35,7 @@ def _compiled(relu, eps):
 
 
 def baselines(problem, format):
-    """Return torch in each layout, eager and compiled."""
+    """Return the baselines by name: torch in each layout, eager and compiled."""
     return _torch.in_each_layout(torch_inference)
 
 

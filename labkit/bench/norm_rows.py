@@ -46,7 +46,7 @@ def _statistics(problem, x):
 
 
 def forward_baselines(problem, format):
-    """Return torch, eager and compiled."""
+    """Return the baselines by name: torch, eager and compiled."""
     return _torch.eager_and_compiled(torch_forward)
 
 
@@ -93,7 +93,7 @@ def _compiled_backward(kind, columns):
 
 
 def backward_baselines(problem, format):
-    """Return torch, eager and compiled."""
+    """Return the baselines by name: torch, eager and compiled."""
     return _torch.eager_and_compiled(torch_backward)
 
 

@@ -24,12 +24,12 @@ def _backward(dy, y):
 
 
 def forward_baselines(problem, format):
-    """Return torch, eager and compiled."""
+    """Return the baselines by name: torch, eager and compiled."""
     return _torch.eager_and_compiled(partial(torch_launch, _forward))
 
 
 def backward_baselines(problem, format):
-    """Return torch, eager and compiled."""
+    """Return the baselines by name: torch, eager and compiled."""
     return _torch.eager_and_compiled(partial(torch_launch, _backward))
 
 

@@ -1,4 +1,8 @@
-"""`labkit bench views`: the response time of views, in a real JupyterLab in headless Chromium."""
+"""`labkit bench views`: the response time of views, in a real JupyterLab in headless Chromium.
+
+A playground runs a kernel again when a slider moves, with the grid, block and arguments that `setup` returns, and
+shows the run by an inner view, here `tiling`. `main` stores the times in the package (`record`) or in a folder (`out`).
+"""
 
 import tempfile
 from pathlib import Path

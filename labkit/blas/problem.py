@@ -1,4 +1,4 @@
-"""Problems of the BLAS ladders: float64 oracles, error bounds and checks of arguments.
+"""Problems of the BLAS kernels: float64 oracles, error bounds and checks of arguments.
 
 A bound is n * eps * (the same sum over absolute values), with n the additions of the longest chain, in any grouping
 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). Many short chains have smaller
@@ -46,7 +46,7 @@ class Copy(VectorProblem):
         return *self._random_vectors(1, seed), _unwritten(self.n)
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
-        return {1: ladder.Expected(operands[0].astype(np.float64), np.zeros(self.n))}
+        return {1: ladder.Expected(operands[0].astype(np.float64), np.zeros(self.n))}  # operand 1 is y
 
 
 class Axpy(VectorProblem):
@@ -60,7 +60,7 @@ class Axpy(VectorProblem):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         alpha, x, y = operands
         product = np.float64(alpha) * x
-        return {2: ladder.Expected(product + y, 2 * EPS * (np.abs(product) + np.abs(y)))}
+        return {2: ladder.Expected(product + y, 2 * EPS * (np.abs(product) + np.abs(y)))}  # operand 2 is y
 
 
 class Dot(VectorProblem):
@@ -73,7 +73,7 @@ class Dot(VectorProblem):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         x, y, _ = operands
-        return {2: ladder.Expected(np.array([dot_oracle(x, y)]), np.array([dot_bound(x, y)]))}
+        return {2: ladder.Expected(np.array([dot_oracle(x, y)]), np.array([dot_bound(x, y)]))}  # operand 2 is out
 
 
 class Nrm2(VectorProblem):
@@ -86,7 +86,7 @@ class Nrm2(VectorProblem):
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         norm = np.linalg.norm(operands[0].astype(np.float64), keepdims=True)
-        return {1: ladder.Expected(norm, self.n * EPS * norm)}
+        return {1: ladder.Expected(norm, self.n * EPS * norm)}  # operand 1 is out
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Gemv(ladder.Problem):
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
         alpha, A, x, beta, y = operands
         arguments = alpha, self._op(A), x, beta, y
-        return {4: ladder.Expected(gemv_oracle(*arguments), gemv_bound(*arguments))}
+        return {4: ladder.Expected(gemv_oracle(*arguments), gemv_bound(*arguments))}  # operand 4 is y
 
     def _op(self, A):  # A or its transpose, as the operation uses it
         return A

@@ -14,7 +14,7 @@ from labkit import places
 from labkit.book.chapter import CHECKED, read_chapter
 from labkit.book.contents import SourceError, read_contents, source
 from labkit.book.readme import update_readme
-from labkit.exercises.contents import FILE, NOTEBOOK_GLOB, book_contents
+from labkit.exercises.contents import CONTENTS_FILE, NOTEBOOK_GLOB, book_contents
 from labkit.table import json_lines
 
 CELL_TIMEOUT_S = 300
@@ -50,10 +50,10 @@ def build(
     book = read_contents(notebooks or places.folder("notebooks"))
     if notebooks is None:
         notebooks = places.folder("notebooks")
-        if FILE.read_text(encoding="utf-8") != book.to_json():
-            changed.append(FILE.name)
+        if CONTENTS_FILE.read_text(encoding="utf-8") != book.to_json():
+            changed.append(CONTENTS_FILE.name)
             if not check:
-                FILE.write_text(book.to_json(), encoding="utf-8", newline="\n")
+                CONTENTS_FILE.write_text(book.to_json(), encoding="utf-8", newline="\n")
                 book_contents.cache_clear()
         readme = notebooks.parent / "README.md"  # of a checkout
         if (

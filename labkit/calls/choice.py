@@ -1,10 +1,11 @@
-"""Choice of the candidate that computes a call.
+"""Choice of what computes a call of an operation.
 
-The best available source orders the candidates:
+A candidate is a kernel with its tiling, or a step: one kernel of a ladder, which goes from naive to fastest. The best
+available source orders the candidates:
 
 1. times of this very call on this GPU (`labkit.calls.tuner`);
 2. else recorded times (`labkit.results`) of this GPU, else of the most similar GPU with its compute capability; a step
-   of a ladder uses the records of the nearest problems;
+   uses the records of the nearest problems;
 3. else the estimate of a model, if the operation has one;
 4. else the order of the ladder: later steps come first.
 
@@ -130,8 +131,8 @@ class StepChooser:
     def ranked(self, problem: Problem, format: Format) -> tuple[Step, ...]:
         """Return the steps that suit a problem, in a format on this GPU, the fastest first.
 
-        The order ignores each step's limits on sizes. It omits steps that fail their ladder's hard operands. It also
-        omits records of a step for problems that the step does not suit.
+        The order ignores each step's limits on sizes. It omits steps that fail their ladder's hard operands, such as
+        huge scores. It also omits records of a step for problems that the step does not suit.
         """
         return _ranked(self, problem, format, CurrentGpu.now())
 
@@ -174,9 +175,10 @@ def _count(extent: int | tuple[int, ...]) -> int:  # blocks of a grid, or thread
 
 
 def fastest_first(operation: str, question: str, candidates: Sequence) -> list:
-    """Return the candidates, with the one that tuning found fastest on this GPU for the question, if any, first.
+    """Return the candidates, first the one that tuning, if it ran, found fastest on this GPU for the question.
 
-    The others keep their order, which should be that of estimates (`sort_by_estimates`).
+    A question is a text that names the computation, its format, shape and layout. The others keep their order, which
+    should be that of estimates (`sort_by_estimates`).
     """
     tuned = tuning.stored_choice(operation, question, candidates) if candidates else None
     ordered = sorted(candidates, key=lambda candidate: candidate != tuned)
@@ -229,6 +231,7 @@ def _ranked(chooser: StepChooser, problem, format, gpu: CurrentGpu) -> tuple[Ste
 
 
 def _computes(step, problem, format) -> bool:
+    # SUPPORTED of a step's file, or of its ladder, has the values of the problem's fields that the step takes
     supported = getattr(step.module, "SUPPORTED", getattr(step.ladder.module, "SUPPORTED", {}))
     is_of_kind = step.problem is type(problem) and format in step.formats
     return is_of_kind and not problem.misfit(supported) and _is_exact(step)
@@ -236,7 +239,10 @@ def _computes(step, problem, format) -> bool:
 
 @lru_cache(1024)  # steps
 def _is_exact(step) -> bool:
-    """Return whether a step is as exact as its ladder requires, including for hard operands if it has any."""
+    """Return whether a step is as exact as its ladder, whose tested EXAMPLES may have kinds of `hard` operands.
+
+    A step with a LOOSER_PROBLEM, which has larger error bounds, is not.
+    """
     examples = [step.problem(*sizes) for sizes in getattr(step.ladder.module, "EXAMPLES", ())]
     required, computed = (
         {getattr(problem, "hard", None) for problem in problems} for problems in (examples, step.examples)
@@ -300,7 +306,7 @@ def recorded_ms(step: Step, problem: Problem, format: Format) -> float | None:
 
     Without a record in this format, it is that of another format of the same size; without any, None.
     """
-    machine = machine_for(step.ladder.record, CurrentGpu.now())
+    machine = machine_for(step.ladder.record, CurrentGpu.now())  # `record` names a file in labkit/results
     times = _by_problem(step.ladder, machine).get((step, tuple(problem.fields.values())), {})
     same_size = (time_ms for other, time_ms in times.items() if other.itemsize == format.itemsize)
     return times.get(format) or next(same_size, None)

@@ -1,6 +1,7 @@
 """The first call of its kind: it checks everything, and makes a route for later calls.
 
-Host arrays are copied to the device, and copied back if they are written; such calls have no route.
+Host arrays are copied to the device, and copied back if they are written; such calls have no route. An array's owner is
+our adapter of its package: NumPy, torch, CuPy or numba.
 """
 
 from collections.abc import Callable

@@ -32,11 +32,11 @@ class Prepared:
     def __init__(self, operation: Operation, operands: Mapping[str, object]):
         self.names, arrays = tuple(operands), list(operands.values())
         self.outputs = [number for number, name in enumerate(self.names) if name in operation.written]
-        self._layouts = [layout(X) for X in arrays]
-        self._pairs = self._overlap_ranges(operation.in_place)
+        self._layouts = [layout(X) for X in arrays]  # shape, strides, type, bytes past a multiple of 16
+        self._pairs = self._overlap_ranges(operation.in_place)  # of an output and another operand
         self._signatures = [set() for _ in arrays]  # of arrays that have these layouts
         self._safe_distances, self._safe_addresses, self._lock = set(), set(), Lock()
-        views = [as_view(X, OperandSlot(number)) for number, X in enumerate(arrays)]
+        views = [as_view(X, OperandSlot(number)) for number, X in enumerate(arrays)]  # of memory that runs replace
 
         def launches(*views, workspace):
             return operation.launches(dict(zip(self.names, views, strict=True)), workspace)

@@ -1,4 +1,4 @@
-"""Routes: calls prepared for arrays of one layout, and cached by it."""
+"""Routes: calls prepared for arrays of one layout, and cached by it. An array's owner is our adapter of its package."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

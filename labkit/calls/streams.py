@@ -1,4 +1,7 @@
-"""GPU and stream of a call: by default its arrays' GPU, and the current stream of torch's or CuPy's arrays."""
+"""GPU and stream of a call: by default its arrays' GPU, and the current stream of torch's or CuPy's arrays.
+
+`owner_of` returns the adapter of an array's package.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

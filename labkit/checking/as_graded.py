@@ -43,7 +43,7 @@ def find_grading_problem(
     reader, live = AnswerReader(setups), python_function(kernel)
     for other, function in earlier:
         reader.read(other, _read_source(python_function(function)))
-    unreadable = reader.read(exercise, _read_source(live))
+    unreadable = reader.read(exercise, _read_source(live))  # the reason why grading cannot judge the text, or None
     read = reader.namespace[exercise.function]
     lost_value = next(_find_lost_values(live, python_function(read), set()), "") if read is not None else ""
     if unreadable is not None:

@@ -42,4 +42,4 @@ RESNET_50_1X1 = tuple(
 
 def batched(N: int, layers: tuple[tuple[int, ...], ...], pad: int = 0) -> tuple[tuple[int, ...], ...]:
     """Return sizes of problems with N images, a stride of 1, and `pad` zeros on each side."""
-    return tuple((N, *layer, 1, 1, pad, pad, pad, pad) for layer in layers)
+    return tuple((N, *layer, 1, 1, pad, pad, pad, pad) for layer in layers)  # strides, and zeros on four sides

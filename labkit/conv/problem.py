@@ -1,4 +1,4 @@
-"""The problem of every convolution ladder: the outputs, or the gradient of the images or of the filters.
+"""The problem of every convolution kernel: the outputs, or the gradient of the images or of the filters.
 
 Letters are those of the cuDNN paper: N images of C channels and H x W pixels, K filters of R x S taps, outputs of
 P x Q pixels. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2.)
@@ -24,7 +24,7 @@ LARGE = 2**31  # FLOPs, above which a part of the result is checked
 FILTER_AXES = {"NCHW": "KCRS", "NHWC": "KRSC"}
 EPS = float(np.finfo(np.float32).eps)
 OPERANDS = {"x": "images", "w": "filters", "y": "outputs"}
-# for the SUPPORTED of a step, the values of a problem's fields that it takes: strides, dilations and groups are 1
+# for the SUPPORTED of a kernel, the values of a problem's fields that it takes: strides, dilations and groups are 1
 PLAIN_NCHW = dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w", "groups"), (1,)) | {"layout": ("NCHW",)}
 
 
@@ -246,7 +246,8 @@ class Convolution(ladder.Problem):
             return operands
         x, w, y, _ = operands
         channel = 1 if self.layout == "NCHW" else 3
-        sampled = {name: _sample(getattr(self, name)) for name in self._sampled_axes}
+        counts = {name: getattr(self, name) for name in self._sampled_axes}
+        sampled = {name: np.unique(np.linspace(0, n - 1, SAMPLES).astype(int)) for name, n in counts.items()}
         axes = {"N": {"x": 0, "y": 0}, "K": {"w": 0, "y": channel}, "C": {"x": channel, "w": channel}}
         arrays = {"x": x, "w": w, "y": y}
         for name, positions in sampled.items():
@@ -350,7 +351,3 @@ class BackwardFilter(Convolution):
 def _check_stride(stride):
     if stride < 1:
         raise ValueError(f"the stride is {stride}, but it must be at least 1")
-
-
-def _sample(count):
-    return np.unique(np.linspace(0, count - 1, SAMPLES).astype(int))

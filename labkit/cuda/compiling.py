@@ -20,11 +20,11 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from labkit import ptx
 from labkit.cuda import packed
-from labkit.ptx.intrinsics import load_machine_code
+from labkit.ptx.intrinsics import load_gpu_code
 from labkit.ptx.tensor_copies.map_types import compiling_device_function
 from labkit.rebinding import names_used_by, rebuild
 
-load_machine_code(ptx)
+load_gpu_code(ptx)
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a book uses small launches and host arrays on purpose
 config.CUDA_WARN_ON_IMPLICIT_COPY = 0
@@ -46,7 +46,7 @@ def bind_cuda(function):
     labkit_cuda = sys.modules["labkit.cuda"]
     changes = {}
     for name, value in names_used_by(function).items():
-        load_machine_code(value)
+        load_gpu_code(value)
         if value is labkit_cuda:
             changes[name] = cuda
         elif isinstance(value, labkit_cuda.Kernel) and value.device:

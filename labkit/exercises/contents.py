@@ -11,7 +11,7 @@ from pathlib import Path
 
 from labkit.table import json_lines
 
-FILE = Path(__file__).with_name("contents.json")
+CONTENTS_FILE = Path(__file__).with_name("contents.json")
 NOTEBOOK_GLOB = "[0-9][0-9]-*.ipynb"  # names of built notebooks
 _NUMBERED = re.compile(r"\d\d-")
 
@@ -57,7 +57,7 @@ class Contents:
 @cache
 def book_contents() -> Contents:
     """Return the contents of this book."""
-    rows = json.loads(FILE.read_text(encoding="utf-8"))
+    rows = json.loads(CONTENTS_FILE.read_text(encoding="utf-8"))
     return Contents(tuple(Chapter(row["slug"], row["number"], tuple(row["exercises"])) for row in rows))
 
 
@@ -76,7 +76,7 @@ def slug_of(name: str) -> str:
 @cache
 def _old_ids() -> dict[str, str]:
     """The ids of the edition that named exercises by number, each with the slug of the same exercise."""
-    return json.loads(FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
+    return json.loads(CONTENTS_FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
 
 
 def current_id(id: str) -> str:

@@ -14,6 +14,7 @@ def make_launch(rng, M, N, K):
         Budget("sectors loaded", 4 * TILE * tiles, "2 for each row of a tile, which 8 neighbours load together"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
+    # without tiles, or without barriers, a second run must come out otherwise
     dependences = USES_TILES, Dependence(disturbance.BARRIERS, "let the threads wait for one another's tiles")
     launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=dependences)
     return add_to_C(rng, launch)

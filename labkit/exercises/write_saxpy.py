@@ -15,7 +15,7 @@ def make_launch(rng, size, threads, a):
     return Launch(
         label=f"{size} elements, a = {a:g}, blocks of {threads}",
         args=(a, x, y, unwritten_array((size,))),
-        outputs={3: Expected(product + y, bound)},
+        outputs={3: Expected(product + y, bound)},  # argument 3
         grid=grid_for((size,), (threads,)),
         block=(threads,),
         budgets=(
@@ -35,7 +35,7 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(1101, 2000, 2), range(160, 257, 32), (0.1, -0.001)),
         ((1, 2, 3, 31), (32, 96), (0.0,)),
-        (Above(2000), (64,), (37.0,)),
+        (Above(2000), (64,), (37.0,)),  # a random size past 2000
         ((33,), (64,), (1.0, -1.0)),
     ),
 )

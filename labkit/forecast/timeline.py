@@ -1,7 +1,9 @@
 """Timeline of the warps of an SM: the order is that of a simulated run, the durations come from a model.
 
-The order of each warp's work, and all dependences, are the run's events (`labkit.trace.Event`). The durations are
-computed, for one SM that runs the recorded blocks one after another:
+The order of each warp's work, and all dependences, are the run's events (`labkit.trace.Event`): requests, arrivals and
+waits. An event has `at`, its barrier; `amount`, its bytes, FLOP, arrivals, threads, phase or groups in flight, by its
+kind; and `operations` and `powers`, a lane's so far. The durations are computed, for one SM that runs the recorded
+blocks one after another:
 
 - Tensor cores: each part of the SM delivers its share of the peak, and executes one wgmma at a time. If two of its
   warps have issued some, it either alternates between them or serves them in order of issue. Which of these a GPU does
@@ -296,9 +298,9 @@ class _Block:
                 case "wait" if event.amount >= 0:
                     end = self.barriers[event.at].phase_end(event.amount)
                     yield from self.wait(warp, end, self.loaded_arrays.get(event.at, ""))
-                case "come":
+                case "barrier arrive":
                     self.arrive_named(event, _Signal())
-                case "sync":
+                case "barrier sync":
                     yield from self.wait(warp, self.arrive_named(event, _Signal()), "turn")
                 case "block":
                     yield from self.wait(warp, self.arrive_block(), "block")
@@ -376,6 +378,7 @@ class _Block:
             self.fire(barrier.phase_end(barrier.phase - 1))
 
     def arrive_named(self, event, signal) -> _Signal:
+        """Let a warp arrive at a named barrier (PTX `barrier.arrive` or `.sync`) that opens at `amount` threads."""
         threads, waiting = self.named_barriers.pop(event.at, (0, []))
         waiting.append(signal)
         if threads + WARP_LANES < event.amount:

@@ -46,10 +46,10 @@ def _to_odd(values):
 
 BF16 = _BFloat16(
     name="bfloat16",
-    number=0,
+    number=0,  # in kernels, as `ptx.BF16`
     dtype=np.dtype(np.uint16),
     fraction_bits=7,
-    ptx_name="bf16",
-    arithmetic="bfloat16 tensor",
-    type_name="bfloat16",
+    ptx_name="bf16",  # in PTX instructions
+    arithmetic="bfloat16 tensor",  # on tensor cores, as the peaks in `labkit.machine.gpus` are named
+    type_name="bfloat16",  # of torch's tensors
 )

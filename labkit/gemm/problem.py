@@ -1,4 +1,4 @@
-"""Problem of the GEMM ladders: C = A @ B, or A @ B.T."""
+"""Problem of the GEMM kernels: C = A @ B, or A @ B.T."""
 
 from dataclasses import dataclass
 
@@ -50,7 +50,7 @@ class Problem(ladder.Problem):
         left, right = self._factors(*(format.decode(X) for X in operands[:2]))
         value, size = left @ right, np.abs(left) @ np.abs(right)
         relative = self.K * (np.finfo(np.float32).eps + format.sum_loss) + 2 * format.operand_loss
-        return {2: ladder.Expected(value, relative * size + format.result.rounding * np.abs(value))}
+        return {2: ladder.Expected(value, relative * size + format.result.rounding * np.abs(value))}  # operand 2 is C
 
     def checked_part(self, operands: tuple) -> tuple:
         """Return some rows and columns of a large product, which are quick to check."""

@@ -36,7 +36,7 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         nbformat.write(notebook, Path(folder) / "notebook.ipynb")
         lines = Path(folder) / "cells.jsonl"
         lines.touch()
-        limits = Limits(START_S + cell_timeout_s * len(notebook.cells))
+        limits = Limits(seconds=START_S + cell_timeout_s * len(notebook.cells))
         _, printed = run(nbval_command(str(lines), cell_timeout_s), Path(folder), _make_environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     rows = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]

@@ -1,7 +1,8 @@
 """Problems, ladders of steps, and the launches of a step: the parts of every operation.
 
-An operation is a package of labkit with a `problem.py`. A ladder is a folder in it, or the package itself, with one
-file per step, `sNN_slug.py`. A step's file has a kernel named like its slug and a function
+An operation is a package of labkit with a `problem.py`. A ladder is kernels for one of its computations, from naive to
+fastest: a folder in the package, or the package itself, with one file per step, `sNN_slug.py`. A step's file has a
+kernel named like its slug and a function
 `launches(*operands)`, which checks the operands and returns a list of `Launch`. The last operand is the problem, where
 arrays alone do not tell the sizes. A step that computes in several formats also has the parameter `format`; one that
 needs further memory, `workspace`; one that can do with less of it, `limit_bytes`. The ladder's `__init__.py` declares

@@ -1,4 +1,4 @@
-"""Finds the ladders of all operations in their folders."""
+"""Finds ladders in the folders of operations: the kernels for one computation, from naive to fastest, a file each."""
 
 from functools import cache
 from inspect import getfile

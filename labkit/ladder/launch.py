@@ -1,4 +1,4 @@
-"""Launches of steps."""
+"""Launches: what a step, one kernel of an operation's ladder, runs for given operands."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Problems: the sizes, operands and expected results of what a step computes."""
+"""Problems: the sizes, operands and expected results of what a step, one kernel of an operation, computes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Expected:
 
 
 class Problem(ABC):
-    """The task of a step for given sizes: a subclass is a frozen dataclass of the sizes.
+    """The task of a kernel (a step) for given sizes: a subclass is a frozen dataclass of the sizes.
 
     A subclass whose steps call `check` defines `shapes` and `axes` of the arrays, in the order of operands.
 

@@ -1,4 +1,4 @@
-"""Ladders and steps: the declarations in their files, and how steps are launched or simulated."""
+"""Ladders, the kernels for one computation from naive to fastest, and their steps, a kernel each: how steps run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -191,7 +191,7 @@ def _parameters(function: Callable) -> set[str]:
 
 @dataclass(frozen=True)
 class Ladder(Sequence):
-    """The steps of a ladder in their order, and its declarations."""
+    """The steps of a ladder in their order, and the constants that its `__init__.py` declares."""
 
     operation: str
     name: str  # "" if the operation's own folder has the steps

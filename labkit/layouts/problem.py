@@ -1,4 +1,4 @@
-"""The problem of the ladder of layouts: the same images in another order of their elements.
+"""The problem of the kernels that convert layouts: the same images in another order of their elements.
 
 N images of C channels and H x W pixels have one of three layouts, named by their axes, the fastest last:
 
@@ -120,7 +120,7 @@ class Conversion(ladder.Problem):
         """Return the images in the target's layout, exactly."""
         x, *_, problem = operands  # the problem may be smaller than this one (`checked_part`)
         y = format.decode(problem.oracle(x))
-        return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}
+        return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}  # operand 1 is y
 
     def checked_part(self, operands: tuple) -> tuple:
         """Return the first and the last image of a large problem."""

@@ -34,7 +34,7 @@ def average_factor(momentum: float | None, batches: int) -> float:
 class BatchForward(ImageProblem):
     """Batch norm in training: y = (x - mean) / sqrt(variance + eps) * weight + bias, for each channel.
 
-    The steps also write the mean and the variance (divided by the number of values), and move the running statistics
+    The kernels also write the mean and the variance (divided by the number of values), and move the running statistics
     towards them. The running variance takes the unbiased variance, which is divided by the number of values minus 1.
 
     Attributes

@@ -4,7 +4,7 @@ A folder holds a family of instructions. `__init__.py` has the functions, their 
 `on_lanes.py` their effect on the simulator's lanes and a `Family`, what they require of the run of a kernel that calls
 them: to keep track of operations in flight (`is_asynchronous`), of which warp knows of which other's work
 (`keeps_clocks`), or of events for timelines (`keeps_events`), and of a state per array (`shared_states`).
-`findings.py` has their errors, `on_gpu.py` their machine code. Nothing else names an instruction.
+`findings.py` has their errors, `on_gpu.py` their GPU code (LLVM IR, PTX). Nothing else names an instruction.
 
 In `on_lanes.py` a class with `translate` checks a call in a kernel's syntax tree (`node`) and emits a call of a
 function. That gets the warp set `w`, the warps that run together; the number of the access, `site`; the `array`; the

@@ -27,10 +27,11 @@ REGISTERS = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}  # constraints of
 
 
 def intrinsic(function):
-    """Return a decorator that makes a definition the machine code of a function of `labkit.ptx`.
+    """Return a decorator that makes a definition the GPU code of a function of `labkit.ptx`.
 
     The definition takes numba's typing context and the types of the arguments, and returns the signature and the
-    function that generates code, as in `numba.cuda.extending.intrinsic`.
+    function that generates LLVM IR, as in `numba.cuda.extending.intrinsic`. A function that differs by number format
+    has the parameter FORMAT, the number of a compile-time constant such as `ptx.BF16`.
     """
     documented = signature(function)
     parameters = list(documented.parameters)
@@ -58,15 +59,19 @@ def intrinsic(function):
     return register
 
 
-def load_machine_code(value):
-    """Import the machine code, `on_gpu`, of an instruction or of all instructions in a module's namespace."""
+def load_gpu_code(value):
+    """Import `on_gpu`, which generates GPU code, of an instruction or of all instructions in a module's namespace."""
     for function in [*vars(value).values()] if isinstance(value, ModuleType) else [value]:
         if instruction_of(function):
             import_module(f"{function.__module__}.on_gpu")
 
 
 def check_capability(function, format_number: int | None):
-    """Raise LaunchError for an instruction, of this format if it has one, that the GPU lacks."""
+    """Raise LaunchError for an instruction, of this format if it has one, that the GPU lacks.
+
+    `function.needs` is its least compute capability, by format number where formats differ; a third part "a" means that
+    other architectures lack it.
+    """
     capability = ConfigStack.top_or_none().compute_capability  # of the kernel being compiled
     by_format = isinstance(function.needs, dict)
     needed = function.needs[format_number] if by_format else function.needs

@@ -7,7 +7,8 @@
 >>> gemm.gpu, gemm.rows[0]["tflops"]
 >>> results.table("gemm", ["step", "problem", "tflops"], dtype="float32")
 
-A file holds what was measured, a row a line; speeds and ratios are computed when it is loaded (`computed.py`).
+A file holds what was measured, a row a line; a row's `step` names a kernel of the operation's ladder. Speeds and ratios
+are computed when it is loaded (`computed.py`).
 """
 
 import json
@@ -200,7 +201,8 @@ def _json_text(results: Results) -> str:
     """Return the results as JSON: an indented header, and one row per line without computed fields."""
     head = {"operation": results.operation, "header": results.header, "rows": []}
     start = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("[]\n}")
-    return f"{start}{json_lines(map(drop_computed, results.rows), '  ', ' ', ensure_ascii=False)}\n}}\n"
+    rows = json_lines(map(drop_computed, results.rows), row_indent="  ", end_indent=" ", ensure_ascii=False)
+    return f"{start}{rows}\n}}\n"
 
 
 def _matches(value, wanted) -> bool:

@@ -118,14 +118,9 @@ class Collector:
         return [f for f in self.findings if f.finding.severity == "advice"]
 
 
-def is_ours(frame: FrameType) -> bool:
-    """Return whether a frame is of labkit, whose frames no user wants to read."""
-    return frame.f_code.co_filename.startswith(PACKAGE)
-
-
 def calling_frame() -> FrameType:
     """Return the innermost frame that is not labkit's: the line that launched."""
     frame = sys._getframe()
-    while is_ours(frame) and frame.f_back:
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back:
         frame = frame.f_back
     return frame

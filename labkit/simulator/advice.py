@@ -133,7 +133,7 @@ def idle_lanes(launch):
 def one_axis(launch):
     """Find a launch along one axis of a kernel that counts threads in two, with a matrix to cover."""
     is_flat = launch.grid[1:] == launch.block[1:] == (1, 1)
-    matrix = next((a.shape for a in launch.arrays.values() if _is_matrix(a)), None)
+    matrix = next((a.shape for a in launch.arrays.values() if len(a.shape) == 2 and min(a.shape) > 1), None)
     if is_flat and matrix and re.search(r"\bgrid\(2\)", launch.source.text):
         blocks = tuple(-(-n // 16) for n in matrix)
         cure = f"Launch with pairs, `[{blocks}, (16, 16)]`."
@@ -142,10 +142,6 @@ def one_axis(launch):
             f"first: the second index is 0 in all {launch.grid[0] * launch.block[0]:,} threads. {cure}"
         )
         yield _launch_advice("one-axis", launch, message, remedy=cure)
-
-
-def _is_matrix(array):
-    return len(array.shape) == 2 and min(array.shape) > 1
 
 
 def sample_advice(launch, counters) -> Finding:

@@ -17,7 +17,6 @@ MAX_ARGUMENT_BYTES = 8 << 30  # of one array
 MAX_LANES = 1 << 28  # threads in all
 MAX_LANES_TOGETHER = 1 << 21  # threads that wait for one another, all of which must be simulated at once
 MAX_CHUNK_BYTES = 1 << 29  # shared and local memory, with its shadow, of the blocks simulated at once
-MAX_CLOCK_BYTES = 1 << 30  # vector clocks
 MAX_CHUNK_WORK = 300_000
 MAX_WORK = 5_000_000
 CHUNK_WORK = 50  # of starting a chunk

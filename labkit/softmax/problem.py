@@ -18,7 +18,7 @@ from labkit.ladder.sizes import check_sizes
 EPS32 = float(np.finfo(np.float32).eps)
 MAX_CENTRE, SPREAD = 1e4, 100.0  # of hard rows: the largest centre, and the spread around it
 CHECKED_ELEMENTS, CHECKED_ROWS = 2**24, 64  # larger problems are checked on a sample of rows
-LEAST_NORMAL = float(np.finfo(np.float32).tiny)  # a step may flush smaller results to 0
+LEAST_NORMAL = float(np.finfo(np.float32).tiny)  # a kernel may flush smaller results to 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Forward(RowProblem):
             y /= y.sum(1, keepdims=True)
             distance = np.where(y > 0, distance, 0)
             error = EPS32 * (16 + np.sqrt(self.columns) / 8 + 2 * distance + 2 * (y * distance).sum(1, keepdims=True))
-            return {1: ladder.Expected(y, y * (error + format.result.rounding) + LEAST_NORMAL)}
+            return {1: ladder.Expected(y, y * (error + format.result.rounding) + LEAST_NORMAL)}  # operand 1 is y
 
 
 class Backward(RowProblem):
@@ -157,4 +157,4 @@ class Backward(RowProblem):
         with np.errstate(invalid="ignore"):
             dx = y * (dy - (y * dy).sum(1, keepdims=True))
             bound = EPS32 * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
-            return {2: ladder.Expected(dx, bound + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}
+            return {2: ladder.Expected(dx, bound + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}  # 2: dx

@@ -160,16 +160,13 @@ def pack(array) -> dict:
     """Return an array as JSON: base64 of the smallest of int8, int16, int32 that holds it, or float32."""
     array = np.ascontiguousarray(array)
     if array.dtype.kind in "iub":
-        extremes = (int(array.min()), int(array.max())) if array.size else (0, 0)
-        dtype = next(d for d in (np.int8, np.int16, np.int32) if all(_holds(d, value) for value in extremes))
+        lowest, highest = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        limits = map(np.iinfo, (np.int8, np.int16, np.int32))
+        dtype = next(limit.dtype for limit in limits if limit.min <= lowest and highest <= limit.max)
     else:
         dtype = np.float32
     raw = array.astype(np.dtype(dtype).newbyteorder("<")).tobytes()
     return {"b64": base64.b64encode(raw).decode(), "dtype": np.dtype(dtype).name, "shape": list(array.shape)}
-
-
-def _holds(dtype, value):
-    return np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
 def pack_lanes(index) -> dict:

@@ -43,7 +43,8 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
     ]
     steps, says, stats = [], [], []
     for number, run in enumerate(runs_data):
-        passes_so_far = [_rounded(sum_) for sum_ in accumulate(map(_total, run["launches"]))]
+        totals = (sum(part["passes"] for part in launch["passes"]) for launch in run["launches"])
+        passes_so_far = list(map(_rounded, accumulate(totals)))
         run["total"] = passes_so_far[-1]
         for launch_number, so_far in enumerate(passes_so_far):
             is_last = launch_number + 1 == len(passes_so_far)
@@ -94,10 +95,6 @@ def _launch(trace, size_bytes, names):
             {"array": names.get(array, array), "kind": kind, "passes": _rounded(share)} for kind, array, share in shares
         ],
     }
-
-
-def _total(launch):
-    return sum(one["passes"] for one in launch["passes"])
 
 
 def _rounded(share):

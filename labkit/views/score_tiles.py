@@ -10,7 +10,8 @@ from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import check_trace, global_outputs
 
-METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("maxima", "totals", "lse")}  # arrays, by what is shown
+# what is shown: the arrays of kernels whose bytes it counts
+METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("row_maxima", "row_sums", "lse")}
 
 
 def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
@@ -110,7 +111,7 @@ def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
                         rows_of[site.array].clear()
                         stale.discard(site.array)
                     rows_of[site.array].update((lanes // widths[site.array]).tolist())
-                bytes_of[site.array] += len(lanes) * site.bytes
+                bytes_of[site.array] += len(np.unique(lanes)) * site.bytes  # lanes of a row load its sum together
         if computed:
             close()
     return visits

@@ -12,7 +12,7 @@ import pytest
 from labkit import places
 from labkit.book.contents import SourceError, read_contents
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.contents import FILE, book_contents
+from labkit.exercises.contents import CONTENTS_FILE, book_contents
 
 NOTEBOOKS = places.folder("notebooks")
 SOURCES = sorted(NOTEBOOKS.glob("source/*.md"))
@@ -24,11 +24,11 @@ After [](chapter:batchnorm-fused), before [the layouts of chapter {}](chapter:la
 
 
 def test_the_package_has_the_contents_of_the_sources():
-    assert FILE.read_text(encoding="utf-8") == read_contents(NOTEBOOKS).to_json(), "run `make notebooks`"
+    assert CONTENTS_FILE.read_text(encoding="utf-8") == read_contents(NOTEBOOKS).to_json(), "run `make notebooks`"
 
 
 def test_every_exercise_stands_in_a_chapter_and_is_called_as_its_file():
-    files = [path for path in FILE.parent.glob("*.py") if "\nEXERCISE = " in path.read_text(encoding="utf-8")]
+    files = [path for path in CONTENTS_FILE.parent.glob("*.py") if "\nEXERCISE = " in path.read_text(encoding="utf-8")]
     assert {path.stem.replace("_", "-") for path in files} == {*exercise_ids()}
     assert all(exercise(id).id == id for id in exercise_ids())
 

@@ -14,7 +14,7 @@ from labkit.book.workspace import copy_chapters
 from labkit.checking.source import run_cell
 from labkit.course.checking import check_course
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.contents import FILE, Chapter, Contents, book_contents
+from labkit.exercises.contents import CONTENTS_FILE, Chapter, Contents, book_contents
 from labkit.grading.assessment import Assessment
 from labkit.grading.course import Course
 from labkit.grading.grade import grade
@@ -133,5 +133,5 @@ def test_its_ids_mean_the_same_exercises_whatever_their_numbers_become(monkeypat
 
 
 def test_every_one_of_its_ids_still_names_an_exercise():
-    ids = json.loads(FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
+    ids = json.loads(CONTENTS_FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
     assert len(ids) == 64 and set(ids.values()) <= {*exercise_ids()}

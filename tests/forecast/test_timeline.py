@@ -109,8 +109,8 @@ def test_a_phase_needs_all_its_arrivals_and_waits_are_for_their_own_phase():
 
 def test_a_named_barrier_opens_for_those_who_wait_when_enough_have_come():
     turn = {"at": "1", "amount": 64}
-    comes = 1, ("come", turn | {"operations": 40.0}), ("end", {"operations": 20.0})
-    line = timeline(trace((0, ("sync", turn), product()), comes))
+    comes = 1, ("barrier arrive", turn | {"operations": 40.0}), ("end", {"operations": 20.0})
+    line = timeline(trace((0, ("barrier sync", turn), product()), comes))
     (wait,) = (span for span in line.spans if span.does == "wait")
     assert (wait.warp, wait.of, wait.start, wait.end) == (0, "turn", 0, 40)
     assert spans(line, "compute", 1) == [(0, 40), (40, 60)], "who comes goes on"

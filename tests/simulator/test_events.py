@@ -48,13 +48,13 @@ def test_each_warp_has_its_own_in_their_order(trace):
         ("init", "ready[1]", 8, 1),
         ("block", "", 0, 32),
         ("arrive", "ready[1]", 0, 8),
-        ("come", "3", 64, 32),
+        ("barrier arrive", "3", 64, 32),
         ("end", "", 0, 32),
     ]
     assert of(trace, 1) == [
         ("block", "", 0, 32),
         ("wait", "ready[1]", 0, 32),
-        ("sync", "3", 64, 32),
+        ("barrier sync", "3", 64, 32),
         ("end", "", 0, 32),
     ]
 

@@ -1,4 +1,4 @@
-"""The interface of all owners of arrays."""
+"""The interface of owners of arrays: our adapters of the packages, such as torch, whose arrays kernels accept."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""CuPy's arrays."""
+"""CuPy's arrays as operands of calls: their address, GPU and stream, and new ones."""
 
 import sys
 

@@ -13,7 +13,7 @@ from labkit.formats import BF16, FP16
 PROBLEM = AttentionBackward
 FORMATS = BF16, FP16
 ROOFLINE_PROBLEM = (1, 1, 128, 64)  # batch, heads, queries, head_dim: small enough for the simulator
-BENCHED = tuple(
+BENCHED = tuple(  # timed sizes
     sizes for head_dim in (128, 64) for causal in (False, True) for sizes in benched(head_dim, causal, *LENGTHS)
 )
-RECORD = "attention_backward"
+RECORD = "attention_backward"  # of timings, in labkit/results

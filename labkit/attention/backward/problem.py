@@ -23,8 +23,8 @@ class AttentionBackward(Attention):
     log-sum-exp is kept of the scores. Queries that see no key contribute nothing, and their gradient is 0.
     (Dao and others, FlashAttention, 2022, appendix B.4.)
 
-    Log-sum-exp is a float32, and P computed from it has a relative error of up to ``2**-23 |lse|``. Steps of 16 bits
-    take scores of some thousands, where that is below a rounding of P. The step in float32 takes any scores: it does
+    Log-sum-exp is a float32, and P computed from it has a relative error of up to ``2**-23 |lse|``. Kernels of 16 bits
+    take scores of some thousands, where that is below a rounding of P. The one in float32 takes any scores: it does
     not read log-sum-exp, but sums each row again, so that P adds up to 1.
     """
 

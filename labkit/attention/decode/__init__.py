@@ -11,7 +11,7 @@ from labkit.formats import BF16, FP16
 PROBLEM = AttentionDecode
 FORMATS = BF16, FP16
 # batch, heads, queries, head_dim, keys, kv_heads, causal, window, scale, layout, hard, page, ragged
-EXAMPLES = (
+EXAMPLES = (  # tested sizes
     (1, 8, 1, 128, 200, 1),
     (5, 4, 2, 64, 90, 1, True, None, 0.2, "BSHD", "", None, True),
     (4, 3, 4, 40, 70, 3, True, None, None, "BHSD", "rising", 16, True),
@@ -26,8 +26,8 @@ def benched(batch: int, keys: int, *options) -> tuple:
     return (batch, 32, 1, 128, keys, 8, *options)
 
 
-COMPARED = benched(1, LONG)
-BENCHED = (
+COMPARED = benched(1, LONG)  # the timed size by which steps are compared
+BENCHED = (  # timed sizes
     COMPARED,
     benched(8, LONG),
     benched(64, LONG),
@@ -36,4 +36,4 @@ BENCHED = (
     benched(8, LONG, False, None, None, "BSHD", "", 64),
 )
 ROOFLINE_PROBLEM = (1, 4, 1, 64, 256, 1)  # small enough for the simulator
-RECORD = "attention_decode"
+RECORD = "attention_decode"  # of timings, in labkit/results

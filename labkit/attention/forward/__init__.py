@@ -26,12 +26,12 @@ def benched(head_dim: int, causal: bool, *lengths: int) -> tuple:
     return tuple((TOKENS // length, heads, length, head_dim, length, heads, causal) for length in lengths)
 
 
-BENCHED = tuple(
+BENCHED = tuple(  # timed sizes
     sizes
     for head_dim, lengths in ((128, LENGTHS), (64, LENGTHS), (256, (4096,)))
     for causal in (False, True)
     for sizes in benched(head_dim, causal, *lengths)
 )
-COMPARED = benched(128, False, 4096)[0]
+COMPARED = benched(128, False, 4096)[0]  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = (1, 1, 128, 64)  # batch, heads, queries, head_dim: small enough for the simulator
-RECORD = "attention"
+RECORD = "attention"  # of timings, in labkit/results

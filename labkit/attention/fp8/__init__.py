@@ -13,7 +13,7 @@ EXAMPLES = (  # tested sizes: batch, heads, queries, head_dim, keys, kv_heads, c
     (1, 1, 140, 128, 300, 1, False, None, -0.1, "BHSD", "rising"),
     (1, 1, 270, 64, 140, 1, True, None, None, "BHSD", "huge"),
 )
-BENCHED = tuple(sizes for causal in (False, True) for sizes in benched(128, causal, *LENGTHS))
-COMPARED = benched(128, False, 16384)[0]
+BENCHED = tuple(sizes for causal in (False, True) for sizes in benched(128, causal, *LENGTHS))  # timed sizes
+COMPARED = benched(128, False, 16384)[0]  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = (1, 1, 128, 64)  # batch, heads, queries, head_dim: small enough for the simulator
-RECORD = "attention_fp8"
+RECORD = "attention_fp8"  # of timings, in labkit/results

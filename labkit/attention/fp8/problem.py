@@ -1,6 +1,6 @@
-"""The problem of the fp8 ladder: attention of e4m3 numbers, with a scale per block.
+"""The problem of the fp8 kernels: attention of e4m3 numbers, with a scale per block.
 
-A scale is the value of code 1.0; it makes the largest number of a block 448, the largest of e4m3. (Micikevicius and
+The numbers of a block are divided by its scale, which makes the largest one 448, the largest of e4m3. (Micikevicius and
 others, FP8 Formats for Deep Learning, 2022; Shah and others, FlashAttention-3, 2024, section 3.3.)
 """
 
@@ -24,7 +24,7 @@ SUM_ERROR = 2.0**-8  # of a tile of keys: 128 products lose half of the last bit
 
 @dataclass(frozen=True)
 class Weights:
-    """Allowed errors of the weights of a step.
+    """Allowed errors of the weights of a kernel: exponentials of scores, before the division by their sum.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class AttentionFP8(AttentionForward):
 
         Errors of the quantisation itself do not count.
         """
-        *arrays, problem = operands  # maybe a part of this one
+        *arrays, problem = operands  # this one, or a part of it with fewer rows (indices of queries)
         Q, K, V = dequantise_blocks(*arrays[:6], rows=problem.rows, keys=problem.keys)
         weights = problem.weights
         errors = {"lost": weights.lost, "product_error": E4M3_LOSS, "sum_error": SUM_ERROR}
@@ -111,14 +111,14 @@ class AttentionFP8(AttentionForward):
 
 @dataclass(frozen=True)
 class SummedWeights(AttentionFP8):
-    """Problem whose steps may divide by the sum of rounded weights, and take log-sum-exp from it."""
+    """Problem whose kernels may divide by the sum of rounded weights, and take log-sum-exp from it."""
 
     weights = Weights(are_summed=True)
 
 
 @dataclass(frozen=True)
 class LinearCodes(AttentionFP8):
-    """Problem whose steps may replace the exponential by a line from one power of two to the next."""
+    """Problem whose kernels may replace the exponential by a line from one power of two to the next."""
 
     weights = Weights(error=0.08, lost=2.0**-14.8, are_summed=True)
 
@@ -150,7 +150,7 @@ def _by_position(scales, rows, block):
 
 
 def quantise_blocks(Q, K, V) -> tuple:
-    """Quantise float32 Q, K and V of layout BHSD; return them and their scales as steps take them."""
+    """Quantise float32 Q, K and V of layout BHSD; return them and their scales as kernels take them."""
     (Q, q_scale), (K, k_scale), (V, v_scale) = map(encode_blocks, (Q, K, V))
     batch, heads, keys, width = V.shape
     groups = -(-keys // GROUP)

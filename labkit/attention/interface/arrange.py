@@ -1,4 +1,4 @@
-"""Copies of arrays whose strides the steps of attention do not take: to C order, and results back."""
+"""Copies of arrays whose strides the kernels of attention do not take: to C order, and results back."""
 
 from labkit.arrays.addresses import VECTOR_BYTES, address_of
 from labkit.arrays.workspace import Workspace

@@ -1,4 +1,4 @@
-"""Attention forward of users' arrays, by the fastest step of the ladder."""
+"""Attention forward of users' arrays, by the fastest kernel that takes them."""
 
 import numpy as np
 from jaxtyping import Float32, Shaped

@@ -1,4 +1,4 @@
-"""Gradients of attention of users' arrays, by the fastest step of the ladder."""
+"""Gradients of attention of users' arrays, by the fastest kernel that takes them."""
 
 from dataclasses import dataclass
 

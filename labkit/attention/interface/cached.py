@@ -59,6 +59,7 @@ class CachedAttention(Operation):
         problem = self._problem(operands)
         keys, batch = problem.keys, problem.batch
         defaults = {
+            # views of the cached integers 0, 1, 2, ...: `keys` for each sequence (stride 0), and b for sequence b
             "lengths": lambda: as_strided(index_array(keys + 1), (batch,), (0,), begin_byte=4 * keys),
             "table": lambda: as_strided(index_array(batch), (batch, 1), (4, 4)),
             "lse": lambda: workspace.array("unreturned lse", problem.shapes["lse"], np.float32),
@@ -73,7 +74,7 @@ class CachedAttention(Operation):
         page = k["S"] if "table" in operands else None
         keys = k["S"] * (1 if page is None else operands["table"].shape[1])
         sizes, options = (q["B"], q["H"], q["S"], q["D"], keys, k["H"]), (self.causal, None, self.scale, self.layout)
-        return AttentionDecode(*sizes, *options, page=page, pool=q["B"] if page is None else k["B"])
+        return AttentionDecode(*sizes, *options, page=page, pool=q["B"] if page is None else k["B"])  # pool: pages of K
 
     def _format(self, operands) -> Format:
         return operand_format("Q", operands["Q"], self.format, FORMATS)

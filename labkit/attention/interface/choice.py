@@ -1,4 +1,4 @@
-"""Choice of the step that computes attention: the fastest that takes such heads on this GPU."""
+"""Choice of the step, a kernel of a ladder, that computes attention: the fastest that this GPU has for such heads."""
 
 from dataclasses import replace
 

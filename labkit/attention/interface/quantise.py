@@ -1,4 +1,4 @@
-"""Quantisation of Q, K and V to e4m3 with scales, as the ladder "fp8" takes them."""
+"""Quantisation of Q, K and V to e4m3 with scales, as the kernels of the ladder "fp8" take them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

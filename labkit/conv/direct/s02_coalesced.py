@@ -19,7 +19,7 @@ from labkit import cuda
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch
 
-SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 BLOCK = 16
 
 

@@ -25,7 +25,7 @@ from labkit import cuda
 from labkit.conv.problem import Forward
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 BLOCK = 16
 MAX_BYTES = 227 * 1024  # of shared memory per block, on compute capability 9.0
 

@@ -6,13 +6,13 @@ from labkit.formats import FP32
 
 PROBLEM = SpectralForward
 FORMATS = (FP32,)
-EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
+EXAMPLES = (  # tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 9, 20, 2, 3, 5, 1, 1, 2, 0, 1, 4),
     (1, 2, 7, 5, 3, 4, 2, 1, 1, 0, 3, 1, 0, 1, 1, 1, True),
 )
-BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))
-ROOFLINE_PROBLEM = 2, 16, 14, 14, 32, 3, 3
+BENCHED = (*batched(128, TABLE_2), *batched(16, TABLE_2))  # timed sizes
+ROOFLINE_PROBLEM = 2, 16, 14, 14, 32, 3, 3  # simulated for the roofline
 COMPARED = BENCHED[1]  # the problem by which steps are compared
-RECORD = "conv_fft"
+RECORD = "conv_fft"  # of timings, in labkit/results
 ALGORITHMS = ("tiled", "three_products", "few_taps", "backward_data", "backward_filter")  # for users

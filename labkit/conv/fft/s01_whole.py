@@ -27,7 +27,7 @@ from labkit.conv.fft.lines import MAX_POINTS, ROOTS_IM, ROOTS_RE
 from labkit.conv.problem import PLAIN_NCHW
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = PLAIN_NCHW | {"result": ("y",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("y",)}  # fields that it takes; y: outputs
 T = 16  # points of a side, a power of two
 LOG_T = T.bit_length() - 1
 HALF = T // 2

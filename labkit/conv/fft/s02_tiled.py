@@ -31,7 +31,7 @@ from labkit.conv.fft.product import make_product
 from labkit.conv.problem import PLAIN_NCHW
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = PLAIN_NCHW | {"result": ("y",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("y",)}  # fields that it takes; y: outputs
 SIDES = 16, 32, 64  # of a tile, T
 THREADS = 256
 TILES = THREADS // T  # of a block, neighbours in a row of the spectra

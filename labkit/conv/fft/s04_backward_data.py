@@ -14,7 +14,7 @@ from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inver
 from labkit.conv.problem import PLAIN_NCHW
 
 PROBLEM = SpectralData
-SUPPORTED = PLAIN_NCHW | {"result": ("x",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("x",)}  # fields that it takes; x: gradient of images
 QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 backward_data = tiled
 

@@ -16,7 +16,7 @@ from labkit.conv.fft.s02_tiled import allocate_spectra, choose_tiles, make_inver
 from labkit.conv.problem import PLAIN_NCHW
 
 PROBLEM = SpectralFilter
-SUPPORTED = PLAIN_NCHW | {"result": ("w",)}
+SUPPORTED = PLAIN_NCHW | {"result": ("w",)}  # fields that it takes; w: gradient of filters
 QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 backward_filter = tiled
 

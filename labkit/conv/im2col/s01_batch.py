@@ -24,7 +24,7 @@ from labkit.ladder import Launch
 from labkit.layouts.interface.strided import make_strided_copy
 from labkit.parts.division import fast_divide
 
-SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 THREADS = 128
 ROWS = 8  # of the matrix per thread
 

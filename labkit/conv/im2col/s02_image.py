@@ -22,7 +22,7 @@ from labkit.gemm import step
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 THREADS = 128
 ROWS = 8  # of the matrix per thread
 

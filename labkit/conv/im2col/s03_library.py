@@ -26,7 +26,7 @@ from labkit.ladder import Launch
 from labkit.layouts.interface.strided import make_strided_copy
 from labkit.parts.division import fast_divide
 
-SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 QUICK_TO_SIMULATE = True  # its loops are short: calls without a GPU prefer it
 WORKSPACE_BYTES = 2**30  # for a chunk of images
 THREADS = 128

@@ -25,8 +25,8 @@ from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 
 TILE = 16
-BENCHED = batched(16, TABLE_2)
-SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",), "flipped": (False,)}
+BENCHED = batched(16, TABLE_2)  # timed sizes
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NCHW",), "flipped": (False,)}  # fields that it takes
 
 
 @cuda.jit

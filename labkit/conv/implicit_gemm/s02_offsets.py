@@ -25,8 +25,8 @@ from labkit.ladder import Launch
 
 TILE = 16
 THREADS = 256
-BENCHED = batched(16, TABLE_2)
-SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
+BENCHED = batched(16, TABLE_2)  # timed sizes
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 
 
 @cuda.jit

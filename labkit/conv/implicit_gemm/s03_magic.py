@@ -24,8 +24,8 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 TILE = 16
-BENCHED = batched(16, TABLE_2)
-SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
+BENCHED = batched(16, TABLE_2)  # timed sizes
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 
 
 @cuda.jit

@@ -38,7 +38,7 @@ from labkit.conv.sizes import make_sizes
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}
+SUPPORTED = {"result": ("y",), "layout": ("NCHW",)}  # fields that it takes; y: outputs
 BORDER = COMPARING  # how a copy tests that its pixel is inside the image: NONE, BITS of a mask, or COMPARING
 OUTSIDE = 2**31  # a row that is in no image, so that the test fails
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels

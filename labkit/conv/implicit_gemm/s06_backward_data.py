@@ -40,8 +40,8 @@ from labkit.parts.division import Divisor, fast_divide, make_divisor
 
 PROBLEM = BackwardData
 ROOFLINE_PROBLEM = 2, 16, 10, 10, 32, 3, 3
-BENCHED = batched(128, TABLE_2)
-SUPPORTED = {"result": ("x",), "layout": ("NCHW",)}
+BENCHED = batched(128, TABLE_2)  # timed sizes
+SUPPORTED = {"result": ("x",), "layout": ("NCHW",)}  # fields that it takes; x: gradient of images
 BORDER = COMPARING  # how a copy tests that its pixel is inside the image: BITS of a mask, or COMPARING
 OUTSIDE = 2**31  # a row that is in no image, so that the test fails
 WM = 64  # rows of a warp's tile, filters; its columns are WN pixels

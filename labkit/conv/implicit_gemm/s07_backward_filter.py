@@ -38,14 +38,14 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide, make_divisor
 
 PROBLEM = BackwardFilter
-EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
+EXAMPLES = (  # tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 9, 18, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (40, 4, 7, 6, 4, 2, 2, 1, 1, 0, 1, 0, 1, 1, 1, 2, True),
 )  # the sum of the last is split into parts
-BENCHED = batched(128, TABLE_2)
-LARGEST = ((32, 64, 64, 64, 64, 8, 8),)
-SUPPORTED = {"result": ("w",), "layout": ("NCHW",)}
+BENCHED = batched(128, TABLE_2)  # timed sizes
+LARGEST = ((32, 64, 64, 64, 64, 8, 8),)  # sizes with the most work per thread
+SUPPORTED = {"result": ("w",), "layout": ("NCHW",)}  # fields that it takes; w: gradient of filters
 PADDED = True  # some pixels under taps are outside the image
 WM = 64  # rows of a warp's tile, filters; its columns are WN taps
 LANES_Y, LANES_X = 4, 8  # lanes of a warp

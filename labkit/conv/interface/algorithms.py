@@ -1,4 +1,4 @@
-"""The algorithms that compute convolutions: steps of the ladders, their misfits, and their workspace.
+"""The algorithms that compute convolutions: kernels (steps of ladders), why one does not apply, and their workspace.
 
 A step declares what it accepts in `SUPPORTED`; all else is read from its launches. A dry run makes them for operands
 without memory and only counts the workspace: it allocates nothing and runs nothing.

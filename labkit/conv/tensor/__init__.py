@@ -10,13 +10,13 @@ from labkit.formats import BF16, FP16
 
 PROBLEM = ForwardNHWC
 FORMATS = BF16, FP16
-EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
+EXAMPLES = (  # tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 6, 9, 3, 3, 2, 1, 1, 0, 2, 1, 1, 2),
     (3, 72, 9, 7, 136, 2, 3, 1, 1, 1, 0, 0, 2, 1, 1, 1, True),
     (2, 8, 33, 34, 70, 1, 1),
 )
-BENCHED = (*batched(128, TABLE_2), *batched(64, RESNET_50_3X3, pad=1), *batched(64, RESNET_50_1X1))
-ROOFLINE_PROBLEM = 4, 64, 18, 18, 128, 3, 3
+BENCHED = (*batched(128, TABLE_2), *batched(64, RESNET_50_3X3, pad=1), *batched(64, RESNET_50_1X1))  # timed sizes
+ROOFLINE_PROBLEM = 4, 64, 18, 18, 128, 3, 3  # simulated for the roofline
 COMPARED = BENCHED[1]  # the problem by which steps are compared
-RECORD = "conv_tensor"
+RECORD = "conv_tensor"  # of timings, in labkit/results

@@ -12,7 +12,7 @@ from labkit.conv.tensor.padding import copy_padded
 from labkit.formats import Format
 from labkit.ladder import Launch, TooLarge
 
-SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}
+SUPPORTED = {"result": ("y",), "groups": (1,), "layout": ("NHWC",)}  # fields that kernels take; y: outputs
 MAX_VECTORS = 2**32  # of images, for 32-bit indices
 CHANNELS = 64  # of 16 bits, in a copy of 128 bytes
 

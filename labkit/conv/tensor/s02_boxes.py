@@ -37,7 +37,7 @@ from labkit.ladder import Launch
 from labkit.parts.tile_order import tile_coordinates
 
 SUPPORTED = operands.SUPPORTED | {"stride_h": (1,), "stride_w": (1,)}
-EXAMPLES = (  # N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
+EXAMPLES = (  # tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 7, 6, 9, 3, 3, 1, 1, 1, 0, 2, 1, 1, 2),
     (3, 72, 9, 7, 136, 2, 3, 1, 1, 1, 0, 0, 2, 1, 1, 1, True),

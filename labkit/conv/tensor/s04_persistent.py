@@ -52,7 +52,7 @@ WARPGROUPS = BM // (WM * M_BLOCKS)  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 BOX = 32  # words of a row of results per copy, 128 bytes
 IN_BOXES = True  # rows of outputs are aligned to 16 bytes, as TMA needs
-EVEN = True  # K is even
+EVEN = True  # K is even: `store_pair` stores two outputs as a word
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 Y_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of results begin
@@ -105,7 +105,7 @@ def persistent(x_map, w_map, y_map, y, conv, rows, cols):
     cuda.syncthreads()
     ptx.launch_release()
     ptx.launch_wait()  # from here on it accesses global memory
-    words = conv.vectors.value * 4
+    words = conv.vectors.value * 4  # of a pixel's channels; `conv` has the sizes, with reciprocals for `fast_divide`
     stage, parity = 0, 0
 
     # -- producer: load windows and filters --

@@ -11,7 +11,7 @@ from labkit.conv.winograd.transforms import Transforms, transforms
 from labkit.formats import FP32, Format
 
 TAPS = 3
-SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | PLAIN_NCHW
+SUPPORTED = {"result": ("y",), "R": (TAPS,), "S": (TAPS,)} | PLAIN_NCHW  # fields that kernels take; y: outputs
 
 
 class Transformed(Convolution):

@@ -1,8 +1,9 @@
 """The gradient of the images is a convolution of the outputs' gradient with rotated filters.
 
 A pixel's gradient sums over all outputs that used it, each times the tap that it met there. So the sum runs over
-filters instead of channels, and filters are rotated by 180 degrees. The padding is what "full" has beyond this one's:
-2 - top rows above and 2 - left columns on the left. Only the transform of filters and the launches differ from
+filters instead of channels, and filters are rotated by 180 degrees. The padding is that of a full convolution, 2, minus
+this one's: 2 - top rows above and 2 - left columns on the left. `make_launches` runs the three transforms, and the
+products M = U @ V, one per point of a tile, before the last. Only the transform of filters and the launches differ from
 F(4x4, 3x3) forward. (Chetlur and others, cuDNN: Efficient Primitives for Deep Learning, 2014, section 2, for the
 gradients.)
 
@@ -18,7 +19,7 @@ from labkit.conv.winograd.tiles import make_launches
 from labkit.conv.winograd.transforms import as_float32, transforms
 
 PROBLEM = BackwardData4x4
-SUPPORTED = FORWARD_SUPPORTED | {"result": ("x",)}
+SUPPORTED = FORWARD_SUPPORTED | {"result": ("x",)}  # fields that it takes; x: gradient of images
 OUT, TAPS = 4, 3  # rows and columns of a tile's outputs, and of a filter
 TILE = OUT + TAPS - 1  # rows and columns of a tile's pixels
 A, G, B = map(as_float32, transforms(OUT, TAPS))

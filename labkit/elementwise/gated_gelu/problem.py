@@ -1,4 +1,4 @@
-"""The problem of all steps of GEGLU. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
+"""The problem of all kernels of GEGLU. (Shazeer, GLU Variants Improve Transformer, 2020, equation 6.)"""
 
 import math
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class GEGLU(ladder.Problem):
 
     @property
     def axes(self) -> dict[str, str]:
-        return dict.fromkeys(("gate", "up", "y"), "RC")
+        return dict.fromkeys(("gate", "up", "y"), "RC")  # R rows, C columns
 
     @property
     def flops(self) -> int:
@@ -56,7 +56,7 @@ class GEGLU(ladder.Problem):
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
         """Return random gate and up, a y of NaN, and the problem."""
         rng, shape = np.random.default_rng([seed, self.rows, self.columns]), (self.rows, self.columns)
-        y = np.full(shape, format.result.encode(np.nan), format.result.dtype)
+        y = np.full(shape, format.result.encode(np.nan), format.result.dtype)  # `result`: the format of outputs
         return normal(rng, shape, format), normal(rng, shape, format), y, self
 
     def expected(self, operands: tuple, format: Format = FP32) -> dict[int, ladder.Expected]:
@@ -64,4 +64,4 @@ class GEGLU(ladder.Problem):
         gate, up = (format.decode(np.asarray(X)) for X in operands[:2])
         value = gate * (1 + _erf(gate / math.sqrt(2))) / 2 * up if gate.size else gate * up
         bound = ROUNDINGS * EPS * np.abs(gate * up) + format.result.rounding * np.abs(value) + MIN_BOUND[format.result]
-        return {2: ladder.Expected(value, bound)}
+        return {2: ladder.Expected(value, bound)}  # operand 2 is y

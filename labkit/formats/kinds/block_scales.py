@@ -1,4 +1,7 @@
-"""Scales of blocks: neighbours along the last axis share a scale, by which what their codes stand for is multiplied."""
+"""Scales of blocks: neighbours along the last axis share a scale.
+
+A number is stored as a code, its bits in a format. Its value is that of the code times the block's scale.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
 
     def __str__(self):
         if self.tiling is not None:
-            return f"{self.step} ({_describe_tiling(self.tiling)})"
+            return f"{self.step} ({', '.join(f'{name} {value}' for name, value in self.tiling._asdict().items())})"
         return self.step if self.splits == 1 else f"{self.step} (splits {self.splits})"
 
     def as_data(self) -> dict:
@@ -44,10 +44,6 @@ class Candidate(NamedTuple):
         if self.step == "gemv":
             return [step.kernel for step in ladder("blas", "level2")]
         return [step.kernel for step in _all_steps() if step.slug == self.step]
-
-
-def _describe_tiling(tiling):
-    return ", ".join(f"{name} {value}" for name, value in tiling._asdict().items())
 
 
 def _all_steps() -> list[Step]:

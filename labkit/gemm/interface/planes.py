@@ -1,4 +1,4 @@
-"""Batched products by one launch: plane z of the grid multiplies matrices z by a step's kernel."""
+"""Batched products by one launch: plane z of the grid multiplies matrices z by a ladder's kernel."""
 
 from functools import cache
 

@@ -1,9 +1,10 @@
 """Any product: alpha, beta, batches; tiles as wide as fills the SMs in whole waves; launches that overlap.
 
-The kernel behind `gemm.multiply`. A `Tiling` divides the product. The columns of a tile may be any multiple of 8:
-256 x 11008 outputs are 86 tiles of 128 x 256, which leave 46 of an H100's 132 SMs idle, or 132 tiles of 128 x 168,
-which leave none. A box of C always has 64 columns of 16 bits. The last box of a tile may overlap the one before and
-store some columns twice.
+The kernel behind `gemm.multiply`. A `Tiling` divides the product into tiles of BM rows and BN columns, whose steps
+along k may be split into SPLITS parts. Work items are all parts of all tiles. BN may be any multiple of 8: 256 x 11008
+outputs are 86 tiles of 128 x 256, which leave 46 of an H100's 132 SMs idle, or 132 tiles of 128 x 168, which leave
+none. A box of C always has 64 columns of 16 bits. The last box of a tile may overlap the one before and store some
+columns twice. One warpgroup loads, and WARPGROUPS others multiply.
 
 The kernel combines the ideas of the tensor ladder: a ring of stages, persistent blocks, split-k and swapped operands.
 A 16-bit operand may be MN-major, contiguous across k, as B is for A @ B: its tile comes in boxes of 64 columns. Sums
@@ -70,7 +71,7 @@ def general(left, right, tiles, output, parts):
         if warp == 0 and lane == 0:
             for item in range(cuda.blockIdx.x, tiles.items, cuda.gridDim.x):
                 part, batch, row, col = decode_item(item, tiles)
-                begin, end = k_range(part, tiles)
+                begin, end = k_range(part, tiles)  # in steps of 128 bytes along k
                 m0, n0 = row * BM, col * BN
                 stage, parity = load_stages(
                     left_tiles, right_tiles, full, empty, stage, parity, left, right, batch, m0, n0, begin, end
@@ -89,7 +90,7 @@ def general(left, right, tiles, output, parts):
                 acc, left_tiles, right_tiles, full, empty, stage, parity, group * WM, begin, end, leads
             )
             if SPLITS > 1 and not add_parts(acc, parts, item // SPLITS, part, thread):
-                continue
-            box = epilogue(acc, origin, output, box)
+                continue  # the tile's last block adds and stores
+            box = epilogue(acc, origin, output, box)  # output: C, alpha, beta and the array that beta multiplies
         if leads:
             ptx.tma_store_wait(0)

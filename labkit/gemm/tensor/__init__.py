@@ -13,4 +13,4 @@ EXAMPLES = (136, 264, 80), (1, 16, 16), (200, 16, 272)  # sizes M, N, K of teste
 BENCHED = tuple((size, size, size) for size in (1024, 2048, 4096, 8192, 16384))  # of timed problems
 ROOFLINE_PROBLEM = 128, 256, 1024  # deep, so that work done once per tile counts little
 COMPARED = 4096, 4096, 4096  # timed problem by which steps are compared
-RECORD = "gemm_tensor"  # in labkit/results
+RECORD = "gemm_tensor"  # of timings, in labkit/results

@@ -2,7 +2,7 @@
 
 Axes that are contiguous in both arrays become one. What remains are batches of matrices. Their columns are the fastest
 axis of the target; their rows are the fastest axis of the source, if that is another. Rows of both move vector by
-vector (`runs`). Transposes use one of the last steps of the ladder, if rows of one side are whole vectors. All else
+vector (`runs`). Transposes use one of the ladder's fastest kernels, if rows of one side are whole vectors. All else
 moves element by element (`strided`).
 """
 

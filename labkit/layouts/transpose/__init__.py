@@ -10,7 +10,7 @@ from labkit.layouts.problem import Conversion
 PROBLEM = Conversion
 FORMATS = FP32, BF16
 TO_NHWC, TO_NCHW = ("NCHW", "NHWC"), ("NHWC", "NCHW")
-EXAMPLES = (  # N, C, H, W, source, target
+EXAMPLES = (  # tested sizes: N, C, H, W, source, target
     (1, 1, 1, 1, *TO_NHWC),
     (2, 40, 8, 9, *TO_NHWC),
     (3, 3, 5, 7, *TO_NCHW),
@@ -27,6 +27,6 @@ NARROW_BENCHED, UNALIGNED_BENCHED, ALIGNED_BENCHED = (
         ((32, 64, 112, 112), (64, 256, 56, 56)),
     )
 )
-BENCHED = (*NARROW_BENCHED, *UNALIGNED_BENCHED, *ALIGNED_BENCHED)
-ROOFLINE_PROBLEM = 1, 64, 8, 16, *TO_NHWC
-RECORD = "layouts"
+BENCHED = (*NARROW_BENCHED, *UNALIGNED_BENCHED, *ALIGNED_BENCHED)  # timed sizes
+ROOFLINE_PROBLEM = 1, 64, 8, 16, *TO_NHWC  # simulated for the roofline
+RECORD = "layouts"  # of timings, in labkit/results

@@ -37,5 +37,5 @@ def geometry(x):
 
 def launches(x, y, problem):
     """y = x in another layout."""
-    x, y = problem.as_matrices(x, y)
+    x, y = problem.as_matrices(x, y)  # batches of matrices of bits; those of y are transposes
     return [Launch(naive, *geometry(x), (x, y))]

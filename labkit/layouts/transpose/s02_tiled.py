@@ -23,7 +23,7 @@ from labkit.layouts.elements import specialise_itemsize
 
 TILE = 32  # elements along each side
 ROWS = 8  # that a block moves at a time
-ELEMENT = np.uint32
+ELEMENT = np.uint32  # an element's bits; `specialise_itemsize` replaces it for elements of 2 bytes
 
 
 @cuda.jit
@@ -51,5 +51,5 @@ def geometry(x):
 
 def launches(x, y, problem):
     """y = x in another layout."""
-    x, y = problem.as_matrices(x, y)
+    x, y = problem.as_matrices(x, y)  # batches of matrices of bits; those of y are transposes
     return [Launch(specialise_itemsize(tiled, x.dtype.itemsize), *geometry(x), (x, y))]

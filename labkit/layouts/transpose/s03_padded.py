@@ -24,7 +24,7 @@ from labkit.layouts.elements import specialise_itemsize
 
 TILE = 32  # elements along each side
 ROWS = 8  # that a block moves at a time
-ELEMENT = np.uint32
+ELEMENT = np.uint32  # an element's bits; `specialise_itemsize` replaces it for elements of 2 bytes
 PITCH = TILE + 4 // np.dtype(ELEMENT).itemsize  # elements from a row of the tile to the next
 
 
@@ -53,5 +53,5 @@ def geometry(x):
 
 def launches(x, y, problem):
     """y = x in another layout."""
-    x, y = problem.as_matrices(x, y)
+    x, y = problem.as_matrices(x, y)  # batches of matrices of bits; those of y are transposes
     return [Launch(specialise_itemsize(padded, x.dtype.itemsize), *geometry(x), (x, y))]

@@ -24,9 +24,9 @@ from labkit.layouts.elements import as_words, specialise_itemsize
 from labkit.layouts.transpose import ALIGNED_BENCHED, ALIGNED_EXAMPLES
 from labkit.ptx import load4, store4
 
-EXAMPLES, BENCHED = ALIGNED_EXAMPLES, ALIGNED_BENCHED
+EXAMPLES, BENCHED = ALIGNED_EXAMPLES, ALIGNED_BENCHED  # tested and timed sizes, all with rows of whole vectors
 TILE = 64  # elements along each side
-ELEMENT = np.uint32
+ELEMENT = np.uint32  # an element's bits; `specialise_itemsize` replaces it for elements of 2 bytes
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
 SIDE = 4 * PACK  # elements of a vector, and of a side of a thread's square
 THREADS = TILE // SIDE  # along each side of a block

@@ -26,11 +26,11 @@ from labkit.layouts.transpose import ALIGNED_BENCHED, ALIGNED_EXAMPLES, TO_NCHW,
 from labkit.parts.vector_widths import can_load_vectors
 from labkit.ptx import load4, store4
 
-EXAMPLES, BENCHED = (
+EXAMPLES, BENCHED = (  # tested and timed sizes: N, C, H, W, source, target
     (*ALIGNED_EXAMPLES, (2, 40, 7, 7, *TO_NHWC), (1, 72, 3, 3, *TO_NCHW)),
     (*UNALIGNED_BENCHED, *ALIGNED_BENCHED),
 )
-ELEMENT = np.uint32
+ELEMENT = np.uint32  # an element's bits; `specialise_itemsize` replaces it for elements of 2 bytes
 PACK = 4 // np.dtype(ELEMENT).itemsize  # elements in a word
 LONG = 64  # elements of a tile along the side with vectors
 WIDE = 32 * PACK  # elements along the other side

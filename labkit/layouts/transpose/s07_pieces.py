@@ -28,7 +28,7 @@ from labkit.layouts.elements import UINT_BY_BYTES, as_words
 from labkit.layouts.transpose import NARROW_BENCHED, TO_NCHW, TO_NHWC
 from labkit.ptx import load4, store4
 
-EXAMPLES = (
+EXAMPLES = (  # tested sizes: N, C, H, W, source, target
     (2, 40, 7, 7, *TO_NHWC),
     (1, 3, 40, 25, *TO_NHWC),
     (2, 3, 8, 11, *TO_NCHW),

@@ -1,4 +1,7 @@
-"""Batch norm in training, a residual added to it, and ReLU, of images in NCHW: ever fewer passes over memory."""
+"""Batch norm in training, a residual added to it, and ReLU, of images in NCHW: ever fewer passes over memory.
+
+Tested and timed sizes are those of batch norm.
+"""
 
 from labkit.formats import BF16, FP32
 from labkit.norm.batch import BENCHED, COMPARED, EXAMPLES, ROOFLINE_PROBLEM, SUPPORTED

@@ -168,7 +168,7 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
     width = vector_width(dy, x, weight, dx)
     num_clusters, blocks, blocks_per_sm, threads, smem_bytes = geometry(problem, format.itemsize, width)
-    partials = allocate_partials(problem, num_clusters, workspace)
+    partials = allocate_partials(problem, num_clusters, workspace)  # a row per cluster for dweight, then for dbias
     constants = {"VECTORS": COLUMNS // width, "CENTRED": problem.is_centred, "CLUSTER": blocks}
     bounds = threads, blocks_per_sm
     kernel = specialise_vectors(clusters, format.dtype, width, bounds=bounds, cluster=blocks, **constants)

@@ -1,4 +1,4 @@
-"""Machine code of clusters."""
+"""GPU code of clusters: LLVM IR and inline PTX."""
 
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError

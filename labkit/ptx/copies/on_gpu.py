@@ -1,4 +1,4 @@
-"""Machine code of `cp.async`."""
+"""GPU code of `cp.async`: LLVM IR and inline PTX."""
 
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError

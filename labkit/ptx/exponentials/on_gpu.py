@@ -1,4 +1,4 @@
-"""Machine code of powers of two."""
+"""GPU code of powers of two: LLVM IR and inline PTX."""
 
 from numba.cuda import types
 

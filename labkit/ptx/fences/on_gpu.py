@@ -1,4 +1,4 @@
-"""Machine code of fences."""
+"""GPU code of fences: LLVM IR and inline PTX."""
 
 from labkit.ptx import fences
 from labkit.ptx.intrinsics import bare_instruction, intrinsic

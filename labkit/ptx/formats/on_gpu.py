@@ -1,4 +1,4 @@
-"""Machine code of conversions."""
+"""GPU code of conversions: LLVM IR and inline PTX."""
 
 from llvmlite import ir
 from numba.cuda import cgutils, types

@@ -1,4 +1,4 @@
-"""Machine code of programmatic dependent launch."""
+"""GPU code of programmatic dependent launch: LLVM IR and inline PTX."""
 
 from labkit.ptx import launches
 from labkit.ptx.intrinsics import bare_instruction, intrinsic

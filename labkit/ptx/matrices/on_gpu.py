@@ -1,4 +1,4 @@
-"""Machine code of `ldmatrix`, `stmatrix` and `mma.sync`."""
+"""GPU code of `ldmatrix`, `stmatrix` and `mma.sync`: LLVM IR and inline PTX."""
 
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError

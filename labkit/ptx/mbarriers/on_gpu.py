@@ -1,4 +1,4 @@
-"""Machine code of mbarriers."""
+"""GPU code of mbarriers: LLVM IR and inline PTX."""
 
 from numba.cuda import types
 

@@ -3,6 +3,8 @@
 Copies that count on a barrier complete as late as possible: when all threads have arrived and a lane waits for the
 phase. So any use of their bytes without a wait is found.
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+`w.chunk` has the blocks that run at the same time. Vector clocks say which work of other warps a warp has seen.
+`launch.version` counts changes for which warps may wait: if none comes, the scheduler finds a deadlock.
 """
 
 from collections.abc import Callable

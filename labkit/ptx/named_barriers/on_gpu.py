@@ -1,4 +1,4 @@
-"""Machine code of named barriers."""
+"""GPU code of named barriers: LLVM IR and inline PTX."""
 
 from numba.cuda import types
 

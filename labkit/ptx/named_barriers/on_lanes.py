@@ -124,7 +124,7 @@ def arrive(w, mask, call, number, threads):
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
-    w.launch.events.note(w, mask, "come", call[0], barrier_number=number, amount=threads)
+    w.launch.events.note(w, mask, "barrier arrive", call[0], barrier_number=number, amount=threads)
     barriers = get_barriers(w)
     barriers.publish(w, slots, numbers, rows)
     barriers.arrive(slots, warps, numbers, expected, call)
@@ -136,7 +136,7 @@ def sync(w, mask, call, number, threads):
     if mask is False:
         return
     rows, slots, warps, numbers, expected = _arriving_warps(w, mask, call, number, threads)
-    w.launch.events.note(w, mask, "sync", call[0], barrier_number=number, amount=threads)
+    w.launch.events.note(w, mask, "barrier sync", call[0], barrier_number=number, amount=threads)
     barriers = get_barriers(w)
     barriers.number[slots, warps] = numbers
     barriers.arrive(slots, warps, numbers, expected, call)

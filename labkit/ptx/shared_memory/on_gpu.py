@@ -1,4 +1,4 @@
-"""Machine code of arrays in dynamic shared memory."""
+"""GPU code of arrays in dynamic shared memory: LLVM IR and inline PTX."""
 
 from itertools import accumulate
 

@@ -1,4 +1,4 @@
-"""Machine code of TMA copies."""
+"""GPU code of TMA copies: LLVM IR and inline PTX."""
 
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError

@@ -1,4 +1,4 @@
-"""Machine code of `load2`, `load4`, `store2` and `store4`."""
+"""GPU code of `load2`, `load4`, `store2` and `store4`: LLVM IR and inline PTX."""
 
 from llvmlite import ir
 from numba.cuda import cgutils, types

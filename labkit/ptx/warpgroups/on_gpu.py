@@ -1,4 +1,4 @@
-"""Machine code of `wgmma` and `setmaxnreg`."""
+"""GPU code of `wgmma` and `setmaxnreg`: LLVM IR and inline PTX."""
 
 from inspect import signature
 

@@ -7,7 +7,7 @@ import numpy as np
 
 def name_in_kernel(site, array) -> str:
     """Return the kernel's expression for the array: its name, or the slice that the element is taken from."""
-    if array.root is array:
+    if array.root is array:  # no slice of another one
         return array.name
     base, indices, _ = _parse_access(site.text)
     return ast.unparse(base) if indices else site.text

@@ -1,4 +1,8 @@
-"""Errors in warp collectives, in a learner's words: wrong masks, and lanes that do not take part."""
+"""Errors in warp collectives, in a learner's words: wrong masks, and lanes that do not take part.
+
+`w` has the warps that ran the call named `call`, `position` is its line and column. The log has a finding per key;
+`count_repeat` says if it has one for this key already, and counts it again.
+"""
 
 import numpy as np
 

@@ -1,9 +1,10 @@
 """Happens-before of a run's turns, and the runs that reverse a race.
 
-Two accesses of different warps conflict if they touch one element and do not commute: swapping them may change what
-they do. Runs that order all conflicts alike do the same, so one run stands for all of those. From any run every other
-can be reached by reversing one race after another (dynamic partial-order reduction: Flanagan and Godefroid, POPL 2005;
-the reversal is that of Abdulla, Aronis, Jonsson and Sagonas, POPL 2014).
+A turn is one access of a warp, or a barrier that its `members` passed. Two accesses of different warps conflict if they
+touch one element and do not commute: swapping them may change what they do. Runs that order all conflicts alike do the
+same, so one run stands for all of those. From any run every other can be reached by reversing one race after another
+(dynamic partial-order reduction: Flanagan and Godefroid, POPL 2005; the reversal is that of Abdulla, Aronis, Jonsson
+and Sagonas, POPL 2014).
 """
 
 from dataclasses import dataclass

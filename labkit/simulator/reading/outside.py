@@ -44,4 +44,4 @@ def value_outside(node: ast.expr, names: dict[str, Any]):
     if type(module) is not ModuleType:
         return None
     submodule = SUBMODULES.get(f"{language_path(module)}.{node.attr}")
-    return import_module(submodule) if submodule else trusted(vars(module).get(node.attr))
+    return import_module(submodule) if submodule else trusted(vars(module).get(node.attr))  # of a known type only

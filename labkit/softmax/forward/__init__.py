@@ -14,7 +14,7 @@ def sizes_of_widths(*widths: int) -> tuple:
     return tuple((2**26 // columns, columns) for columns in widths)
 
 
-BENCHED = sizes_of_widths(*WIDTHS)
+BENCHED = sizes_of_widths(*WIDTHS)  # timed sizes
 COMPARED = 2**13, 2**13  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 64, 512  # simulated for the roofline
 RECORD = "softmax_rows"  # of timings, in labkit/results

@@ -15,7 +15,7 @@ from labkit.bench.counters.kernels.launch import L2_PAIRS, Launch
 from labkit.ladder import ladder
 
 PRODUCTS = ("naive", "coalesced", "tiled")  # steps whose machine code accesses memory as the source does
-FLOPS_OPEN = {
+FLOPS_OPEN = {  # a counter that is left open, not compared: the reason
     "flops": "a quotient, a root and a power are several operations of the machine, and tensor cores have none"
 }
 TMA_OPEN = dict.fromkeys(
@@ -30,7 +30,7 @@ BARRIERS_OPEN = dict.fromkeys(
     "ncu counts no store or atomic of TMA, of `stmatrix` and of barriers of copies",
 )
 L2_HITS_OPEN = {"l2_hit_rate": "blocks ask for keys that are still on their way for another one, and ncu counts no hit"}
-STEPS = {  # operation, ladder and slug: what is left open
+STEPS = {  # operation, ladder and slug of a kernel: the counters that are not compared, each with the reason
     ("layouts", "transpose", "tiled"): {},
     ("layouts", "transpose", "vectorised"): {},
     ("layouts", "transpose", "swizzled"): {},
@@ -53,7 +53,7 @@ STEPS = {  # operation, ladder and slug: what is left open
     },
     ("conv", "fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
 }
-PROBLEMS = {  # for steps whose standing problem is too small
+PROBLEMS = {  # for steps whose `roofline_problem` is too small
     # divergent warps: the compiler's copies of a loop access memory for their lanes one after the other
     ("norm", "batch", "fused"): (8, 8, 32, 32),
     ("norm", "batch_backward", "masked_again"): (8, 8, 32, 32),

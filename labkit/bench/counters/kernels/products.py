@@ -1,4 +1,7 @@
-"""Products of vectors and of a matrix with a vector, with neighbouring threads along rows and along columns."""
+"""Products of vectors and of a matrix with a vector, with neighbouring threads along rows and along columns.
+
+A launch has a function that makes its arguments; `per_element` launches a thread per element of its number.
+"""
 
 import numpy as np
 

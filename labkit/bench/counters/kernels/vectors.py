@@ -1,4 +1,7 @@
-"""Vector accesses of 64 and 128 bits, to global memory and to shared memory in several patterns."""
+"""Vector accesses of 64 and 128 bits, to global memory and to shared memory in several patterns.
+
+A launch has a function that makes its arguments; `per_element` launches a thread per element of its number.
+"""
 
 import numpy as np
 
