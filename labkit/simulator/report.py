@@ -178,26 +178,24 @@ def _estimate(launch) -> tuple[np.ndarray, Counters]:
 def _samples(launch) -> Samples:
     numbers = {block: number for number, block in enumerate(launch.recorded)}
     warps = launch.warps_per_block
-    all_warps = np.arange(warps)
-    parts = []  # (number of the block, site, warps, line, an element per lane or -1)
-    for block, site, threads, indices in launch.sampled:
-        if site < 0:  # a barrier, whose line stands in place of the threads
-            parts.append((numbers[block], site, all_warps, threads, np.full((warps, WARP_LANES), -1)))
-            continue
-        if len(threads) == warps * WARP_LANES:
-            parts.append((numbers[block], site, all_warps, launch.sites[site].line, indices.reshape(warps, WARP_LANES)))
-            continue
-        index = np.full(warps * WARP_LANES, -1, np.int64)
-        index[threads] = indices
-        index = index.reshape(warps, WARP_LANES)
-        present = np.unique(threads // WARP_LANES)
-        parts.append((numbers[block], site, present, launch.sites[site].line, index[present]))
-    lengths = [len(p[2]) for p in parts]
-
-    def column(position):
-        return np.repeat(np.array([p[position] for p in parts], np.int64), lengths)
-
-    warp = np.concatenate([p[2] for p in parts]) if parts else np.zeros(0, np.int64)
-    index = np.concatenate([p[4] for p in parts]) if parts else np.zeros((0, WARP_LANES), np.int64)
+    at_barrier = np.arange(warps) * WARP_LANES, np.full(warps, -1)
+    number, site, line, thread, element = [], [], [], [], []
+    for block, accessed_at, threads, elements in launch.sampled:
+        is_barrier = accessed_at < 0  # its line stands in place of the threads
+        number.append(numbers[block])
+        site.append(accessed_at)
+        line.append(threads if is_barrier else launch.sites[accessed_at].line)
+        thread.append(at_barrier[0] if is_barrier else threads)
+        element.append(at_barrier[1] if is_barrier else elements)
+    of_access = np.repeat(np.arange(len(thread)), [len(threads) for threads in thread])
+    threads, elements = (np.concatenate([np.zeros(0, np.int64), *parts]) for parts in (thread, element))
+    warp = threads // WARP_LANES
+    is_first = np.diff(of_access * warps + warp, prepend=-1) != 0  # of a warp, whose lanes lie side by side
+    access = of_access[is_first]
+    index = np.full((len(access), WARP_LANES), -1, np.int64)
+    index[np.cumsum(is_first) - 1, threads % WARP_LANES] = elements
+    columns = (np.array(column, np.int64)[access] for column in (number, site))
     complete = launch.sampled_lanes <= MAX_SAMPLED_LANES
-    return Samples(tuple(launch.recorded.values()), column(0), column(1), warp, column(3), index, complete)
+    return Samples(
+        tuple(launch.recorded.values()), *columns, warp[is_first], np.array(line, np.int64)[access], index, complete
+    )

@@ -347,7 +347,7 @@ class Chunk:
             lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
             threads = w.thread[lanes]
             if threads.size:
-                offsets = flat[lanes] - (slot * array.elements if array.space == "shared" else 0)
+                offsets = flat[lanes] - slot * array.elements if array.space == "shared" else flat[lanes]
                 self.launch.sampled.append((block, site, threads, array.c_order(offsets)))
                 self.launch.sampled_lanes += WARP_LANES * -(-threads.size // WARP_LANES)
 
