@@ -4,7 +4,9 @@ from functools import partial
 
 from labkit import gemm
 from labkit.bench import _harness, _torch
-from labkit.formats import E4M3, TF32
+from labkit.formats import BF16, E4M3, FP16, TF32
+
+NAMES = {BF16: "cuBLAS", FP16: "cuBLAS", TF32: "cuBLAS TF32", E4M3: "torch scaled_mm"}  # of what torch multiplies
 
 
 def multiply(problem, format, A, B, C):
@@ -27,7 +29,8 @@ def cublas(problem, format, A, B, C):
 
 
 def baselines(problem, format):
-    return {{TF32: "cuBLAS TF32", E4M3: "torch scaled_mm"}.get(format, "cuBLAS"): cublas}
+    """cuBLAS, by its name in records; none for a format that torch does not multiply."""
+    return {NAMES[format]: cublas} if format in NAMES else {}
 
 
 CONTENDERS = {"ours": {"multiply": multiply}, "baselines": baselines}

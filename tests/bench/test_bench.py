@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from labkit import results
-from labkit.bench import _harness, _record, batch, blas, counters, gemm, gemm_calls, layouts, simulator
-from labkit.formats import FP32
+from labkit.bench import _harness, _record, batch, blas, counters, gemm, gemm_calls, gemm_tensor, layouts, simulator
+from labkit.formats import BF16, E5M2, FP32
 from labkit.gemm import Problem as gemm_problem
 from labkit.machine import device
 
@@ -98,6 +98,11 @@ def test_a_bench_for_a_gpu_says_what_is_missing(bench, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         bench.main()
     assert "no NVIDIA GPU was found; run `python -m labkit doctor`" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_format_that_torch_does_not_multiply_is_timed_without_a_baseline():
+    problem = gemm_problem(64, 64, 64)
+    assert list(gemm_tensor.baselines(problem, BF16)) == ["cuBLAS"] and gemm_tensor.baselines(problem, E5M2) == {}
 
 
 def test_both_simulators_are_timed_on_the_same_kernel():

@@ -1,4 +1,7 @@
-"""A format that nothing knows of but its own file: tables, rounding and refusals follow."""
+"""A format that nothing knows of but its own file: tables, rounding and refusals follow.
+
+Then one that a step and the table of an instruction name, too: it is multiplied.
+"""
 
 import json
 import os
@@ -6,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -97,14 +101,65 @@ print(json.dumps({
 }))
 """
 
+NAMED = {  # what names a format that kernels multiply: a step of a ladder, and the table of its instruction
+    "gemm/tensor/s01_mma.py": ("FORMAT = RESULT", "FORMATS = BF16, E3M4\nFORMAT = RESULT"),
+    "ptx/matrices/__init__.py": ("MULTIPLIED = BF16", "MULTIPLIED = E3M4, BF16"),
+}
+MULTIPLIED = """
+import json
+
+import numpy as np
+
+import labkit
+from labkit import gemm
+from labkit.formats import BF16, E3M4
+from labkit.gemm.interface.candidates import Shape, candidates
+from labkit.gemm.problem import LayerProblem
+
+rng = np.random.default_rng(0)
+A, B = (E3M4.encode(rng.standard_normal(shape)) for shape in ((5, 40), (7, 40)))
+wanted = E3M4.decode(A) @ E3M4.decode(B).T
+product = BF16.decode(gemm.multiply(A, B, transpose_b=True, format="float8_e3m4"))
+step, problem = gemm.step("tensor", "mma"), LayerProblem(40, 48, 80)
+operands = problem.operands(E3M4)
+run = step.simulate(*operands, format=E3M4)
+try:
+    candidates(E3M4, Shape(5, 7, 40), (8, 0))
+except RuntimeError as error:
+    too_old = str(error)
+print(json.dumps({
+    "path": labkit.__file__,
+    "candidates": list(map(str, candidates(E3M4, Shape(5, 7, 40), (9, 0)))),
+    "error": float(np.linalg.norm(product - wanted) / np.linalg.norm(wanted)),
+    "step": [problem.is_right(operands, run.operands, E3M4), list(run.traces[0].counters.flops_by_dtype)],
+    "too old": too_old,
+}))
+"""
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """What the package says with one more file in the folder of formats."""
-    folder = tmp_path_factory.mktemp("package")
+    return answers(tmp_path_factory.mktemp("package"), ASKED)
+
+
+@pytest.fixture(scope="module")
+def multiplied(tmp_path_factory):
+    """What it computes where a step and its instruction name that format."""
+    return answers(tmp_path_factory.mktemp("package"), MULTIPLIED, NAMED)
+
+
+def answers(folder, asked, changes=MappingProxyType({})):
+    """The answers of a copy of the package that has the format's file, with a text replaced in some of its files."""
     shutil.copytree(PACKAGE, folder / "labkit", ignore=shutil.ignore_patterns("__pycache__", "exercises", "views"))
     (folder / "labkit" / "formats" / "float8_e3m4.py").write_text(TOY, encoding="utf-8")
-    (folder / "asked.py").write_text(ASKED, encoding="utf-8")
+    for name, (old, new) in changes.items():
+        text = (folder / "labkit" / name).read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{name} has no {old}"
+        imported = "\nfrom labkit.formats import BF16, E3M4\nfrom labkit"
+        changed = text.replace(old, new).replace("\nfrom labkit", imported, 1)
+        (folder / "labkit" / name).write_text(changed, encoding="utf-8")
+    (folder / "asked.py").write_text(asked, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(folder), "LABKIT_DEVICE": "simulator"}
     done = subprocess.run(
         [sys.executable, "asked.py"], capture_output=True, text=True, check=False, cwd=folder, env=environment
@@ -140,3 +195,10 @@ def test_refusals_know_it(found):
     assert found["attention"] == "float8_e3m4 is not computed here: give float32 or bfloat16 or float16"
     multiplied = one_of(f"`ptx.{NAMES[number]}`" for number in matrices.FORMATS)
     assert f"the format of `ptx.mma` is {multiplied}, not 77" in found["an instruction"]
+
+
+def test_a_step_and_the_table_of_its_instruction_are_all_that_multiplying_it_takes(multiplied):
+    """Also on a GPU for which other formats have the library's kernel, whose instructions do not take this one."""
+    assert multiplied["candidates"] == ["mma"]
+    assert multiplied["error"] < 2.0**-8 and multiplied["step"] == [True, ["float8 tensor"]]
+    assert "no kernel multiplies float8_e3m4 on a GPU of compute capability 8.0" in multiplied["too old"]

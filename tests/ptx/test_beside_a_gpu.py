@@ -17,7 +17,7 @@ from numba import types
 
 import labkit
 from labkit import cuda, ptx
-from labkit.ptx.formats import NAMES
+from labkit.ptx.matrices import MULTIPLIED
 from labkit.simulator import numba_types
 from labkit.simulator.errors import LaunchError
 
@@ -67,18 +67,17 @@ def test_tf32():
     assert_same(kernel_in(test_number_formats.TO_TF32, ptx=ptx), -(-x.size // 128), 128, x, np.zeros(x.size, np.uint32))
 
 
-@pytest.mark.parametrize("form", test_matrices.CASES, ids=NAMES.get)
-def test_products(form):
-    depth = test_matrices.CASES[form][0]
-    rng = np.random.default_rng(form)
-    A = test_matrices.codes_of(rng, (16, depth), form)
-    B = test_matrices.codes_of(rng, (depth, 8), form)
+@pytest.mark.parametrize("format", MULTIPLIED, ids=str)
+def test_products(format):
+    depth, dtype = test_matrices.depth_of(format), format.accumulator_dtype
+    rng = np.random.default_rng(format.number)
+    A = test_matrices.codes_of(rng, (16, depth), format)
+    B = test_matrices.codes_of(rng, (depth, 8), format)
     a, b = fragments.registers(A, fragments.A[depth], 4), fragments.registers(B, fragments.B[depth], 2)
-    dtype = np.dtype(np.int32 if form == ptx.INT8 else np.float32)
     kind = numba_types.type_of(dtype)
-    kernel = kernel_in(test_matrices.MMA, **test_matrices.NAMES, FORMAT=form, KIND=kind)
+    kernel = kernel_in(test_matrices.MMA, **test_matrices.NAMES, FORMAT=format.number, KIND=kind)
     here, there = outputs(kernel, 1, 32, a, b, (10 * rng.standard_normal((32, 4))).astype(dtype))
-    tolerance = {ptx.INT8: 0, ptx.E4M3: 1e-3}.get(form, 1e-5)  # sums of e4m3 keep fewer bits
+    tolerance = {"int8 tensor": 0, "float8 tensor": 1e-3}.get(format.arithmetic, 1e-5)  # of float8 sums keep fewer bits
     assert np.abs(here - there).max() <= tolerance * np.abs(here).max()
 
 

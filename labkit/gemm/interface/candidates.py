@@ -11,6 +11,7 @@ from labkit.calls import tuning
 from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm.library.kernel import general
+from labkit.gemm.library.launches import FORMATS as LIBRARY_FORMATS
 from labkit.gemm.library.tilings import Tiling, Work, tilings
 from labkit.ladder import Step, ladder, ladders
 from labkit.ptx.capabilities import CAPABILITIES, can_run, is_missing
@@ -128,7 +129,7 @@ def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None 
 def _candidates(format, shape, capability, sms, gpu):
     if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:
         return [Candidate("gemv")]
-    if format != FP32 and not is_missing(capability, LIBRARY_CAPABILITY):
+    if format in LIBRARY_FORMATS and not is_missing(capability, LIBRARY_CAPABILITY):
         row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
         work = Work(shape.M, shape.N, row_bytes, shape.batches)
         return [Candidate("general", tiling) for tiling in tilings(work, sms)]

@@ -24,6 +24,7 @@ from labkit.gemm.interface.planes import batched_kernel
 from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
 from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
+from labkit.gemm.problem import LayerProblem
 from labkit.ladder import Launch, Step, ladder
 from labkit.layouts.interface.strided import make_strided_copy
 
@@ -157,7 +158,7 @@ def step_launches(step: Step, format: Format, terms: Terms, workspace: Workspace
     left, right, added, C, alpha, beta = terms
     (M, N), K = C.shape[-2:], left.shape[-1]
     writes_to_C, product_columns, launch_list = (alpha, beta) == (1, 0), N, []
-    along_k = step.ladder.name == "tensor"  # whether rows of both operands run along k
+    along_k = issubclass(step.problem, LayerProblem)  # whether rows of both operands run along k
     if not along_k and _takes_any_strides(step):
         A, B = left, transpose(right)
     else:

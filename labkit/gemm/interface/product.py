@@ -137,18 +137,19 @@ def multiply(
     A, B
         Matrices, or batches of matrices along a first axis; a single matrix is multiplied with each one of a batch.
         Device arrays (numba, torch, CuPy, or any with `__cuda_array_interface__`), or host arrays (NumPy, torch),
-        which are copied to the device. Any strides: parts of larger arrays, transposed views. Both hold float32,
-        float16, bfloat16 or float8_e4m3fn.
+        which are copied to the device. Any strides: parts of larger arrays, transposed views. Both hold one of the
+        formats that a ladder of `labkit.gemm` multiplies, such as float32, bfloat16 or float8_e4m3fn.
     C
-        Result array; if it is None, a new array of A's kind. It holds A's format, or bfloat16 for e4m3.
+        Result array; if it is None, a new array of A's kind. It holds the `result` of A's format: that format, or
+        bfloat16 for 8-bit floats.
     alpha, beta
         Real numbers, converted to float32. Where beta is 0, C's old contents are ignored, even NaN; where alpha is 0,
         those of A and B.
     bias
         Vector with one number per column of C, in C's format, added to each row; beta must then be 0.
     format
-        Format of arrays of bits, "bfloat16" (uint16) or "float8_e4m3" (uint8); or "tf32": tensor cores multiply
-        float32 rounded to TF32. By default CUDA cores multiply float32 in full precision.
+        Format of arrays of bits, such as "bfloat16" (uint16) or "float8_e4m3" (uint8); or "tf32": tensor cores
+        multiply float32 rounded to TF32. By default CUDA cores multiply float32 in full precision.
     stream
         numba, torch or CuPy stream, or 0 for the driver's default stream; None for the current stream of torch's and
         CuPy's arrays.

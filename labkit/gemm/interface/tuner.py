@@ -30,7 +30,7 @@ def tune(
     M, N, K
         Rows and columns of C, and length of the sums.
     format
-        Operands' format: float32, tf32, bfloat16, float16 or float8_e4m3.
+        Operands' format, such as float32, tf32, bfloat16 or float8_e4m3.
     transpose_a, transpose_b
         Options of `multiply`: kernels depend on the operands' memory order.
     batches

@@ -8,8 +8,8 @@ A, B and the accumulators. With g = lane // 4 and t = lane % 4, for 16-bit forma
     acc[0..3]    row g, columns 2 t and 2 t + 1; then row g + 8
 
 An 8-bit format (m16n8k32) has four elements where a 16-bit one has two, TF32 (m16n8k8) has one. (PTX ISA, "Warp Level
-Matrix Multiply-Accumulate Instructions".) `mma` needs compute capability 8.0, of E4M3 8.9; `ldmatrix` 7.5; `stmatrix`
-9.0.
+Matrix Multiply-Accumulate Instructions".) `mma` needs compute capability 8.0, of 8-bit floats 8.9; `ldmatrix` 7.5;
+`stmatrix` 9.0.
 """
 
 from numba.np.numpy_support import from_dtype
@@ -32,7 +32,7 @@ __all__ = [
 MULTIPLIED = BF16, FP16, TF32, E4M3, INT8
 FORMATS = {format.number: ON_LANES[format.number] for format in MULTIPLIED}
 SUMS = {format.number: from_dtype(format.accumulator_dtype) for format in MULTIPLIED}
-MMA_NEEDS = {format.number: (8, 9) if format == E4M3 else (8, 0) for format in MULTIPLIED}
+MMA_NEEDS = {format.number: (8, 9) if format.arithmetic == "float8 tensor" else (8, 0) for format in MULTIPLIED}
 
 
 @instruction(LoadMatrices(2), needs=(7, 5))

@@ -8,8 +8,8 @@ from numba import uint8, uint16, uint32
 
 import labkit
 from labkit import ptx
-from labkit.ptx.formats import NAMES as FORMAT_NAMES
-from labkit.ptx.formats import ON_LANES
+from labkit.formats import SYMBOLS
+from labkit.ptx.matrices import MULTIPLIED
 from labkit.simulator.errors import KernelError
 
 # a use of each instruction, and the least compute capability that has it (tests/ptx/test_capabilities.py)
@@ -20,11 +20,12 @@ LINES = {
     "q = ptx.ldmatrix4_transposed(tile, (t, 8))[3]": (7, 5),
     "ptx.stmatrix4(tile, (t, 8), q, q, q, q)": (9, 0),
     "ptx.stmatrix4_transposed(tile, (t, 8), q, q, q, q)": (9, 0),
-    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.BF16)": (8, 0),
-    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.FP16)": (8, 0),
-    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.TF32)": (8, 0),
-    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.E4M3)": (8, 9),
-    "ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.INT8)": (8, 0),
+}
+NEWER = {"float8 tensor": (8, 9)}  # arithmetic that came after `mma` itself
+LINES |= {
+    f"ptx.mma(acc, 4, (q, q, q, q), (q, q), ptx.{symbol})": NEWER.get(format.arithmetic, (8, 0))
+    for symbol, format in SYMBOLS.items()
+    if format in MULTIPLIED
 }
 
 NAMES = dict(ptx=ptx, uint8=uint8, uint16=uint16, uint32=uint32)
@@ -41,64 +42,47 @@ def multiply(a, b, sums):
     for i in range(4):
         sums[t, i] = acc[1, 1 + i]
 """
-CASES = {
-    ptx.BF16: (16, np.uint16, ON_LANES[ptx.BF16], 4096),
-    ptx.FP16: (16, np.uint16, ON_LANES[ptx.FP16], 4096),
-    ptx.TF32: (8, np.uint32, ON_LANES[ptx.TF32], 2048),
-    ptx.E4M3: (32, np.uint8, ON_LANES[ptx.E4M3], 8192),
-    ptx.INT8: (32, np.uint8, ON_LANES[ptx.INT8], 8192),
-}
-FLOPS = {
-    ptx.BF16: "bfloat16 tensor",
-    ptx.FP16: "float16 tensor",
-    ptx.TF32: "tfloat32 tensor",
-    ptx.E4M3: "float8 tensor",
-    ptx.INT8: "int8 tensor",
-}
+ROW_BITS = 256  # of k in an instruction
 
 
-def codes_of(rng, shape, form):
+def depth_of(format):
+    """Numbers along k that an instruction multiplies."""
+    return ROW_BITS // format.bits
+
+
+def codes_of(rng, shape, format):
     """Random numbers of a format, as their codes."""
-    dtype = CASES[form][1]
-    if form == ptx.INT8:
-        return rng.integers(-128, 128, shape).astype(np.int8).view(np.uint8)
-    if form == ptx.E4M3:
-        return (rng.integers(0, 2, shape) << 7 | rng.integers(0x20, 0x50, shape)).astype(np.uint8)
-    values = rng.standard_normal(shape).astype(np.float32)
-    if form == ptx.FP16:
-        return values.astype(np.float16).view(np.uint16)
-    return (values.view(np.uint32) >> (16 if dtype == np.uint16 else 0)).astype(dtype)
+    if format.accumulator_dtype.kind == "i":
+        values = rng.integers(-format.largest - 1, format.largest + 1, shape)
+    else:
+        values = rng.standard_normal(shape)
+    return format.encode(values).view(f"u{format.itemsize}")
 
 
-def values_of(codes, form):
-    wide = codes.astype(np.uint32)
-    return CASES[form][2].decode(wide)[..., 0].astype(np.float64)
-
-
-@pytest.mark.parametrize("form", CASES, ids=FORMAT_NAMES.get)
-def test_a_product_of_fragments_is_that_of_the_matrices(form):
-    depth, _, _, flops = CASES[form]
-    rng = np.random.default_rng(form)
-    dtype = np.int32 if form == ptx.INT8 else np.float32
-    A = [codes_of(rng, (16, depth), form) for _ in range(WARPS)]
-    B = [codes_of(rng, (depth, 8), form) for _ in range(WARPS)]
+@pytest.mark.parametrize("format", MULTIPLIED, ids=str)
+def test_a_product_of_fragments_is_that_of_the_matrices(format):
+    depth, dtype = depth_of(format), format.accumulator_dtype
+    rng = np.random.default_rng(format.number)
+    A = [codes_of(rng, (16, depth), format) for _ in range(WARPS)]
+    B = [codes_of(rng, (depth, 8), format) for _ in range(WARPS)]
     C = [(10 * rng.standard_normal((16, 8))).astype(dtype) for _ in range(WARPS)]
     a = np.concatenate([fragments.registers(m, fragments.A[depth], 4) for m in A])
     b = np.concatenate([fragments.registers(m, fragments.B[depth], 2) for m in B])
     sums = np.array([[m[fragments.c(lane, i)] for i in range(4)] for m in C for lane in range(32)], dtype)
-    kind = labkit.simulator.numba_types.type_of(np.dtype(dtype))
-    kernel = kernel_in(MMA, **NAMES, FORMAT=form, KIND=kind)
+    kind = labkit.simulator.numba_types.type_of(dtype)
+    kernel = kernel_in(MMA, **NAMES, FORMAT=format.number, KIND=kind)
     trace = labkit.simulate(kernel, 1, 32 * WARPS, a, b, sums)
     assert not trace.errors
     for warp in range(WARPS):
-        product = values_of(A[warp], form) @ values_of(B[warp], form) + C[warp]
+        left, right = (format.multiplied_values(X[warp].view(format.dtype)).astype(np.float64) for X in (A, B))
+        product = left @ right + C[warp]
         found = np.array([[trace.outputs[2][32 * warp + lane, i] for i in range(4)] for lane in range(32)])
         expected = np.array([[product[fragments.c(lane, i)] for i in range(4)] for lane in range(32)])
-        if form == ptx.INT8:
+        if dtype == np.int32:
             assert np.array_equal(found, expected)
         else:
             assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
-    assert trace.counters.flops_by_dtype == {FLOPS[form]: flops * WARPS}
+    assert trace.counters.flops_by_dtype == {format.arithmetic: 2 * 16 * 8 * depth * WARPS}
 
 
 def test_tf32_takes_the_upper_19_bits():
