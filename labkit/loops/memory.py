@@ -123,7 +123,7 @@ def look_up_lines(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stor
     evicted = 0
     for n in range(lines.size):
         if stored[n] or level[n] == depth:
-            hit, dirty = touch(cache, 0, lines[n], stored[n], True)  # copy 0; True: load a line that is missing
+            hit, dirty = touch(cache, 0, lines[n], stored[n])  # copy 0
             evicted += dirty
             if level[n] == depth and not hit:
                 level[n] += 1

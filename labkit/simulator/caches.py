@@ -98,15 +98,15 @@ def is_latest(cache: Cache, copy: int, sector: int) -> bool:
 
 # Unsigned indices avoid numba's check for negative ones, which halves the speed here.
 @njit(cache=True)
-def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> tuple[bool, int]:
-    """Access one sector (byte address // sector_bytes) of one copy.
+def touch(cache: Cache, copy: int, sector: int, write: bool) -> tuple[bool, int]:
+    """Access one sector (byte address // sector_bytes) of one copy; load it if it is missing.
+
+    If its line is missing too, the least recently used line of the set is evicted.
 
     Parameters
     ----------
     write : bool
-        Mark the sector dirty, if it is in the cache after the access.
-    allocate : bool
-        Load a missing sector; if its line is missing too, evict the least recently used line.
+        Mark the sector dirty.
 
     Returns
     -------
@@ -132,8 +132,6 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     if lines[copy, row, way] == tag:
         valid_bits, dirty_bits = np.uint64(valid[copy, row, way]), np.uint64(dirty[copy, row, way])
         hit = (valid_bits & sector_bit) != 0
-    if not (hit or allocate):
-        return False, 0
     if lines[copy, row, way] != tag:
         evicted = _count_bits(np.uint64(dirty[copy, row, way]))
 

@@ -145,7 +145,9 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
     """
     sectors = np.empty(64, np.int64)
     table = np.empty(128, np.int64)  # open addressing: the sectors that this warp has accessed
-    stamps = np.full(128, -1, np.int64)
+    stamps = np.empty(128, np.int64)
+    for entry in range(128):  # `np.full` takes numba longer to compile
+        stamps[entry] = -1
     rows = 0
     for warp in range(warps.shape[0]):
         distinct = active = hits = 0
@@ -173,7 +175,7 @@ def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, 
         warp_clock[warp] += 1
         for i in range(distinct):
             sm, sector = warps[warp, SM], sectors[i]
-            if is_load and (is_latest(l1, sm, sector) or touch(l1, sm, sector, False, True)[0]):
+            if is_load and (is_latest(l1, sm, sector) or touch(l1, sm, sector, not is_load)[0]):
                 hits += 1
             else:
                 to_l2[rows, 0] = clock

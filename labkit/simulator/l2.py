@@ -57,7 +57,7 @@ class L2:
         writes = np.repeat([w for _, _, w in self._waiting], lengths)
         order = np.arange(len(rows))
         for key in (rows[:, 1], rows[:, 1] % SCHEDULERS, rows[:, 0]):
-            order = _stable_sort(key - key.min(), order, np.zeros(np.ptp(key) + 2, np.int64))
+            order = _stable_sort(key - key.min(), order)
         rows[:, 3] //= self.sms_per_partition
         fetched, written_back = _replay(self.cache, order, rows, sites, writes, self.totals)
         self.fetched += fetched
@@ -94,21 +94,12 @@ class NoL2:
         """Drop the requests; the sectors that L1 missed are counted already."""
 
 
-@njit(cache=True)
-def _stable_sort(keys, order, positions):
-    """Return `order` sorted by `keys`, stably: a counting sort, since the keys are small and many.
-
-    `positions` are zeros, two more than the greatest key.
-    """
-    for key in keys:
-        positions[key + 1] += 1
-    for key in range(1, len(positions)):
-        positions[key] += positions[key - 1]
-    result = np.empty(len(order), np.int64)
-    for row in order:
-        result[positions[keys[row]]] = row
-        positions[keys[row]] += 1
-    return result
+def _stable_sort(keys, order):
+    """Return `order` sorted by keys of at least 0, stably: 16 bits at a time, which NumPy sorts by their digits."""
+    for shift in range(0, int(keys.max()).bit_length(), 16):
+        digits = (keys >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
 
 
 @njit(cache=True)
@@ -143,10 +134,10 @@ def _replay(l2, order, rows, sites, writes, totals):
 @njit(cache=True)
 def _access_partition(l2, partition, sector, dirty, write):
     """Return whether a partition had the sector, how many a load read into it, and how many it evicted."""
-    hit, evicted = touch(l2, partition, sector, dirty, True)
+    hit, evicted = touch(l2, partition, sector, dirty)
     if hit or write:
         return hit, 0, evicted
-    other, _ = touch(l2, partition, sector ^ 1, False, True)
+    other, _ = touch(l2, partition, sector ^ 1, write)  # a variable: numba would compile a literal anew
     return False, 1 if other else 2, evicted
 
 

@@ -124,7 +124,7 @@ def _moves(pieces, cache: Cache, copies):
     for step, (copy, lanes) in enumerate(zip(copies.tolist(), pieces, strict=True)):
         for piece in dict.fromkeys(lanes[lanes >= 0].tolist()):
             evicted = _evicted_pieces(cache, copy, piece)
-            hit, _ = touch(cache, copy, piece, False, True)
+            hit, _ = touch(cache, copy, piece, False)
             if hit:
                 continue
             for old in (p for p in evicted if (copy, p) in cached):

@@ -16,12 +16,10 @@ class PlainCache:
         self.sets = [{} for _ in range(sets)]
         self.ways, self.sectors_per_line = ways, sectors_per_line
 
-    def touch(self, sector, write, allocate):
+    def touch(self, sector, write):
         line, offset = divmod(sector, self.sectors_per_line)
         held = self.sets[line % len(self.sets)]
         hit = line in held and offset in held[line]["valid"]
-        if not (hit or allocate):
-            return False, 0
         evicted = 0
         if line not in held and len(held) == self.ways:
             evicted = len(held.pop(next(iter(held)))["dirty"])
@@ -36,7 +34,7 @@ class PlainCache:
         return sum(len(state["dirty"]) for held in self.sets for state in held.values())
 
 
-accesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40), st.booleans(), st.booleans()), max_size=200)
+accesses = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 40), st.booleans()), max_size=200)
 
 
 @settings(deadline=None, max_examples=500)
@@ -45,8 +43,8 @@ def test_agrees_with_a_plain_cache(sets, ways, sectors_per_line, accesses):
     line_bytes = 32 * sectors_per_line
     cache = make_cache(sets * ways * line_bytes, ways, line_bytes, copies=2)
     plain = [PlainCache(sets, ways, sectors_per_line) for _ in range(2)]
-    for copy, sector, write, allocate in accesses:
-        assert touch(cache, copy, sector, write, allocate) == plain[copy].touch(sector, write, allocate)
+    for copy, sector, write in accesses:
+        assert touch(cache, copy, sector, write) == plain[copy].touch(sector, write)
     assert dirty_sectors(cache) == sum(p.dirty_sectors() for p in plain)
 
 
@@ -54,7 +52,7 @@ def test_agrees_with_a_plain_cache(sets, ways, sectors_per_line, accesses):
 def _walk(cache, sectors):
     hits = 0
     for sector in sectors:
-        hits += touch(cache, 0, sector, False, True)[0]
+        hits += touch(cache, 0, sector, False)[0]
     return hits
 
 
@@ -85,9 +83,9 @@ def test_a_walk_one_line_longer_than_the_cache_always_misses():
 
 def test_a_sectored_line_brings_only_the_sector_asked_for():
     cache = make_cache(1024, 2)
-    assert touch(cache, 0, 0, False, True) == (False, 0)
-    assert touch(cache, 0, 1, False, True) == (False, 0)
-    assert touch(cache, 0, 1, False, True) == (True, 0)
+    assert touch(cache, 0, 0, False) == (False, 0)
+    assert touch(cache, 0, 1, False) == (False, 0)
+    assert touch(cache, 0, 1, False) == (True, 0)
 
 
 def test_a_number_of_sets_that_is_no_power_of_two():
