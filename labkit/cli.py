@@ -144,6 +144,12 @@ def run(
         list[str], typer.Argument(metavar="SCRIPT", help="A script, and its own options and arguments.")
     ],
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as for `python -m`.")] = False,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Run each launch in several orders of blocks and warps.")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Check each launch for so long.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write findings and counters to this file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the kernels to this file as JUnit tests.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Print findings as annotations of a workflow too.")] = False,
@@ -156,7 +162,8 @@ def run(
     for file in filter(None, (json, junit)):
         if not file.absolute().parent.is_dir():
             _fail(f"there is no folder {file.parent} for the report {file.name}: make it, or give another path")
-    raise typer.Exit(run_and_report(program, is_module=module, json=json, junit=junit, github=github))
+    reports = {"json": json, "junit": junit, "github": github}
+    raise typer.Exit(run_and_report(program, is_module=module, explore=explore, time_limit_s=time_limit, **reports))
 
 
 @app.command()

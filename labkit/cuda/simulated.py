@@ -5,6 +5,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
 from types import FunctionType
@@ -118,7 +119,9 @@ class _Launch:
         from labkit.simulator.raised import host_exception
 
         start = time.perf_counter()
-        trace = simulate_in_place(self.kernel, self.grid, self.block, *arguments, shared_bytes=self.shared_bytes)
+        with launch_options(self.kernel.__name__) as options:
+            launch = self.kernel, self.grid, self.block
+            trace = simulate_in_place(*launch, *arguments, shared_bytes=self.shared_bytes, **options)
         on_launch(trace, time.perf_counter() - start)
         if trace.raised and self.kernel.options.get("debug"):
             raise host_exception(trace.raised, trace.filename)
@@ -138,6 +141,14 @@ def _show_copy(finding, store):
         warnings.warn(finding.message, FindingWarning, stacklevel=4)
 
 
+@contextmanager
+def _no_options(kernel):
+    """Give a launch no options."""
+    yield {}
+
+
+# Gives the launch of a kernel options of `simulate_in_place`; `labkit run` shows the launch's progress meanwhile.
+launch_options: Callable[[str], AbstractContextManager[dict]] = _no_options
 # Receives each launch's trace and seconds; `labkit run` collects them.
 on_launch: Callable[[Trace, float], None] = _show
 host.on_copy = _show_copy

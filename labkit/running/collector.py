@@ -52,9 +52,13 @@ class KernelTotals:
 
 @dataclass
 class Collector:
-    """All that a program's launches showed; `on_new` is called with each finding that no earlier launch had."""
+    """All that a program's launches showed.
+
+    `on_new` is called with each finding that no earlier launch had; `orders` is the greatest number in which a launch runs.
+    """
 
     on_new: Callable[[MergedFinding], None] = lambda finding: None
+    orders: int = 1
     _all: dict[tuple, MergedFinding] = field(default_factory=dict)
     kernels: dict[tuple, KernelTotals] = field(default_factory=dict)
 
