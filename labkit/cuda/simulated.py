@@ -1,7 +1,6 @@
 """Kernels without a GPU: the simulator runs them."""
 
 import inspect
-import math
 import time
 import warnings
 from collections.abc import Callable
@@ -10,9 +9,8 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from types import FunctionType
 
-from labkit.machine.gpus import gpu as find_gpu
-from labkit.simulator import host, host_device
-from labkit.simulator.caches import resident_blocks
+from labkit.cuda.inspection import Inspected
+from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 from labkit.trace import Trace
 
@@ -24,7 +22,7 @@ class FindingWarning(UserWarning):
 warnings.filterwarnings("always", category=FindingWarning)  # warn again if a cell runs again
 
 
-class Kernel:
+class Kernel(Inspected):
     """A kernel that runs in the simulator: `kernel[grid, block](*arguments)`."""
 
     def __init__(self, function: FunctionType, device: bool, options: dict, signatures: tuple = ()):
@@ -32,6 +30,7 @@ class Kernel:
         self.device = device
         self.options = options
         self.signatures = signatures
+        self._launched = {}
         update_wrapper(self, function)
 
     def __getitem__(self, configuration) -> "_Launch":
@@ -54,11 +53,6 @@ class Kernel:
         threads = tpb or 128
         return self[-(-ntasks // threads), threads, stream, sharedmem]
 
-    @property
-    def overloads(self) -> dict:
-        """The compiled form of the kernel for each declared signature, with numba's attributes."""
-        return {signature: Overload(self, signature) for signature in self.signatures}
-
     def specialize(self, *args) -> "Kernel":
         """Return the kernel: it is compiled for any arguments."""
         return self
@@ -76,30 +70,6 @@ class Kernel:
 
     def _arguments(self):
         return ", ".join(inspect.signature(self.py_func).parameters)
-
-
-@dataclass(frozen=True)
-class Overload:
-    """A kernel for arguments of given types."""
-
-    kernel: Kernel
-    signature: tuple
-
-    @property
-    def cooperative(self) -> bool:
-        """Whether the kernel waits for its whole grid."""
-        return self._program().cooperative
-
-    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
-        """Return the number of such blocks that the modelled GPU runs at the same time: a cooperative grid's limit."""
-        gpu = find_gpu(host_device.MODELLED_GPU)
-        threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
-        return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
-
-    def _program(self):
-        from labkit.simulator.run import translate_for_signature
-
-        return translate_for_signature(self.kernel.py_func, self.signature)
 
 
 def _no_launch(*arguments) -> None:
@@ -122,6 +92,7 @@ class _Launch:
         with launch_options(self.kernel.__name__) as options:
             launch = self.kernel, self.grid, self.block
             trace = simulate_in_place(*launch, *arguments, shared_bytes=self.shared_bytes, **options)
+        self.kernel.note_launch(arguments)
         on_launch(trace, time.perf_counter() - start)
         if trace.raised and self.kernel.options.get("debug"):
             raise host_exception(trace.raised, trace.filename)

@@ -24,11 +24,6 @@ NAME = "numba_cuda_mlir"
 VERSION = "0.6.0"  # the one whose names stand here
 MEMORY_SPACES = "shared", "local", "const"
 SUBMODULES = (*MEMORY_SPACES, "intrin", "libdevice", "fp16", "cudadrv", "vector", "tensor_map", "experimental")
-# Scalar types that are names of `cuda` too.
-SCALARS = """b1 bool bool_ boolean byte c16 c8 char complex128 complex64 deferred_type double f4 f8 ffi
-    ffi_forced_object float32 float64 i1 i2 i4 i8 int16 int32 int64 int8 int_ intc intp long_ longlong none optional
-    short size_t ssize_t u1 u2 u4 u8 uchar uint uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong ushort
-    void""".split()
 NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 DRIVERS = "devices driver dummyarray error libs linkable_code mappings ndarray nvrtc nvvm runtime".split()
 # Names of `cuda` that the simulator lacks.
@@ -60,7 +55,6 @@ def _cuda(name):
     eager = {*cuda.simulated_names()} - {"random", *vars(module)}
     vars(module).update(
         {field: cuda.simulated_name(field) for field in eager}
-        | {field: getattr(types, field) for field in SCALARS}
         | {field: absent(f"{name}.{field}") for field in LACKED}
         | {field: MODULES[f"{name}.{field}"](f"{name}.{field}") for field in SUBMODULES},
         runtime=absent_names(f"{name}.runtime"),

@@ -4,7 +4,7 @@ import time
 
 
 class Pace:
-    """Progress of a launch, for whoever waits for it, and the time limit of its checks.
+    """Progress of a launch, and the time limit of its checks.
 
     Beyond the limit the launch goes on to its end, so that its results are right. Only what costs most is left out:
     the checks for races and for reads of unwritten elements, counters and caches.

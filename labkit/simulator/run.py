@@ -198,6 +198,11 @@ def prepare_launch(kernel, grid, block, args, shared_bytes, gpu, **translation) 
     return make_launch, arguments
 
 
+def forget(function: FunctionType) -> None:
+    """Forget the translations of a kernel."""
+    _programs.pop(function, None)
+
+
 def compile_declared(kernel: Callable) -> None:
     """Translate a kernel or device function for its declared types, as numba compiles it at once.
 

@@ -132,7 +132,7 @@ def test_errors_that_only_other_orders_show_are_told_once(kernel, grid, block, a
 
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.name)
 @pytest.mark.parametrize(("blocks", "warps", "sets"), [(4, 2, 8), (100, 4, 64), (8, 32, 64)])
-def test_the_warps_of_a_chunk_take_turns(order, blocks, warps, sets):
+def test_each_warp_of_a_chunk_has_its_turn(order, blocks, warps, sets):
     turns = order.rank_warps(list(range(blocks)), warps, blocks)
     assert turns.shape == (blocks, warps)
     assert len(np.unique(turns)) == sets

@@ -1,6 +1,6 @@
 """`simulate_in_orders`: a launch in several orders of its blocks and warps, for programs of any size.
 
-`explore` searches the orders of a small launch access by access. Here whole warps, or groups of blocks, take turns
+`explore` searches the orders of a small launch access by access. Here whole warps, or groups of blocks, alternate
 between barriers: a few runs, which show what a race does to the result.
 """
 
