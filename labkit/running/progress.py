@@ -32,6 +32,7 @@ class Progress(event.Listener):
         self._end = Event()
         self._compiling = 0  # functions, one inside another
         self._compiling_since_s = 0.0
+        self._prepares_since_s = 0.0  # when it began, with pauses of less than a second
         self._compiled_s = float("-inf")  # when numba compiled last
         self._line_s = float("-inf")  # when the last line was printed
         self._told_of_preparing = self._is_shown = False
@@ -62,8 +63,11 @@ class Progress(event.Listener):
 
     def on_start(self, event):
         if _is_ours(event):
+            now = time.perf_counter()
             if not self._compiling:
-                self._compiling_since_s = time.perf_counter()
+                self._compiling_since_s = now
+                if now - self._compiled_s >= SILENT_S:
+                    self._prepares_since_s = now
             self._compiling += 1
 
     def on_end(self, event):
@@ -73,29 +77,34 @@ class Progress(event.Listener):
             if not self._compiling and self._launches:
                 _, pace = self._launches[0]
                 pace.leave_out(self._compiled_s - self._compiling_since_s)
+            if not self._compiling and not self._launches:
+                with self._lock:
+                    self._erase()
 
     def _watch(self):
         while not self._end.wait(REWRITE_S):
             with self._lock:
-                if self._launches:
-                    self._show(*self._launches[0])
+                self._show()
 
-    def _show(self, kernel, pace):
+    def _show(self):
+        """Show the launch that runs, or that numba compiles, once that has taken a while."""
         now = time.perf_counter()
-        if now - pace.start_s < SILENT_S:
-            return
-        is_preparing = not pace.done and (self._compiling or now - self._compiled_s < SILENT_S)
-        line = PREPARING if is_preparing else describe(kernel, pace)
+        if self._compiling:
+            is_first = not self._told_of_preparing
+            if now - self._prepares_since_s >= SILENT_S and (is_first or self.rewrites):
+                self._told_of_preparing = True
+                self._write(PREPARING)
+        elif self._launches:
+            kernel, pace = self._launches[0]
+            if pace.elapsed_s >= SILENT_S and (self.rewrites or now - self._line_s >= LINE_S):
+                self._line_s = now
+                self._write(describe(kernel, pace))
+
+    def _write(self, line):
         if self.rewrites:
             self.stream.write(f"\r{line:<{COLUMNS - 1}}")
             self._is_shown = True
-        elif is_preparing:
-            if self._told_of_preparing:
-                return
-            self._told_of_preparing = True
-            self.stream.write(f"{line}\n")
-        elif now - self._line_s >= LINE_S:
-            self._line_s = now
+        else:
             self.stream.write(f"{line}\n")
         self.stream.flush()
 
@@ -113,10 +122,10 @@ def _is_ours(event) -> bool:
 def describe(kernel: str, pace: Pace) -> str:
     """Return how far a launch is, in a line of 79 columns at most."""
     parts = [f"order {pace.run} of {pace.runs}"] if pace.runs > 1 else []
-    parts.append(f"{pace.done:,} of {pace.blocks:,} blocks" if pace.blocks else "beginning")
-    parts.append(f"{time.perf_counter() - pace.start_s:.0f} s")
-    if (left_s := pace.left_s) is not None:
-        parts.append(f"about {max(1, left_s):.0f} s left")
+    parts.append(f"{pace.done:,} of {pace.blocks:,} blocks" if pace.blocks else "placing its arrays")
+    parts.append(f"{pace.elapsed_s:.0f} s")
+    if pace.left_s:
+        parts.append(f"about {max(1, pace.left_s):.0f} s left")
     line = f", {', '.join(parts)}"
     room = COLUMNS - 1 - len("labkit: ") - len(line)
     return f"labkit: {kernel if len(kernel) <= room else kernel[: room - 3] + '...'}{line}"

@@ -28,11 +28,14 @@ class Pace:
         self.mark()
 
     @property
+    def elapsed_s(self) -> float:
+        """Seconds since the launch began, without those left out."""
+        return time.perf_counter() - self.start_s - self._not_counted_s
+
+    @property
     def is_over(self) -> bool:
         """Whether the time limit has passed."""
-        if self.time_limit_s is None:
-            return False
-        return time.perf_counter() - self.start_s - self._not_counted_s >= self.time_limit_s
+        return self.time_limit_s is not None and self.elapsed_s >= self.time_limit_s
 
     def leave_out(self, time_s: float) -> None:
         """Count so many seconds up to now neither for the limit nor for the pace of blocks."""

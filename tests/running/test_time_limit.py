@@ -134,7 +134,7 @@ def ago(monkeypatch):
 def test_a_line_says_how_many_blocks_are_done_and_what_time_is_left(ago):
     assert describe("double", ago(4, 65_536, 16_384)) == "labkit: double, 16,384 of 65,536 blocks, 4 s, about 12 s left"
     assert describe("double", ago(4, 8, 0)) == "labkit: double, 0 of 8 blocks, 4 s"
-    assert describe("double", ago(4)) == "labkit: double, beginning, 4 s"
+    assert describe("double", ago(4)) == "labkit: double, placing its arrays, 4 s"
     pace = ago(10, 100, 50)
     pace.run, pace.runs = 2, 5
     line = describe("k" * 100, pace)
@@ -161,14 +161,18 @@ def event(module):
     return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
 
 
-def test_a_terminal_has_one_line_that_is_rewritten_and_erased(ago):
+def show_at(progress, monkeypatch, *seconds):
+    for now in seconds:
+        monkeypatch.setattr(time, "perf_counter", lambda now=now: now)
+        progress._show()
+    return progress.stream.getvalue()
+
+
+def test_a_terminal_has_one_line_that_is_rewritten_and_erased(ago, monkeypatch):
     progress = Progress(Terminal())
-    pace = ago(2, 10, 5)
-    with progress.launch("k", pace):
-        progress._show("k", ago(0.5, 10, 5))
-        assert progress.stream.getvalue() == ""
-        progress._show("k", pace)
-        progress._show("k", pace)
+    with progress.launch("k", ago(0, 10, 5)):
+        assert show_at(progress, monkeypatch, 100, 100.9) == ""
+        show_at(progress, monkeypatch, 101, 101.2)
     shown = progress.stream.getvalue()
     assert "\n" not in shown
     assert [len(part) for part in shown.split("\r")] == [0, 79, 79, 79, 0]
@@ -177,25 +181,31 @@ def test_a_terminal_has_one_line_that_is_rewritten_and_erased(ago):
 
 def test_elsewhere_a_line_comes_every_ten_seconds(ago, monkeypatch):
     progress = Progress(io.StringIO())
-    pace = ago(2, 10, 5)
-    for now in (100, 105, 109, 111, 115):
-        monkeypatch.setattr(time, "perf_counter", lambda now=now: now)
-        progress._show("k", pace)
-    assert progress.stream.getvalue().count("\n") == 2
+    with progress.launch("k", ago(0, 10, 5)):
+        assert show_at(progress, monkeypatch, 101, 105, 110, 111, 115, 120).count("\n") == 2
 
 
-def test_the_first_run_says_that_it_prepares_the_checks_and_only_once(ago):
+def test_the_first_run_says_once_that_it_prepares_the_checks(ago, monkeypatch):
     progress = Progress(io.StringIO())
-    pace = ago(2, 10, 0)
+    pace = ago(0, 10, 0)
     with progress.launch("k", pace):
         progress.on_start(event("users.own"))
-        progress._show("k", ago(0.5, 10, 0))
-        assert progress.stream.getvalue() == ""
-        progress.on_start(event("labkit.simulator.l2"))
-        progress._show("k", pace)
-        progress._show("k", pace)
+        assert show_at(progress, monkeypatch, 100.1) == ""
+        for now in (100.2, 101, 102, 103):  # one function after another, a pause of a tenth of a second between them
+            progress.on_start(event("labkit.simulator.l2"))
+            show_at(progress, monkeypatch, now, now + 0.7)
+            progress.on_end(event("labkit.simulator.l2"))
         assert progress.stream.getvalue() == f"{PREPARING}\n"
-        progress.on_end(event("labkit.simulator.l2"))
+    assert 0 < pace.elapsed_s < 1.5
+
+
+def test_compiling_outside_a_launch_is_told_too(monkeypatch):
+    progress = Progress(Terminal())
+    show_at(progress, monkeypatch, 100)
+    progress.on_start(event("labkit.simulator.random"))
+    assert PREPARING in show_at(progress, monkeypatch, 100.5, 101.5)
+    progress.on_end(event("labkit.simulator.random"))
+    assert not progress.stream.getvalue().split("\r")[-2].strip()
 
 
 def test_a_long_launch_is_not_silent(tmp_path):
