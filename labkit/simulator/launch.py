@@ -87,6 +87,7 @@ class Launch:
         self.plan: Plan | None = None  # of a sample
         self.order: WarpOrder | None = None  # of blocks and warps; None: all of a chunk in lockstep
         self.pace = Pace()
+        self.patience = 1  # by which the limits of its work are multiplied
         self.is_checked = True
         self.checked_blocks = self.blocks  # those that ran before the checks ended
         self.sampled_counts: list[BlockCounts] = []
@@ -288,7 +289,7 @@ class Launch:
             chunk.sets.clear()  # a reference cycle, whose memory would wait for the garbage collector
         self.pace.done += len(blocks)
         self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_per_block() // limits.WORK_BYTES
-        if self.work > limits.MAX_WORK:
+        if self.work > self.patience * limits.MAX_WORK:
             raise KernelError(
                 "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
                 "its blocks (`sample=64`)",

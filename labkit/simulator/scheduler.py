@@ -100,7 +100,8 @@ class Chunk:
         self.trips += 1
         self.work += work
         self.launch.end_checks_in_time()
-        if self.work > limits.MAX_CHUNK_WORK or self.launch.work + self.work > limits.MAX_WORK:
+        patience = self.launch.patience
+        if self.work > patience * limits.MAX_CHUNK_WORK or self.launch.work + self.work > patience * limits.MAX_WORK:
             raise KernelError(
                 f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
                 "every thread, or simulate a smaller problem",

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int64
 
-MAX_SETS = 64  # of a chunk
-MAX_ALL_SETS = 1024  # of a launch
+MAX_SETS = 32  # of a chunk
+MAX_ALL_SETS = 256  # of a launch
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from labkit.simulator.l2 import NoL2
 from labkit.simulator.launch import CHUNK_LANES, Launch
 from labkit.simulator.memory import equal_with_nan
 from labkit.simulator.pace import Pace
-from labkit.simulator.warp_order import ORDERS, WarpOrder
+from labkit.simulator.warp_order import MAX_SETS, ORDERS, WarpOrder
 from labkit.trace import Finding, Trace
 
 ROUNDINGS = 1000  # by which sums of floats may differ between orders, in units of the last place of the largest
@@ -63,6 +63,7 @@ def _run_in(order, make_launch, arguments, names, pace) -> _Outcome:
     def set_up(launch: Launch):
         launch.record((), None)
         launch.order, launch.pace, launch.l2 = order, pace, NoL2()
+        launch.patience = MAX_SETS  # each set of warps runs the loops again
         is_small = launch.blocks * launch.threads <= CHUNK_LANES
         if not (is_small or launch.program.keeps_clocks):  # else the order changes no race
             launch.is_checked = False
