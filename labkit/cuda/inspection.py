@@ -40,7 +40,7 @@ class NoMachineCode:
     def _refuse(self, *args, **kwargs) -> NoReturn:
         raise LaunchError(self._sentence)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         self._refuse()
@@ -94,7 +94,7 @@ class Overload:
             lines.append(f"    {variable}: {' or '.join(sorted(map(str, kinds)))}")
         print("\n".join(lines), file=file or sys.stdout)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         if name in OF_COMPILER:
             return NoMachineCode(self.kernel.py_func.__name__, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -180,7 +180,7 @@ class Inspected:
         values = {types: getattr(overload, name) for types, overload in self.overloads.items()}
         return next(iter(values.values())) if self.specialized else values
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         if name in OF_COMPILER and "py_func" in vars(self):
             return NoMachineCode(self.py_func.__name__, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
