@@ -50,7 +50,7 @@ def summarise(collector: Collector, time_s: float) -> Group | str:
     ]
     if collector.orders > 1:
         totals.append(f"each launch ran in up to {collector.orders} orders of its blocks and warps")
-    if in_part := sum(merged.launches for merged in collector.advice if merged.finding.kind == "sample"):
+    if in_part := sum(merged.launches for merged in collector.advice if merged.finding.kind == "time-limit"):
         totals.append(f"{counted(in_part, 'launch', 'launches')} checked only in part, by the time limit")
     return Group(*map(Text, _advice(collector)), table, "", *map(Text, repeated), *map(Text, totals))
 

@@ -169,7 +169,7 @@ def time_limit_advice(launch) -> Finding:
         "without a check for races and unwritten elements, and without counters. Launch a smaller problem, or raise "
         "the limit."
     )
-    return _launch_advice("sample", launch, message)
+    return _launch_advice("time-limit", launch, message)
 
 
 def partial_wave(launch):

@@ -69,7 +69,7 @@ def test_beyond_the_limit_results_are_whole_and_a_sentence_says_what_was_checked
     assert "the time limit of 0 s ended the checks after 0 of 782 blocks" in report
     assert "1 launch checked only in part, by the time limit" in report
     (finding,) = json.loads((tmp_path / "r.json").read_text())["findings"]
-    assert (finding["kind"], finding["severity"]) == ("sample", "advice")
+    assert (finding["kind"], finding["severity"]) == ("time-limit", "advice")
 
 
 def test_within_the_limit_all_is_checked(tmp_path):
@@ -82,7 +82,7 @@ def test_blocks_before_the_limit_are_checked_and_counted():
     x = np.arange(64 * 1024)
     trace = simulate(shift, 1024, 64, x, np.zeros_like(x), pace=over_after(2))
     assert "race" in {f.kind for f in trace.errors}
-    (advice,) = [f for f in trace.advice if f.kind == "sample"]
+    (advice,) = [f for f in trace.advice if f.kind == "time-limit"]
     assert "after 512 of 1,024 blocks" in advice.message
     assert trace.counters.global_loads == 512 * 64
     unchecked = simulate(shift, 1024, 64, x, np.zeros_like(x), pace=over_after(0))
