@@ -132,3 +132,21 @@ print(cuda.{name} is types.{name}, (x == x.dtype.type(2.5)).all())
 """
     result = run(tmp_path, HEADER + program)
     assert result.stdout == "True True\n", result.stderr
+
+
+def test_submodules_are_there_without_an_import_of_their_own(tmp_path):
+    program = """
+from numba.cuda import compile_ptx
+
+@cuda.jit
+def k(x):
+    x[0] = cuda.types.float32(1.5)
+
+x = np.zeros(1, cuda.types.float32.name)
+k[1, 1](x)
+print(x, cuda.cudadrv.devicearray.is_cuda_ndarray(cuda.to_device(x)))
+compile_ptx(k, ())
+"""
+    result = run(tmp_path, HEADER + program)
+    assert result.stdout == "[1.5] True\n", result.stderr
+    assert "labkit's simulator has nothing in place of numba.cuda.compile_ptx" in result.stderr
