@@ -35,7 +35,7 @@ class Progress(event.Listener):
         self._prepares_since_s = 0.0  # when it began, with pauses of less than a second
         self._compiled_s = float("-inf")  # when numba compiled last
         self._line_s = float("-inf")  # when the last line was printed
-        self._told_of_preparing = self._is_shown = False
+        self._told_of_preparing = self._told_what_is_left = self._is_shown = False
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -96,8 +96,11 @@ class Progress(event.Listener):
                 self._write(PREPARING)
         elif self._launches:
             kernel, pace = self._launches[0]
-            if pace.elapsed_s >= SILENT_S and (self.rewrites or now - self._line_s >= LINE_S):
+            knows_more = pace.left_s is not None and not self._told_what_is_left
+            wait_s = SILENT_S if knows_more else LINE_S
+            if pace.elapsed_s >= SILENT_S and (self.rewrites or now - self._line_s >= wait_s):
                 self._line_s = now
+                self._told_what_is_left = pace.left_s is not None
                 self._write(describe(kernel, pace))
 
     def _write(self, line):

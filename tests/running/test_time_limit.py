@@ -186,6 +186,16 @@ def test_elsewhere_a_line_comes_every_ten_seconds(ago, monkeypatch):
         assert show_at(progress, monkeypatch, 101, 105, 110, 111, 115, 120).count("\n") == 2
 
 
+def test_what_is_left_is_told_soon_after_it_is_known(ago, monkeypatch):
+    progress = Progress(io.StringIO())
+    pace = ago(0, 10, 0)
+    with progress.launch("k", pace):
+        assert show_at(progress, monkeypatch, 101, 101.5, 103) == "labkit: k, 0 of 10 blocks, 1 s\n"
+        pace.done = 5
+        show_at(progress, monkeypatch, 104, 105, 106)
+    assert progress.stream.getvalue().splitlines()[1:] == ["labkit: k, 5 of 10 blocks, 4 s, about 4 s left"]
+
+
 def test_the_first_run_says_once_that_it_prepares_the_checks(ago, monkeypatch):
     progress = Progress(io.StringIO())
     pace = ago(0, 10, 0)
