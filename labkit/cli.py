@@ -143,20 +143,48 @@ def run(
     program: Annotated[
         list[str], typer.Argument(metavar="SCRIPT", help="A script, and its own options and arguments.")
     ],
-    module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as for `python -m`.")] = False,
-    json: Annotated[Path | None, typer.Option(help="Write findings and counters to this file.")] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write the kernels to this file as JUnit tests.")] = None,
-    github: Annotated[bool, typer.Option("--github", help="Print findings as annotations of a workflow too.")] = False,
+    module: Annotated[
+        bool, typer.Option("-m", metavar=" ", help="SCRIPT is the name of a module, as in `python -m`.")
+    ] = False,
+    explore: Annotated[
+        bool,
+        typer.Option(
+            "--explore",
+            metavar=" ",
+            help="Run each launch in several orders of its blocks and warps; a result that depends on it is an error.",
+        ),
+    ] = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Check each launch for so long. Its other blocks run unchecked: results stay whole.",
+        ),
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write findings and counters to this file.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the kernels to this file as JUnit tests.")
+    ] = None,
+    github: Annotated[
+        bool, typer.Option("--github", metavar=" ", help="Print findings as annotations of a workflow too.")
+    ] = False,
 ):
-    """Run a program that uses numba.cuda on the simulator, and report the faults of its kernels."""
+    """Run a program that uses numba.cuda on the simulator, and report the faults of its kernels.
+
+    Options stand before SCRIPT. The exit status is the program's own; if that is 0 and a kernel has an error, it is 1.
+    """
     from labkit.running.command import run_and_report
 
+    if program[0].startswith("-"):
+        _fail(f"there is no option {program[0]}; `labkit run --help` lists them, and those of a script follow it")
     if not module and not Path(program[0]).is_file():
         _fail(f"there is no file {program[0]}; give a script, or `-m` and the name of a module")
     for file in filter(None, (json, junit)):
         if not file.absolute().parent.is_dir():
             _fail(f"there is no folder {file.parent} for the report {file.name}: make it, or give another path")
-    raise typer.Exit(run_and_report(program, is_module=module, json=json, junit=junit, github=github))
+    reports = {"json": json, "junit": junit, "github": github}
+    raise typer.Exit(run_and_report(program, is_module=module, explore=explore, time_limit_s=time_limit, **reports))
 
 
 @app.command()

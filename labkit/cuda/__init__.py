@@ -11,6 +11,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from numba import types as _types
+
 from labkit.cuda.constants import specialise as specialise
 from labkit.cuda.simulated import FindingWarning as FindingWarning
 from labkit.cuda.simulated import Kernel
@@ -76,6 +78,8 @@ def simulated_name(name: str):
     """Return what a name of numba's `cuda` is without a GPU; None if it has no meaning there."""
     if name in host.__all__:
         return getattr(host, name)
+    if name in _types.__all__:
+        return getattr(_types, name)
     if name == "random":
         return import_module("labkit.simulator.random")
     if name in ("reduce", "Reduce"):
@@ -85,12 +89,12 @@ def simulated_name(name: str):
 
 def simulated_names() -> list[str]:
     """Return the names that `simulated_name` knows, and `jit`."""
-    return sorted({*host.__all__, *_kernel_names(), "random", "reduce", "Reduce", "jit"})
+    return sorted({*host.__all__, *_types.__all__, *_kernel_names(), "random", "reduce", "Reduce", "jit"})
 
 
 def _kernel_names():
     """Return the names of `cuda` that have a meaning only in a kernel."""
-    return {name.split(".")[1] for name in KNOWN if name.startswith("cuda.")} - {"types"}
+    return {name.split(".")[1] for name in KNOWN if name.startswith("cuda.")} - {"types", *_types.__all__}
 
 
 def __dir__():

@@ -1,17 +1,16 @@
 """Kernels without a GPU: the simulator runs them."""
 
 import inspect
-import math
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
 from types import FunctionType
 
-from labkit.machine.gpus import gpu as find_gpu
-from labkit.simulator import host, host_device
-from labkit.simulator.caches import resident_blocks
+from labkit.cuda.inspection import Inspected
+from labkit.simulator import host
 from labkit.simulator.errors import LaunchError
 from labkit.trace import Trace
 
@@ -23,7 +22,7 @@ class FindingWarning(UserWarning):
 warnings.filterwarnings("always", category=FindingWarning)  # warn again if a cell runs again
 
 
-class Kernel:
+class Kernel(Inspected):
     """A kernel that runs in the simulator: `kernel[grid, block](*arguments)`."""
 
     def __init__(self, function: FunctionType, device: bool, options: dict, signatures: tuple = ()):
@@ -31,6 +30,7 @@ class Kernel:
         self.device = device
         self.options = options
         self.signatures = signatures
+        self._launched = {}
         update_wrapper(self, function)
 
     def __getitem__(self, configuration) -> "_Launch":
@@ -53,11 +53,6 @@ class Kernel:
         threads = tpb or 128
         return self[-(-ntasks // threads), threads, stream, sharedmem]
 
-    @property
-    def overloads(self) -> dict:
-        """The compiled form of the kernel for each declared signature, with numba's attributes."""
-        return {signature: Overload(self, signature) for signature in self.signatures}
-
     def specialize(self, *args) -> "Kernel":
         """Return the kernel: it is compiled for any arguments."""
         return self
@@ -77,30 +72,6 @@ class Kernel:
         return ", ".join(inspect.signature(self.py_func).parameters)
 
 
-@dataclass(frozen=True)
-class Overload:
-    """A kernel for arguments of given types."""
-
-    kernel: Kernel
-    signature: tuple
-
-    @property
-    def cooperative(self) -> bool:
-        """Whether the kernel waits for its whole grid."""
-        return self._program().cooperative
-
-    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
-        """Return the number of such blocks that the modelled GPU runs at the same time: a cooperative grid's limit."""
-        gpu = find_gpu(host_device.MODELLED_GPU)
-        threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
-        return gpu.sms * resident_blocks(gpu, threads, self._program().static_shared_bytes + dynsmemsize)
-
-    def _program(self):
-        from labkit.simulator.run import translate_for_signature
-
-        return translate_for_signature(self.kernel.py_func, self.signature)
-
-
 def _no_launch(*arguments) -> None:
     """Launch nothing, like `forall` of no tasks."""
 
@@ -118,7 +89,10 @@ class _Launch:
         from labkit.simulator.raised import host_exception
 
         start = time.perf_counter()
-        trace = simulate_in_place(self.kernel, self.grid, self.block, *arguments, shared_bytes=self.shared_bytes)
+        with launch_options(self.kernel.__name__) as options:
+            launch = self.kernel, self.grid, self.block
+            trace = simulate_in_place(*launch, *arguments, shared_bytes=self.shared_bytes, **options)
+        self.kernel.note_launch(arguments)
         on_launch(trace, time.perf_counter() - start)
         if trace.raised and self.kernel.options.get("debug"):
             raise host_exception(trace.raised, trace.filename)
@@ -138,6 +112,14 @@ def _show_copy(finding, store):
         warnings.warn(finding.message, FindingWarning, stacklevel=4)
 
 
+@contextmanager
+def _no_options(kernel):
+    """Give a launch no options."""
+    yield {}
+
+
+# Gives the launch of a kernel options of `simulate_in_place`; `labkit run` shows the launch's progress meanwhile.
+launch_options: Callable[[str], AbstractContextManager[dict]] = _no_options
 # Receives each launch's trace and seconds; `labkit run` collects them.
 on_launch: Callable[[Trace, float], None] = _show
 host.on_copy = _show_copy

@@ -1,5 +1,6 @@
 """Findings and counters of all launches of a program, merged: one entry per cause, one per kernel."""
 
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -52,9 +53,13 @@ class KernelTotals:
 
 @dataclass
 class Collector:
-    """All that a program's launches showed; `on_new` is called with each finding that no earlier launch had."""
+    """All that a program's launches showed.
+
+    `on_new` is called with each finding that no earlier launch had; `orders` is the number in which a launch may run.
+    """
 
     on_new: Callable[[MergedFinding], None] = lambda finding: None
+    orders: int = 1
     _all: dict[tuple, MergedFinding] = field(default_factory=dict)
     kernels: dict[tuple, KernelTotals] = field(default_factory=dict)
 
@@ -92,6 +97,31 @@ class Collector:
         kernel.time_s += time_s
         for name in SUMMED:
             kernel.counters[name] += getattr(trace.counters, name)
+
+    def merge(self, other: "Collector") -> None:
+        """Add the launches of another process, whose order in time is not known."""
+        for key, merged in other._all.items():
+            if mine := self._all.get(key):
+                mine.launches += merged.launches
+                mine.count += merged.count
+            else:
+                self._all[key] = merged
+        for key, theirs in other.kernels.items():
+            kernel = self.kernels.setdefault(key, KernelTotals(theirs.kernel, theirs.file, theirs.line))
+            kernel.launches += theirs.launches
+            kernel.threads += theirs.threads
+            kernel.time_s += theirs.time_s
+            for name in SUMMED:
+                kernel.counters[name] += theirs.counters[name]
+
+    def to_bytes(self) -> bytes:
+        """Return what `merge` takes, for another process of the same program."""
+        return pickle.dumps((self._all, self.kernels))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Collector":
+        findings, kernels = pickle.loads(data)
+        return Collector(_all=findings, kernels=kernels)
 
     def of_kernel(self, kernel: KernelTotals, severity: str) -> list[MergedFinding]:
         """Return a kernel's errors, or its advice."""

@@ -9,7 +9,8 @@ from labkit.running.as_json import to_json
 from labkit.running.collector import Collector
 from labkit.running.github import to_annotations
 from labkit.running.junit import to_junit
-from labkit.running.program import run_program
+from labkit.running.program import options_of_launches, run_program
+from labkit.simulator.warp_order import ORDERS
 
 
 def run_and_report(
@@ -19,11 +20,13 @@ def run_and_report(
     json: Path | None = None,
     junit: Path | None = None,
     github: bool = False,
+    explore: bool = False,
+    time_limit_s: float | None = None,
 ) -> int:
     """Run a program as `run_program`; return its exit status, or 1 if it had none and a kernel has an error.
 
     Reports go to the error stream, so that the program's own output stays as it is; annotations for GitHub, which reads
-    them there, go to the output.
+    them there, go to the output. `explore` and `time_limit_s` are those of `options_of_launches`.
     """
     start = time.perf_counter()
     errors = text.console(stderr=True)
@@ -32,8 +35,9 @@ def run_and_report(
         if merged.finding.severity == "error":
             errors.print(text.describe(merged), end="\n\n")
 
-    collector = Collector(print_error)
-    status = run_program(program, collector, is_module=is_module)
+    collector = Collector(print_error, orders=1 + len(ORDERS) if explore else 1)
+    with options_of_launches(explore, time_limit_s):
+        status = run_program(program, collector, is_module=is_module)
     time_s = time.perf_counter() - start
     errors.print(text.summarise(collector, time_s))
     status = status or int(bool(collector.errors))

@@ -16,6 +16,7 @@ from numba.core.typing import templates
 
 from labkit import cuda
 from labkit.cuda.simulated import Kernel
+from labkit.running import modules
 from labkit.running.modules import absent, absent_names, module_with, simulated_cuda
 from labkit.simulator import host, host_device, numba_types
 from labkit.simulator.errors import LaunchError
@@ -24,21 +25,12 @@ NAME = "numba_cuda_mlir"
 VERSION = "0.6.0"  # the one whose names stand here
 MEMORY_SPACES = "shared", "local", "const"
 SUBMODULES = (*MEMORY_SPACES, "intrin", "libdevice", "fp16", "cudadrv", "vector", "tensor_map", "experimental")
-# Scalar types that are names of `cuda` too.
-SCALARS = """b1 bool bool_ boolean byte c16 c8 char complex128 complex64 deferred_type double f4 f8 ffi
-    ffi_forced_object float32 float64 i1 i2 i4 i8 int16 int32 int64 int8 int_ intc intp long_ longlong none optional
-    short size_t ssize_t u1 u2 u4 u8 uchar uint uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong ushort
-    void""".split()
 NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 DRIVERS = "devices driver dummyarray error libs linkable_code mappings ndarray nvrtc nvvm runtime".split()
-# Names of `cuda` that the simulator lacks.
-LACKED = """Archive BaseCUDAMemoryManager carray compile compile_all compile_cubin compile_for
-    compile_for_current_device compile_mlir compile_ptx compile_ptx_for_current_device complex32 Cubin CUSource
-    declare_device dim3 Dim3 farray Fatbin float16x1 float16x2 float16x3 float16x4 from_cuda_array_interface
-    GetIpcHandleMixin grid_group GridGroup half1 half2 half3 half4 HostOnlyCUDAMemoryManager inline_ptx
-    IpcHandle LinkableCode LTOIR MappedMemory MemoryPointer Object open_ipc_array PinnedMemory
-    prepare_shape_strides_dtype PTXSource require_context resolve_cuda_array_interface_dtype set_memory_manager
-    vectorize""".split()
+# Names of its `cuda` that the simulator lacks, besides those of numba's.
+LACKED = """carray compile_cubin compile_for compile_mlir complex32 Dim3 dim3 farray float16x1 float16x2 float16x3
+    float16x4 grid_group GridGroup half1 half2 half3 half4 inline_ptx prepare_shape_strides_dtype require_context
+    resolve_cuda_array_interface_dtype vectorize""".split()
 # Types that numba lacks, and functions of types.
 LACKED_TYPES = """AggregateType alignas bf16 BFloat16Type byval_ptr ByValPointerType complex32 CUTensorMap
     CUTensorMapStorage CUTensorMapStorageType CUTensorMapType f4E2M1FN f6E2M3FN f6E3M2FN f8E3M4 f8E4M3
@@ -60,8 +52,7 @@ def _cuda(name):
     eager = {*cuda.simulated_names()} - {"random", *vars(module)}
     vars(module).update(
         {field: cuda.simulated_name(field) for field in eager}
-        | {field: getattr(types, field) for field in SCALARS}
-        | {field: absent(f"{name}.{field}") for field in LACKED}
+        | {field: absent(f"{name}.{field}") for field in (*modules.LACKED, *LACKED)}
         | {field: MODULES[f"{name}.{field}"](f"{name}.{field}") for field in SUBMODULES},
         runtime=absent_names(f"{name}.runtime"),
         types=_numbas(f"{name}.types"),

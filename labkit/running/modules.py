@@ -8,6 +8,13 @@ from labkit import cuda
 from labkit.simulator import host, host_device
 from labkit.simulator.errors import LaunchError
 
+SUBMODULES = "random", "types", "cudadrv", "vectorizers"  # that are read before they are imported
+# Names of `cuda` that the simulator lacks: an import works, and a use says so.
+LACKED = """compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device declare_device
+    from_cuda_array_interface open_ipc_array IpcHandle set_memory_manager BaseCUDAMemoryManager GetIpcHandleMixin
+    HostOnlyCUDAMemoryManager MemoryPointer MappedMemory PinnedMemory LinkableCode Archive CUSource Cubin Fatbin LTOIR
+    Object PTXSource""".split()
+
 DEVICES = host_device.DeviceList([host_device.SimulatedDevice()])
 
 
@@ -19,8 +26,10 @@ def simulated_cuda(name: str) -> ModuleType:
     module = ModuleType(name, f"The simulator, in place of {name}.")
 
     def name_of_cuda(field):
-        if field == "random":
-            return import_module(f"{name}.random")
+        if field in SUBMODULES:
+            return import_module(f"{name}.{field}")
+        if field in LACKED:
+            return absent(f"{name}.{field}")
         if (value := None if field.startswith("__") else cuda.simulated_name(field)) is None:
             raise AttributeError(f"cuda.{field} does not exist on the simulator, or numba has no such name")
         return value
@@ -45,10 +54,12 @@ def _detect():
     return True
 
 
-def module_with(name: str, names) -> ModuleType:
-    """Return a module that has these names."""
+def module_with(name: str, names, other_name: Callable[[str], object] | None = None) -> ModuleType:
+    """Return a module that has these names, and for others what `other_name` returns."""
     module = ModuleType(name)
     vars(module).update({key: value for key, value in names.items() if not key.startswith("__")})
+    if other_name:
+        vars(module)["__getattr__"] = other_name
     return module
 
 

@@ -51,6 +51,21 @@ def pytest_runtest_call(item):
     return result
 
 
+def pytest_sessionfinish(session):
+    """Send a worker's launches to the process that started it (pytest-xdist)."""
+    collector = session.config.stash.get(COLLECTORS, None)
+    if collector is not None and hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["labkit"] = collector.to_bytes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Add the launches of a worker that has ended (pytest-xdist); one that crashed sends none."""
+    collector = node.config.stash.get(COLLECTORS, None)
+    if collector is not None and (data := getattr(node, "workeroutput", {}).get("labkit")):
+        collector.merge(collector.from_bytes(data))
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """Print the table of kernels."""
     collector = config.stash.get(COLLECTORS, None)

@@ -5,6 +5,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from numba.core import compiler_lock
@@ -12,8 +13,11 @@ from numba.core import compiler_lock
 from labkit.cuda import simulated
 from labkit.running import stand_in
 from labkit.running.collector import PACKAGE, Collector
+from labkit.running.progress import Progress
 from labkit.simulator import host
 from labkit.simulator.errors import SimulatorError
+from labkit.simulator.explorer.orders import simulate_in_orders
+from labkit.simulator.pace import Pace
 
 HIDDEN = "<frozen runpy>", inspect.getfile(compiler_lock)  # files whose frames stand between labkit's
 
@@ -67,6 +71,25 @@ def collect_launches(*collectors: Collector) -> None:
             collector.add_copy(finding, store)
 
     simulated.on_launch, host.on_copy = add, add_copy
+
+
+@contextmanager
+def options_of_launches(explore: bool, time_limit_s: float | None):
+    """Run all launches meanwhile in several orders if `explore`, check each up to the limit, and show progress."""
+    progress = Progress()
+
+    @contextmanager
+    def options_of(kernel):
+        pace = Pace(time_limit_s)
+        with progress.launch(kernel, pace):
+            yield {"pace": pace, "by": simulate_in_orders} if explore else {"pace": pace}
+
+    before, simulated.launch_options = simulated.launch_options, options_of
+    try:
+        with progress.running():
+            yield
+    finally:
+        simulated.launch_options = before
 
 
 def shortened(error: BaseException) -> traceback.TracebackException:

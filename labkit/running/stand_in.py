@@ -78,6 +78,15 @@ def _vectorizers(name):
     return module_with(name, {"CUDAVectorize": vectorized.Vectorize, "CUDAGUFuncVectorize": vectorized.GUVectorize})
 
 
+def _cudadrv(name):
+    def submodule(field):
+        if f"{name}.{field}" in MODULES:
+            return import_module(f"{name}.{field}")
+        raise AttributeError(f"labkit's simulator has nothing in place of {name}.{field}")
+
+    return module_with(name, {}, submodule)
+
+
 MODULES = {
     f"{NAME}.vectorizers": _vectorizers,
     f"{NAME}.random": _random,
@@ -85,7 +94,7 @@ MODULES = {
     f"{NAME}.libdevice": names_for_kernels,
     f"{NAME}.fp16": names_for_kernels,
     f"{NAME}.bf16": names_for_kernels,
-    f"{NAME}.cudadrv": lambda name: module_with(name, {}),
+    f"{NAME}.cudadrv": _cudadrv,
     f"{NAME}.cudadrv.devicearray": lambda name: module_with(
         name, {"DeviceNDArray": host.DeviceArray, "is_cuda_ndarray": host.is_cuda_array}
     ),

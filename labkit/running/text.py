@@ -44,11 +44,15 @@ def summarise(collector: Collector, time_s: float) -> Group | str:
         table.add_row(*_row(collector, kernel))
     repeated = [f"{line} in {n:,} launches, {count:,} times" for line, (n, count) in _repetitions(collector) if n > 1]
     launches = sum(kernel.launches for kernel in collector.kernels.values())
-    totals = (
+    totals = [
         f"labkit: {counted(len(collector.errors), 'error')} and {len(collector.advice)} advice in "
         f"{counted(launches, 'launch', 'launches')} of {counted(len(collector.kernels), 'kernel')}, {time_s:.1f} s"
-    )
-    return Group(*map(Text, _advice(collector)), table, "", *map(Text, repeated), Text(totals))
+    ]
+    if collector.orders > 1:
+        totals.append(f"each launch ran in up to {collector.orders} orders of its blocks and warps")
+    if in_part := sum(merged.launches for merged in collector.advice if merged.finding.kind == "time-limit"):
+        totals.append(f"{counted(in_part, 'launch', 'launches')} checked only in part, by the time limit")
+    return Group(*map(Text, _advice(collector)), table, "", *map(Text, repeated), *map(Text, totals))
 
 
 def _advice(collector: Collector) -> list[str]:

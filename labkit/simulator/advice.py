@@ -157,6 +157,17 @@ def sample_advice(launch, counters) -> Finding:
     return _launch_advice("sample", launch, message)
 
 
+def time_limit_advice(launch) -> Finding:
+    """Say how many blocks were checked before the time limit, and that the results are whole."""
+    message = (
+        f"Line {launch.source.first_line}: the time limit of {launch.pace.time_limit_s:g} s ended the checks after "
+        f"{launch.checked_blocks:,} of {launch.blocks:,} blocks. The others ran too, so the results are whole, but "
+        "without a check for races and unwritten elements, and without counters. Launch a smaller problem, or raise "
+        "the limit."
+    )
+    return _launch_advice("time-limit", launch, message)
+
+
 def partial_wave(launch):
     """Find a last wave that leaves most multiprocessors idle, in a launch of few waves."""
     blocks_per_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)

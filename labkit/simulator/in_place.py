@@ -1,6 +1,7 @@
 """`simulate_in_place`: `simulate`, after which arrays hold what the kernel wrote, as after a launch."""
 
 import inspect
+from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
@@ -15,14 +16,14 @@ from labkit.trace import Trace
 _launch_lock = Lock()
 
 
-def simulate_in_place(kernel, grid, block, *args, **options) -> Trace:
-    """Run one launch in the simulator; the arguments and the options are those of `simulate`.
+def simulate_in_place(kernel, grid, block, *args, by: Callable[..., Trace] = simulate, **options) -> Trace:
+    """Run one launch in the simulator; the arguments and the options are those of `simulate`, or what runs it, `by`.
 
     Arguments wrapped in `cuda.In` stay as they are; after a sample of the blocks all do.
     """
     with _launch_lock:
         values = [a.value if isinstance(a, host.InOut) else a for a in args]
-        trace = simulate(kernel, grid, block, *values, **options)
+        trace = by(kernel, grid, block, *values, **options)
         if trace.counters.sample:
             return trace
         names = list(inspect.signature(kernel.py_func).parameters)

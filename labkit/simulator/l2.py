@@ -83,7 +83,7 @@ class L2:
 
 
 class NoL2:
-    """Placeholder for L2 where a sample of the grid runs: the blocks left out share L2 too, so it has no state."""
+    """Placeholder for L2 in runs that do not count its hits, such as a sample: the blocks left out share L2 too."""
 
     def __init__(self):
         self._buffer = np.empty((0, 4), np.int64)
@@ -92,6 +92,9 @@ class NoL2:
 
     def send(self, rows, site, writes):
         """Drop the requests; the sectors that L1 missed are counted already."""
+
+    def flush(self):
+        """Do nothing: no request waits."""
 
 
 def _stable_sort(keys, order):

@@ -59,6 +59,11 @@ FUNCTIONS = {
 
 CASTS = {f"{module}.{name}": kind for module in ("np", "numba", "cuda.types") for name, kind in SCALARS.items()}
 CASTS |= {
+    f"cuda.{name}": kind
+    for name in types.__all__
+    if isinstance(kind := getattr(types, name), types.Number | types.Boolean)
+}
+CASTS |= {
     "bool": types.boolean,
     "cuda.bf16.bfloat16": numba_types.bfloat16,
     "numba.__nv_bfloat16": numba_types.bfloat16,

@@ -22,11 +22,13 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.events import Events
 from labkit.simulator.host import allocation_address, unwrap
 from labkit.simulator.l2 import L2, NoL2
+from labkit.simulator.pace import Pace
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
 from labkit.simulator.tensor_maps import ALIGNMENT_BYTES, BoxedArray
 from labkit.simulator.units import units_per_element
+from labkit.simulator.warp_order import WarpOrder
 from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, Raised, ThreadStep
 
@@ -83,6 +85,11 @@ class Launch:
         self.totals = self.counts[:, 0]
         self.flops = defaultdict(int)
         self.plan: Plan | None = None  # of a sample
+        self.order: WarpOrder | None = None  # of blocks and warps; None: all of a chunk in lockstep
+        self.pace = Pace()
+        self.patience = 1  # by which the limits of its work are multiplied
+        self.is_checked = True
+        self.checked_blocks = self.blocks  # those that ran before the checks ended
         self.sampled_counts: list[BlockCounts] = []
         self.log = Log(self)
         self.source = read_source(function)
@@ -181,6 +188,8 @@ class Launch:
 
     def blank(self) -> dict[str, np.ndarray]:
         """Return a mask of the elements that are still unwritten, for each device array that came with such."""
+        if not self.is_checked:  # what was written without checks is not known
+            return {name: np.zeros(value.shape, np.bool_) for name, value in self._blank_arguments.items()}
         return {name: self.regions[name].blank(value) for name, value in self._blank_arguments.items()}
 
     def outputs(self, arguments):
@@ -234,37 +243,53 @@ class Launch:
     def run(self):
         """Run wave after wave of resident blocks, each wave in chunks of whole SMs."""
         self._check_size()
+        self.pace.begin(self.plan.blocks_run if self.plan else self.blocks)
         try:
             if self.plan:
                 self._run_sample()
                 return
-            if self.program.waits_for_all:
-                self._run_chunk(list(range(self.blocks)))
-                self.l2.flush()
-                return
-            sms = self.sms
-            wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
-            for start in range(0, self.blocks, wave):
-                blocks = np.arange(start, min(start + wave, self.blocks))
-                blocks_per_sm = -(-len(blocks) // sms)
-                sms_per_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // blocks_per_sm
-                sms_per_chunk = max(1, sms_per_chunk // self.cluster) * self.cluster
-                for first in range(0, min(sms, len(blocks)), sms_per_chunk):
-                    sm = blocks % sms
-                    self._run_chunk(blocks[(sm >= first) & (sm < first + sms_per_chunk)].tolist())
+            waves = [[[*range(self.blocks)]]] if self.program.waits_for_all else self._waves()
+            for chunks in self.order.arrange(waves) if self.order else waves:
+                for blocks in chunks:
+                    self._run_chunk(blocks)
                 self.l2.flush()
         except Deadlock:
             self.l2.flush()
 
+    def _waves(self):
+        """Yield the chunks of each wave of resident blocks."""
+        sms = self.sms
+        wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        for start in range(0, self.blocks, wave):
+            blocks = np.arange(start, min(start + wave, self.blocks))
+            blocks_per_sm = -(-len(blocks) // sms)
+            sms_per_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // blocks_per_sm
+            sms_per_chunk = max(1, sms_per_chunk // self.cluster) * self.cluster
+            sm = blocks % sms
+            starts = range(0, min(sms, len(blocks)), sms_per_chunk)
+            yield [blocks[(sm >= first) & (sm < first + sms_per_chunk)].tolist() for first in starts]
+
+    def end_checks_in_time(self):
+        """End the checks once the time limit has passed; asynchronous operations need theirs to run."""
+        if self.is_checked and self.pace.is_over and not (self.plan or self.program.is_asynchronous):
+            self.end_checks()
+
+    def end_checks(self):
+        """Run the rest without what costs most: checks of races and unwritten elements, counters and caches."""
+        self.is_checked, self.checked_blocks = False, self.pace.done
+        self.pace.mark()
+
     def _run_chunk(self, blocks):
         """Run some blocks together; raise KernelError when the launch has done too much work."""
+        self.end_checks_in_time()
         chunk = Chunk(self, blocks)
         try:
             chunk.run()
         finally:
             chunk.sets.clear()  # a reference cycle, whose memory would wait for the garbage collector
+        self.pace.done += len(blocks)
         self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_per_block() // limits.WORK_BYTES
-        if self.work > limits.MAX_WORK:
+        if self.work > self.patience * limits.MAX_WORK:
             raise KernelError(
                 "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
                 "its blocks (`sample=64`)",

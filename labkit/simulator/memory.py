@@ -147,7 +147,7 @@ def read(w, site, array, mask, flat):
     launch = w.chunk.launch
     if site in launch.program.guesses:
         check_atomic(w, site, array, flat, w.active(mask), is_guess=True)
-    elif array.shadow is not None:
+    elif array.shadow is not None and launch.is_checked:
         check_read(w, site, array, mask, flat)
     for state in array.states.values():
         state.note_read(w, site, array, mask, flat)
@@ -163,7 +163,7 @@ def check_read(w, site, array, mask, flat):
 
 def check_atomic(w, site, array, flat, lanes, is_guess=False):
     """Note the errors of an atomic, or of a read whose value a compare-and-swap then checks."""
-    if array.shadow is not None:
+    if array.shadow is not None and w.chunk.launch.is_checked:
         lanes = _drop_early(w, site, array, flat, lanes, is_atomic=not is_guess)
         order, race = races.current_order(w, site), w.chunk.launch.noted_race
         parts = array.shadow.cells(flat)
@@ -215,7 +215,7 @@ def write(w, site, array, mask, flat, value):
     else:
         array.data[flat[mask]] = value[mask]
     unchanged = equal_with_nan(before, value)
-    if array.shadow is not None:
+    if array.shadow is not None and launch.is_checked:
         check_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
@@ -258,6 +258,8 @@ def equal_with_nan(before, value):
 def count_accesses(w, site, array, flat, mask, is_load, elements=1):
     """Count an access of `elements` adjacent elements per lane, from `flat` on, at its site."""
     launch = w.chunk.launch
+    if not launch.is_checked:
+        return
     totals = launch.counts[site]
     lanes = w.active(mask)
     if array.space == "constant":

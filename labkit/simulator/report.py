@@ -26,8 +26,12 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
         findings.append(advice.sample_advice(launch, counters))
     elif not any(f.kind == "deadlock" for f in findings):
         findings += advice.lost_results(launch)
-        if not any(f.severity == "error" for f in findings):  # it may be why no thread came to a store
+        if launch.is_checked and not any(
+            f.severity == "error" for f in findings
+        ):  # it may be why no thread came to a store
             findings += advice.unreached_stores(launch)
+    if not launch.is_checked:
+        findings.append(advice.time_limit_advice(launch))
     findings += [*advice.slow_accesses(launch, site_counters), *advice.idle_lanes(launch), *advice.partial_wave(launch)]
     findings += [*advice.one_axis(launch), *advice.changed_globals(launch)]
     findings.sort(key=_sort_key)

@@ -29,6 +29,7 @@ from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_address, blank_mask
 from labkit.simulator.launch import Launch
+from labkit.simulator.pace import Pace
 from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared_signatures
@@ -51,6 +52,7 @@ def simulate(
     inspect: tuple[Sequence[int] | int, Sequence[int] | int] | None = None,
     sample: int | None = None,
     seed: int = 0,
+    pace: Pace | None = None,
 ) -> Trace:
     """Run one launch in the lockstep simulator and return its trace.
 
@@ -76,6 +78,8 @@ def simulate(
         out, and findings are those of the blocks that ran. A smaller grid runs whole.
     seed
         Seed of the choice of the sample's blocks.
+    pace
+        Is told how far the launch is, and says when its checks end; without one all blocks are checked.
 
     Returns
     -------
@@ -96,6 +100,8 @@ def simulate(
         launch.record(record, inspect)
         if sample is not None:
             launch.sample(sample, seed)
+        if pace is not None:
+            launch.pace = pace
 
     return _run(*prepared, args, set_up)
 
@@ -113,7 +119,23 @@ def simulate_disturbed(
 
 
 def _run(make_launch, arguments, args, set_up):
-    """Return the trace of a launch that `set_up` prepares, from as many runs as the forks of its warps need."""
+    """Return the trace of a launch that `set_up` prepares."""
+    run_once, launch = run_to_end(make_launch, set_up)
+    if launch.log.read_undefined and not (launch.is_checked and _depends_on_undefined(run_once, launch)):
+        launch.log.drop_undefined()
+    return report.make_trace(launch, arguments, args)
+
+
+def run_to_end(make_launch, set_up) -> tuple[Callable[..., Launch], Launch]:
+    """Run a launch that `set_up` prepares, as often as the forks of its warps need.
+
+    Returns
+    -------
+    run_once
+        Function that runs it again in the same sets of warps, with `undefined` as `Launch` takes it.
+    launch
+        The launch after its run.
+    """
     labels = _WarpLabels()
 
     def run_once(undefined):
@@ -125,13 +147,9 @@ def _run(make_launch, arguments, args, set_up):
 
     while True:
         try:
-            launch = run_once(undefined=0)
+            return run_once, run_once(undefined=0)
         except Fork as fork:
             labels.split(fork.classes)
-            continue
-        if launch.log.read_undefined and not _depends_on_undefined(run_once, launch):
-            launch.log.drop_undefined()
-        return report.make_trace(launch, arguments, args)
 
 
 def translated(kernel: Callable, *args: Any) -> Program:
@@ -178,6 +196,11 @@ def prepare_launch(kernel, grid, block, args, shared_bytes, gpu, **translation) 
         arguments=arguments, blank=blank, allocations=allocations,
     )  # fmt: skip
     return make_launch, arguments
+
+
+def forget(function: FunctionType) -> None:
+    """Forget the translations of a kernel."""
+    _programs.pop(function, None)
 
 
 def compile_declared(kernel: Callable) -> None:

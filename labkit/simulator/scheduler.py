@@ -99,7 +99,9 @@ class Chunk:
         """Count one iteration of a loop, or a call of a device function; stop a kernel that never ends."""
         self.trips += 1
         self.work += work
-        if self.work > limits.MAX_CHUNK_WORK or self.launch.work + self.work > limits.MAX_WORK:
+        self.launch.end_checks_in_time()
+        patience = self.launch.patience
+        if self.work > patience * limits.MAX_CHUNK_WORK or self.launch.work + self.work > patience * limits.MAX_WORK:
             raise KernelError(
                 f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
                 "every thread, or simulate a smaller problem",
@@ -111,9 +113,11 @@ class Chunk:
         launch = self.launch
         warps = [(slot, warp) for slot in range(len(self.blocks)) for warp in range(launch.warps_per_block)]
         groups = {}
+        ranks = launch.order and launch.order.rank_warps(self.blocks, launch.warps_per_block, launch.blocks)
         for slot, warp in warps:
-            groups.setdefault(launch.label(self.blocks[slot], warp), []).append((slot, warp))
-        self.sets = [_Set(self, members) for members in groups.values()]
+            rank = 0 if ranks is None else ranks[slot, warp]
+            groups.setdefault((rank, launch.label(self.blocks[slot], warp)), []).append((slot, warp))
+        self.sets = [_Set(self, groups[key]) for key in sorted(groups, key=lambda key: key[0])]
         self.alone = len(self.sets) == 1  # all warps run in lockstep
         if launch.program.blocking:
             for s in self.sets:

@@ -291,3 +291,30 @@ out.copy_to_host()
     assert "labkit: 1 error and 0 advice" in result.stderr
     assert "program.py:15: error (unwritten) in kernel double" in result.stderr
     assert "Copied at program.py:28." in result.stderr
+
+
+def test_an_unknown_option_is_a_sentence(tmp_path):
+    result = labkit(tmp_path, "run", "--explor", "absent.py")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("there is no option --explor; `labkit run --help` lists them")
+
+
+def test_all_options_together_agree(tmp_path):
+    options = "--explore", "--time-limit", "100", "--json", "r.json", "--junit", "r.xml", "--github"
+    result = run(tmp_path, SHIFT, options=options)
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["status"] == result.returncode == 1
+    found = [(f["kind"], f["severity"], f["line"], f["launches"]) for f in report["findings"]]
+    assert found == [(kind, "error", 9, 3) for kind in ("race", "bounds", "uninitialised", "order")]
+    failure = ElementTree.parse(tmp_path / "r.xml").getroot().find("testcase/failure")
+    assert "error (order)" in failure.text
+    assert result.stdout.count("::error file=program.py,line=9,title=") == 4
+    assert max(map(len, result.stderr.splitlines())) <= 80
+
+
+def test_the_help_fits_80_columns(tmp_path):
+    result = labkit(tmp_path, "run", "--help")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    for option in ("--explore", "--time-limit", "--json", "--junit", "--github", "-m"):
+        assert option in result.stdout
+    assert "..." not in result.stdout.split("Arguments")[1]  # nothing is cut off

@@ -3,6 +3,7 @@
 import re
 
 from programs import pytest
+from pytest import importorskip
 
 TESTS = """\
 import numpy as np
@@ -64,3 +65,21 @@ def test_without_the_option_nothing_changes(tmp_path):
     result = pytest(tmp_path)
     assert result.returncode == 0, result.stdout
     assert "kernels on labkit's simulator" not in result.stdout
+
+
+def test_the_launches_of_all_workers_are_in_one_table(tmp_path):
+    importorskip("xdist")
+    (tmp_path / "test_copy.py").write_text(TESTS)
+    (tmp_path / "conftest.py").write_text("from numba import cuda\nassert cuda.is_available()\n")
+    alone = pytest(tmp_path, "--labkit")
+    spread = pytest(tmp_path, "--labkit", "-p", "xdist", "-n", "2")
+    assert spread.returncode == alone.returncode == 1
+    for result in (alone, spread):
+        assert "2 passed" in result.stdout and "3 failed" in result.stdout
+        assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stdout
+    assert [table_row(alone)[:2], table_row(spread)[:2]] == [["copy", "4"]] * 2
+    assert table_row(alone)[2:7] == table_row(spread)[2:7]
+
+
+def table_row(result):
+    return next(line.split() for line in result.stdout.splitlines() if line.startswith("copy "))
