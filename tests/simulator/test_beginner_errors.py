@@ -256,7 +256,7 @@ FOUND = {
     "a tile that nobody filled": (
         "\n@cuda.jit\ndef kernel(x, y):\n    s = cuda.shared.array(64, float32)\n    i = cuda.grid(1)\n"
         "    if i < y.size:\n        y[i] = s[i % 64] #<\n",
-        "uninitialised", "which nothing has written", "fill it first",
+        "uninitialised", "which nothing has written", "set its elements after line",
     ),
     "a barrier behind an if": (
         body(ONE, "if i < x.size:\n    cuda.syncthreads() #<\n    y[i] = x[i]"),
@@ -271,7 +271,8 @@ def test_a_kernel_that_does_something_else_gets_an_error_finding(mistake):
     trace = simulate_cell(text, vector(), zeros(N), grid=1, block=100)
     finding = next(f for f in trace.errors if f.kind == kind and what in f.message)
     assert finding.line == wrong_line(text)
-    assert remedy in finding.message
+    assert remedy in finding.message and finding.message.endswith(finding.remedy)
+    assert finding.remedy or kind == "unwritten"
     assert f"ine {finding.line}" in finding.message
 
 

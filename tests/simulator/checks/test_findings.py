@@ -356,7 +356,7 @@ def test_a_negative_index_wraps_and_is_told():
     line = line_of(left_neighbour, "y[i] =")
     assert finding.message == (
         f"Line {line}: thread 0 of block 0 reads x[-1]. numba counts a negative index from the end, as Python does, "
-        "so this is element 63 and raises no error; guard it unless you mean that."
+        "so this is element 63 and raises no error. Guard it unless you mean that."
     )
     assert (finding.kind, finding.severity, finding.count) == ("negative-index", "advice", 1)
     np.testing.assert_array_equal(trace.outputs[1], np.roll(numbers(64), 1))
@@ -419,7 +419,9 @@ def test_reading_shared_memory_that_nothing_filled():
     line = line_of(sums_unfilled_shared, "y[t] =")
     assert finding.message == (
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
-        "whatever was there before, so the result can change from run to run; fill it first."
+        "whatever was there before, so the result can change from run to run. Let line "
+        f"{line_of(sums_unfilled_shared, 's[t] =')} store every element that line {line} reads, with 0 where there is "
+        "nothing to load."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
@@ -436,8 +438,28 @@ def test_reading_shared_memory_that_nothing_filled():
 )
 def test_adding_to_memory_that_nothing_filled(kernel, array, fragment):
     found = findings(kernel, 1, 64, numbers(64), zeros(64), kind="uninitialised")
-    assert found[0].array == array
+    assert [f.array for f in found] == [array]  # once: what follows is not told again
     assert found[0].line == line_of(kernel, fragment)
+    code = found[0].remedy.split("`")[1]
+    made = next(line for line in text_of(kernel).splitlines() if ".array(" in line)
+    filled = text_of(kernel).replace(made, f"{made}\n    {code}\n    cuda.syncthreads()")
+    assert "cuda.syncthreads" in found[0].remedy or "local" in made
+    filled = kernel_in(filled, kernel.py_func.__name__)
+    assert findings(filled, 1, 64, numbers(64), zeros(64), kind="uninitialised") == []
+
+
+@cuda.jit
+def reads_what_the_host_did_not_fill(x, y):
+    cuda.atomic.add(y, (0, cuda.grid(1) % 4), x[0])
+
+
+def test_a_new_device_array_is_to_be_made_from_zeros():
+    y = cuda.device_array((1, 4), np.float32)
+    found = only(reads_what_the_host_did_not_fill, 1, 32, numbers(1), y)
+    assert f"before line {found.line} reads it" in found.remedy
+    full = eval(found.remedy.split("`")[1], {"np": np, "cuda": cuda})
+    assert (full.shape, full.dtype) == (y.shape, y.dtype)
+    assert findings(reads_what_the_host_did_not_fill, 1, 32, numbers(1), full) == []
 
 
 @cuda.jit
