@@ -237,7 +237,7 @@ def test_a_launch_that_cannot_run_is_refused_in_a_sentence(mistake):
 FOUND = {
     "a missing guard": (body(ONE, "y[i] = x[i] #<"), "bounds", "x has 64 elements", "`if i < x.size:`"),
     "a store behind the end": (
-        body(ONE, "if i < x.size:\n    y[i + 1] = x[i] #<"), "bounds", "y has 64 elements", "`if i + 1 < y.size:`",
+        body(ONE, "if i < x.size:\n    y[i + 1] = x[i] #<"), "bounds", "y has 64 elements", "write `i + 1 < y.size`",
     ),
     "a missing atomic": (
         body(ONE, "if i < x.size:\n    y[0] += x[i] #<"), "race", "y[0]", "`cuda.atomic`",

@@ -56,6 +56,7 @@ def _at_position(source, position):
         if hasattr(node, "lineno"):
             node.own_place = node.lineno, node.col_offset
             node.lineno, node.col_offset = position
+            node.end_lineno = position[0]
     return replace(source, tree=tree)
 
 
