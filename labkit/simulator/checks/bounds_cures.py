@@ -5,7 +5,7 @@ import ast
 import numpy as np
 
 from labkit.simulator.checks.guards import Guard, enclosing_loop, guards_of, split_constant
-from labkit.simulator.checks.scope import scope_at
+from labkit.simulator.checks.launch_scope import scope_at
 
 
 def name_in_kernel(site, array) -> str:

@@ -8,7 +8,9 @@ from labkit.simulator.checks import races
 from labkit.simulator.checks.bounds_cures import cure_outside, name_in_kernel
 from labkit.simulator.checks.fill_cures import cure_unwritten
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
+from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.race_cures import Race
+from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
@@ -47,19 +49,20 @@ class Log:
     def _one_for_each_cause(self, findings):
         """Return the findings without races that have the cause of another.
 
-        That is one of blocks with the same cure for the same array, and one inside a block at the lines where blocks
-        race, too.
+        That is one of blocks with the same cure for the same array, one inside a block with the same cure at the same
+        lines, and one inside a block at the lines where blocks race, too.
         """
         kept, cures = [], {}
         between_blocks = [f for f in findings if f.is_between_blocks]
         lines = {(f.array, *sorted((f.line, f.other_line))) for f in between_blocks}
         for finding in findings:
-            if finding.is_between_blocks:
-                first = cures.setdefault((finding.array, finding.remedy), finding)
-                if first is not finding:
+            if finding.kind == "race":
+                place = finding.array, *sorted((finding.line, finding.other_line))
+                if not finding.is_between_blocks and place in lines:
                     continue
-            elif finding.kind == "race" and (finding.array, *sorted((finding.line, finding.other_line))) in lines:
-                continue
+                cause = (finding.array,) if finding.is_between_blocks else place
+                if cures.setdefault((*cause, finding.remedy), finding) is not finding:
+                    continue
             kept.append(finding)
         return kept
 
@@ -266,7 +269,7 @@ class Log:
         name = f"{array.name}{_index_text(position)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         again = " in the next round of the loop" * race.in_next_iteration
-        cure = race.cure()
+        cure = cure_of_shared_elements(scope_at(self.launch, site.line), site, other) or race.cure()
         message = (
             f"Race on {name}: {self.name(thread_id)} {_verb(site)} it at line {site.line}{again}, and "
             f"{self.name(other_id)} {_verb(other)} {it} at line {other.line}, {race.how}, so "

@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from labkit.simulator.reading.source import captured_values, read_source
-from labkit.trace import ThreadId
+from labkit.trace import ThreadId, Trace
 
 OPERATIONS = {
     ast.Add: operator.add,
@@ -110,23 +109,8 @@ class Scope:
         return thread and thread.block[axis] * self.block[axis] + thread.thread[axis]
 
 
-def scope_at(launch, line: int) -> Scope:
-    """Return the scope of a line of a launch that runs: of the kernel, or of a device function in the same file."""
-    if _has_line(launch.source.tree, line):
-        arguments = dict(zip(launch.function.__code__.co_varnames, launch.arguments))
-        shapes = {name: array.shape for name, array in (launch.arrays | launch.captured).items()}
-        names = _integers(captured_values(launch.function) | arguments)
-        return Scope(launch.source.tree, launch.grid, launch.block, names, shapes)
-    for function, _, moved_to in launch.program.compiled:
-        tree = read_source(function).tree
-        if moved_to is None and _has_line(tree, line):
-            return Scope(tree, launch.grid, launch.block, _integers(captured_values(function)))
-    return Scope(launch.source.tree, launch.grid, launch.block)
-
-
-def _has_line(tree, line):
-    return tree.lineno <= line <= tree.end_lineno
-
-
-def _integers(values):
-    return {n: int(v) for n, v in values.items() if isinstance(v, (int, np.integer)) and not isinstance(v, bool)}
+def scope_of(trace: Trace) -> Scope:
+    """Return the scope of a kernel that ran, as far as its trace tells."""
+    tree = ast.parse(trace.source).body[0]
+    ast.increment_lineno(tree, trace.first_line - 1)
+    return Scope(tree, trace.grid, trace.block, shapes={array.name: array.shape for array in trace.arrays})

@@ -232,3 +232,48 @@ def kernel(x, y, n, flag):
         number = reader.block[0] * 128 // blocks + reader.thread[0]
         lines = {3: line_of(kernel, "x[3]"), 40: line_of(kernel, "x[40]")}
         assert lines[number] in (race.line, race.other_line)
+
+
+# Loops in which threads take elements of others, and the step as written.
+STRIDES = {
+    "a range": ("for i in range(cuda.grid(1), y.size, cuda.blockDim.x):\n        y[i] += 1", "cuda.blockDim.x"),
+    "a while": (
+        "i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x\n    while i < y.size:\n        y[i] += 1\n"
+        "        i += 16",
+        "16",
+    ),
+    "a name": (
+        "i = cuda.grid(1)\n    step = cuda.gridDim.x * 8\n    for k in range(i, y.size, step):\n        y[k] += 1",
+        "cuda.gridDim.x * 8",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRIDES)
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_step_that_is_not_the_grids_size_is_the_cause(name, blocks):
+    loop, step = STRIDES[name]
+    text = f"\n@cuda.jit\ndef kernel(x, y):\n    {loop}\n"
+    launch = blocks, 32, np.ones(128), np.zeros(128, np.float32)
+    found = labkit.simulate(kernel_in(text), *launch).errors
+    steps_right = name == "a range" and blocks == 1
+    assert len(found) == (not steps_right) and {f.kind for f in found} <= {"race"}
+    for race in found:
+        width = {"a range": 32, "a while": 16, "a name": 8 * blocks}[name]
+        assert f" steps by {width}, and the grid has {32 * blocks} threads, so that several of them" in race.remedy
+    mended = text.replace(step, race.remedy.split("`")[1]) if found else text
+    assert labkit.simulate(kernel_in(mended), *launch).errors == ()
+
+
+def test_a_loop_over_pairs_has_no_step_to_blame():
+    """Each thread begins at its own number, and goes on by 1, but the race is between a loop and a plain store."""
+    text = """
+@cuda.jit
+def kernel(x, y):
+    i = cuda.grid(1)
+    x[i] = 0
+    for k in range(i, x.size, 1):
+        y[i] += x[k]
+"""
+    found = labkit.simulate(kernel_in(text), 2, 32, np.ones(64), np.zeros(64)).errors
+    assert found and not any("gridsize" in f.remedy for f in found)
