@@ -23,6 +23,23 @@ def test_a_fault_is_told_once_however_many_launches_have_it(tmp_path):
     assert max(map(len, report.splitlines())) <= 80
 
 
+def test_two_faults_of_a_line_are_in_one_launch(tmp_path):
+    program = (
+        HEADER
+        + """
+@cuda.jit
+def late(x):
+    i = cuda.grid(1)
+    x[i] += 1
+
+late[2, 32](np.zeros(60))
+"""
+    )
+    report = run(tmp_path, program).stderr
+    assert "labkit: 2 errors and 0 advice in 1 launch of 1 kernel" in report
+    assert "launches, " not in report
+
+
 def test_a_right_program_ends_with_its_own_status_and_output(tmp_path):
     program = (
         HEADER

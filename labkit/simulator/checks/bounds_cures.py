@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit.simulator.checks.guards import Guard, enclosing_loop, guards_of, split_constant
 from labkit.simulator.checks.launch_scope import scope_at
+from labkit.simulator.checks.random_cures import cure_of_missing_state
 
 
 def name_in_kernel(site, array) -> str:
@@ -22,6 +23,8 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     `axis` is the one along which it is outside, `position` the index of the reported access. `index` has that of every
     lane, a number or an array per axis, and `lanes` is the mask of the lanes whose access is outside.
     """
+    if states := cure_of_missing_state(launch, site, shape[axis]):
+        return states
     _, indices, nested = _parse_access(site.text)
     if len(indices) != len(shape):
         return "Guard the access with an `if`."

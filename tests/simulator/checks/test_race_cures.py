@@ -5,6 +5,7 @@ import pytest
 from cells import kernel_in, line_of
 
 import labkit
+from labkit.simulator import random
 
 REDUCTION = """
 @cuda.jit
@@ -277,3 +278,67 @@ def kernel(x, y):
 """
     found = labkit.simulate(kernel_in(text), 2, 32, np.ones(64), np.zeros(64)).errors
     assert found and not any("gridsize" in f.remedy for f in found)
+
+
+DRAWS = """
+@cuda.jit
+def kernel(states, out):
+    {}
+    out[{}] = uniform(states, {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "element", "index", "launch"),
+    [
+        ("i = cuda.grid(1)", "i", "cuda.threadIdx.x", (2, 32)),
+        ("i = cuda.grid(1)", "i", "0", (1, 32)),
+        ("x, y = cuda.grid(2)", "x + 8 * y", "y", ((2, 2), (4, 4))),
+        ("x, y, z = cuda.grid(3)", "x + 8 * (y + 4 * z)", "z", ((2, 1, 2), (4, 4, 4))),
+    ],
+)
+def test_a_random_state_for_each_thread(names, element, index, launch):
+    text = DRAWS.replace("uniform", "xoroshiro128p_uniform")
+    made = {"xoroshiro128p_uniform": random.xoroshiro128p_uniform_float32}
+    arguments = random.create_xoroshiro128p_states(64, seed=1), np.zeros(256)
+    [race] = labkit.simulate(kernel_in(text.format(names, element, index), **made), *launch, *arguments).errors
+    assert race.kind == "race" and race.remedy.startswith("Give each thread a state of its own: index states by `")
+    own, *named, make = race.remedy.split("`")[1::2]
+    states = eval(make, vars(random))
+    body = "\n    ".join([names, *named])
+    kernel = kernel_in(text.format(body, element, own), **made)
+    assert labkit.simulate(kernel, *launch, states, np.zeros(256)).errors == ()
+
+
+def test_too_few_random_states():
+    text = DRAWS.replace("uniform", "xoroshiro128p_uniform").format("i = cuda.grid(1)", "i", "i")
+    kernel = kernel_in(text, xoroshiro128p_uniform=random.xoroshiro128p_uniform_float32)
+    found = labkit.simulate(kernel, 2, 32, random.create_xoroshiro128p_states(32, seed=1), np.zeros(64)).errors
+    assert {f.kind for f in found} == {"bounds"}
+    states = eval(found[0].remedy.split("`")[1], vars(random))
+    assert labkit.simulate(kernel, 2, 32, states, np.zeros(64)).errors == ()
+
+
+TOLD_BY_ONE_THREAD = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 1:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        y[t] = x[t]
+    else:
+        x[t] = t
+        {}
+        if t == 0:
+            cuda.threadfence()
+            cuda.atomic.add(flag, 0, 1)
+"""
+
+
+def test_another_block_is_not_told_by_a_warp():
+    kernel = kernel_in(TOLD_BY_ONE_THREAD.format("pass"))
+    found = errors(kernel, 2)
+    assert [f.kind for f in found] == ["race"]
+    assert found[0].remedy.startswith(f"Put `cuda.syncthreads()` after line {line_of(kernel, 'x[t] = t')}, before one")
+    assert errors(kernel_in(TOLD_BY_ONE_THREAD.format("cuda.syncthreads()")), 2) == ()
