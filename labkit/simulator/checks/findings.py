@@ -11,6 +11,7 @@ from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.race_cures import Race
 from labkit.simulator.checks.random_cures import cure_of_shared_state
+from labkit.simulator.checks.same_memory import cure_of_same_memory
 from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
@@ -271,7 +272,8 @@ class Log:
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         again = " in the next round of the loop" * race.in_next_iteration
         cure = (
-            cure_of_shared_state(self.launch, site)
+            cure_of_same_memory(self.launch, site.array, other.array)
+            or cure_of_shared_state(self.launch, site)
             or cure_of_shared_elements(scope_at(self.launch, site.line), site, other)
             or race.cure()
         )
