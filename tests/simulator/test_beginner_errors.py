@@ -78,7 +78,7 @@ REFUSED = {
     "print with end": (body(ONE, "print(i, end='') #<"), "takes no `end`", "starts a new line"),
     "== for =": (body(ONE, "y[i] == x[i] #<"), "throws the answer away", "did you mean `=`"),
     "a value not stored": (body(ONE, "x[i] * 2 #<"), "throws it away", "store it"),
-    "a float index": (body(ONE, "y[i / 2] = x[i] #<"), "an index must be a whole number", "use `//`"),
+    "a float index": (body(ONE, "y[i / 2] = x[i] #<"), "an index must be a whole number", "write `i // 2`"),
     "a float index by way of a variable": (
         body(ONE, "half = i / 2\ny[i] = x[half] #<"), "`half` is float64", "use `//`",
     ),

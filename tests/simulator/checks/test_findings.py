@@ -1,5 +1,6 @@
 """Each kind of finding: the wrong kernel gets it, in words a learner can act on, and the right one does not."""
 
+import math
 import re
 
 import numpy as np
@@ -541,9 +542,9 @@ def stays_in_float32(x, y):
 @pytest.mark.parametrize(
     ("kernel", "fragment", "remedy"),
     [
-        (accumulates_in_float64, "total +=", "float32(0)"),
-        (literal_is_float64, "0.5 *", "float32(0.5)"),
-        (integer_widens, "x[i] * i", "float32(...)"),
+        (accumulates_in_float64, "total +=", "write `total = float32(0.0)` there"),
+        (literal_is_float64, "0.5 *", "write `float32(0.5)`"),
+        (integer_widens, "x[i] * i", "`i` is int64; write `float32(i)`"),
     ],
     ids=lambda p: getattr(p, "__name__", ""),
 )
@@ -552,6 +553,28 @@ def test_accidental_float64_names_its_cause(kernel, fragment, remedy):
     assert (finding.kind, finding.severity) == ("float64", "advice")
     assert finding.line == line_of(kernel, fragment)
     assert remedy in finding.message and "float64" in finding.message
+
+
+WIDE = {  # the statement, the constant or operand that is told, and the statement in float32
+    "y[i] = x[i] * 2.0**64": ("`2.0 ** 64` is float64; write `float32(2.0 ** 64)`", "y[i] = x[i] * float32(2.0**64)"),
+    "y[i] = x[i] * math.pi": ("`math.pi` is float64; write `float32(math.pi)`", "y[i] = x[i] * float32(math.pi)"),
+    "y[i] = x[i] * SCALE": ("`SCALE` is float64; write `float32(SCALE)`", "y[i] = x[i] * float32(SCALE)"),
+    "y[i] = x[i] * wide[i]": ("`wide[i]` is float64; make the array float32", "y[i] = x[i] * x[i]"),
+    "y[int(i / 2)] = i": ("`i / 2` divides in float64", "y[i // 2] = i"),
+    "y[int64(i / 2)] = i": ("write `i // 2`", "y[i // 2] = i"),
+    "y[int((i + 2) / 3)] = i": ("write `(i + 2) // 3`", "y[(i + 2) // 3] = i"),
+}
+
+
+@pytest.mark.parametrize("wide", WIDE)
+def test_a_wide_operand_or_quotient_is_named_as_it_is_written(wide):
+    told, narrow = WIDE[wide]
+    text = "@cuda.jit\ndef kernel(x, y, wide):\n    i = cuda.grid(1)\n    {}\n"
+    names = dict(math=math, SCALE=1.5)
+    launch = 1, 32, numbers(32), zeros(32), np.ones(32)
+    (finding,) = findings(kernel_in(text.format(wide), **names), *launch, kind="float64")
+    assert finding.line == 4 and told in finding.message
+    assert findings(kernel_in(text.format(narrow), **names), *launch, kind="float64") == []
 
 
 def test_float32_throughout_gets_no_advice():
