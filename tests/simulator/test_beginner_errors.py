@@ -135,6 +135,11 @@ REFUSED = {
     "a tile without a dtype": (
         body(ONE, "s = cuda.shared.array((16, 16)) #<"), "a shape and a dtype", "((16, 16), float32)",
     ),
+    "a size that is divided": (
+        "N = 64\n" + body(ONE, "s = cuda.shared.array(int(N / 2), float32) #<"),
+        "the size `int(N / 2)`",
+        "write `SIZE = N // 2` above the kernel",
+    ),
     "a dtype in quotes": (body(ONE, "s = cuda.shared.array(16, 'float33') #<"), "not a dtype", "use `float32`"),
     "a tile size from a variable": (
         body(ONE, "n = i + 16\ns = cuda.shared.array(n, float32) #<"), "the size `n`", "above the kernel",

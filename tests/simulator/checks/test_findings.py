@@ -607,6 +607,30 @@ def test_uncoalesced_accesses_are_told_with_their_sectors():
 
 
 @cuda.jit
+def first_of_each_row(A, B):
+    row = cuda.grid(1)
+    B[row, 0] = A[row, 0]
+
+
+@pytest.mark.parametrize("block", [(8, 8), (4, 16), (1, 64)])
+def test_a_narrow_block_is_told_by_its_width(block):
+    image, grid = np.zeros((64, 64), np.uint8), (64 // block[0], 64 // block[1])
+    found = findings(row_walk, grid, block, image, image.copy())
+    assert {f.kind for f in found} == {"uncoalesced"}
+    spans = (
+        f"A block is {block[0]} thread{'s' * (block[0] > 1)} wide, so that a warp spans {32 // block[0]} of its rows"
+    )
+    assert {f.remedy for f in found} == {f"{spans}: make its x extent a multiple of 32, such as (32, 2)."}
+    assert findings(row_walk, (2, 32), (32, 2), image, image.copy()) == []
+
+
+def test_a_narrow_block_is_not_blamed_for_a_walk_along_columns():
+    found = findings(column_walk, 2, (16, 16), numbers(32, 16), zeros(32, 16))
+    found += findings(first_of_each_row, 1, 16, numbers(16, 16), zeros(16, 16), kind="uncoalesced")
+    assert {f.remedy[:22] for f in found} == {"Let neighbouring threa"}
+
+
+@cuda.jit
 def shared_transpose(x, y):
     s = cuda.shared.array((32, 32), float32)
     t = cuda.threadIdx.x
