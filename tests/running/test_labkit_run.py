@@ -121,6 +121,11 @@ def test_a_submodule_that_is_not_simulated_is_named(tmp_path):
     assert "labkit's simulator has nothing in place of numba.cuda.cudadrv.nvvm" in result.stderr
 
 
+def test_a_misspelt_name_of_the_host_is_told_with_the_right_one(tmp_path):
+    result = run(tmp_path, HEADER + "cuda.to_devce(np.ones(3))")
+    assert "(did you mean `cuda.to_device`?)" in result.stderr
+
+
 def test_random_numbers_come_from_numbas_generator(tmp_path):
     program = (
         HEADER

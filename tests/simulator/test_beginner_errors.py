@@ -86,6 +86,23 @@ REFUSED = {
     "a total without a start": (
         body(ONE, "total += x[i] #<\ny[i] = total"), "`total` is read before", "`total = float32(0)`",
     ),
+    **{
+        f"a misspelt {name}": (body(ONE, f"t = {name}(x[i]) #<"), f"`{name}`", f"mean `{meant}`?{instead}")
+        for name, meant, instead in [
+            ("cuda.syncthread", "cuda.syncthreads", ")"),
+            ("cuda.atomic.ad", "cuda.atomic.add", ")"),
+            ("cuda.ballot", "cuda.ballot_sync", ")"),
+            ("math.sqr", "math.sqrt", ")"),
+            ("math.fma", "cuda.fma", ")"),
+            ("math.factorail", "math.factorial", " In a kernel write `math.gamma(n + 1)`)"),
+            ("np.sqr", "np.sqrt", " In a kernel write `math.sqrt(x)`)"),
+            ("cuda.libdevice.sqrt_f", "cuda.libdevice.sqrtf", ")"),
+            ("cuda.sincos", "cuda.libdevice.sincos", ")"),
+        ]
+    },
+    "a name of NumPy that is not misspelt": (
+        body(ONE, "t = np.outer(x, x) #<"), "`np.outer` does not work in a kernel", "write a loop over `range`",
+    ),
     "threadidx": (body(ONE, "t = cuda.threadidx.x #<"), "`cuda.threadidx.x`", "did you mean `cuda.threadIdx.x`?"),
     "threadIdx without cuda": (body(ONE, "t = threadIdx.x #<"), "`threadIdx` is not defined", "`cuda.threadIdx`"),
     "threadIdx without x": (body(ONE, "y[cuda.threadIdx] = 1 #<"), "not complete", "`cuda.threadIdx.x`"),

@@ -577,6 +577,12 @@ def test_a_wide_operand_or_quotient_is_named_as_it_is_written(wide):
     assert findings(kernel_in(text.format(narrow), **names), *launch, kind="float64") == []
 
 
+def test_float64_in_a_function_of_another_file_is_told_without_its_names():
+    kernel = kernel_in("@cuda.jit\ndef kernel(x, y):\n    y[cuda.grid(1)] = np.sum(x)\n", np=np)
+    (finding,) = findings(kernel, 1, 32, numbers(32), zeros(32), kind="float64")
+    assert "in the function that is called here" in finding.message and "zero" not in finding.message
+
+
 def test_float32_throughout_gets_no_advice():
     assert findings(stays_in_float32, 1, 64, numbers(64), zeros(64)) == []
     assert findings(literal_is_float64, 1, 64, numbers(64).astype(float), np.zeros(64)) == []
