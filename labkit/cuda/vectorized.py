@@ -12,6 +12,7 @@ from numba.np.ufunc.sigparse import parse_signature
 from labkit import cuda
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import DeviceArray, unwrap
+from labkit.simulator.reading.source import written_as
 
 THREADS = 128
 
@@ -60,9 +61,10 @@ class _Declared:
                 f"to {max(kernels)}: write a kernel"
             )
         if threads:
-            kernel = self._kernels.setdefault(len(operands), kernels[len(operands)](self._core))
-            kernel.py_func.__name__ = self.__name__  # which reports show
-            kernel.forall(threads, THREADS)(*operands)
+            if len(operands) not in self._kernels:
+                kernel = kernels[len(operands)](self._core)
+                self._kernels[len(operands)] = cuda.jit(written_as(kernel, self.function))
+            self._kernels[len(operands)].forall(threads, THREADS)(*operands)
 
 
 class Vectorize(_Declared):
@@ -159,72 +161,68 @@ def _delivered(results, operands, out):
     return out
 
 
-def _unary(core):
-    @cuda.jit
+# `_core` is the decorated function, by a name that none of its arguments has.
+
+
+def _unary(_core):
     def kernel(a, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            out[i] = core(a[i])
+            out[i] = _core(a[i])
 
     return kernel
 
 
-def _binary(core):
-    @cuda.jit
+def _binary(_core):
     def kernel(a, b, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            out[i] = core(a[i], b[i])
+            out[i] = _core(a[i], b[i])
 
     return kernel
 
 
-def _ternary(core):
-    @cuda.jit
+def _ternary(_core):
     def kernel(a, b, c, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            out[i] = core(a[i], b[i], c[i])
+            out[i] = _core(a[i], b[i], c[i])
 
     return kernel
 
 
-def _quaternary(core):
-    @cuda.jit
+def _quaternary(_core):
     def kernel(a, b, c, d, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            out[i] = core(a[i], b[i], c[i], d[i])
+            out[i] = _core(a[i], b[i], c[i], d[i])
 
     return kernel
 
 
-def _rows_of_two(core):
-    @cuda.jit
+def _rows_of_two(_core):
     def kernel(a, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            core(a[i], out[i])
+            _core(a[i], out[i])
 
     return kernel
 
 
-def _rows_of_three(core):
-    @cuda.jit
+def _rows_of_three(_core):
     def kernel(a, b, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            core(a[i], b[i], out[i])
+            _core(a[i], b[i], out[i])
 
     return kernel
 
 
-def _rows_of_four(core):
-    @cuda.jit
+def _rows_of_four(_core):
     def kernel(a, b, c, out):
         i = cuda.grid(1)
         if i < out.shape[0]:
-            core(a[i], b[i], c[i], out[i])
+            _core(a[i], b[i], c[i], out[i])
 
     return kernel
 

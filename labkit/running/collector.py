@@ -66,16 +66,18 @@ class Collector:
     def add(self, trace: Trace, time_s: float) -> None:
         """Add a launch that took `time_s` to simulate."""
         self._add_totals(trace, time_s)
-        for finding in trace.findings:
-            self._add(finding, trace.kernel, trace.filename, trace.first_line)
+        shown = [self._add(finding, trace.kernel, trace.filename, trace.first_line) for finding in trace.findings]
+        for merged in {id(merged): merged for merged in shown}.values():
+            merged.launches += 1
 
     def add_copy(self, finding: Finding, store: LastStore | None) -> None:
         """Add what a copy to the host showed of an array, and of the last launch that stored to it."""
         if store:
-            self._add(finding, store.kernel, store.filename, store.first_line)
+            merged = self._add(finding, store.kernel, store.filename, store.first_line)
         else:
             frame = calling_frame()
-            self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
+            merged = self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
+        merged.launches += 1
 
     def _add(self, finding, kernel, file, kernel_line):
         cause = finding.remedy if finding.is_between_blocks else (finding.line, finding.column, finding.other_line)
@@ -84,10 +86,10 @@ class Collector:
             frame = calling_frame()
             self._all[key] = MergedFinding(finding, kernel, file, kernel_line, frame.f_code.co_filename, frame.f_lineno)
         merged = self._all[key]
-        merged.launches += 1
         merged.count += finding.count
         if is_new:
             self.on_new(merged)
+        return merged
 
     def _add_totals(self, trace, time_s):
         key = trace.filename, trace.kernel, trace.first_line

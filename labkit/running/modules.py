@@ -1,6 +1,7 @@
 """Modules that stand in for those of a package for GPUs: names that the simulator has, and names that it has not."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 
@@ -31,7 +32,9 @@ def simulated_cuda(name: str) -> ModuleType:
         if field in LACKED:
             return absent(f"{name}.{field}")
         if (value := None if field.startswith("__") else cuda.simulated_name(field)) is None:
-            raise AttributeError(f"cuda.{field} does not exist on the simulator, or numba has no such name")
+            close = get_close_matches(field, cuda.simulated_names(), n=1, cutoff=0.75)
+            hint = f" (did you mean `cuda.{close[0]}`?)" if close else ""
+            raise AttributeError(f"cuda.{field} does not exist on the simulator, or numba has no such name{hint}")
         return value
 
     path: list[str] = []  # marks a package, whose submodules Python looks for

@@ -3,12 +3,14 @@
 import math
 import re
 
+import numpy as np
+
 from labkit.simulator.arrays import Array
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.counters import ACCESSES
 from labkit.simulator.reading.source import captured_values
 from labkit.simulator.reading.trusted import in_words, is_same
-from labkit.trace import Finding, SiteCounters
+from labkit.trace import WARP_LANES, Finding, SiteCounters
 
 # After this many full waves, a nearly empty last wave costs less than a tenth of the time.
 MAX_FULL_WAVES = 9
@@ -68,23 +70,45 @@ def _rebound_arguments(launch, stored):
 def slow_accesses(launch, site_counters: list[SiteCounters]) -> list[Finding]:
     """Find uncoalesced global accesses and bank conflicts in the counters of all sites."""
     findings = []
-    for counters in site_counters:
+    for number, counters in enumerate(site_counters):
         site = counters.site
         if site.space == "global" and counters.requests and site.kind != "atomic":
             used = counters.bytes / (32 * counters.sectors) if counters.sectors else 1.0
             ideal = max(1.0, counters.bytes / counters.requests / 32)
             sectors, lanes = counters.sectors / counters.requests, counters.accesses / counters.requests
             if sectors >= 2 * ideal and lanes >= 8 and used < 0.5:
-                findings.append(_uncoalesced(counters, sectors, math.ceil(ideal)))
+                findings.append(_uncoalesced(counters, sectors, math.ceil(ideal), _cure_of_distance(launch, number)))
         if site.space == "shared" and counters.bank_conflicts and site.kind != "atomic":
             findings.append(_bank_conflict(counters))
     return findings
 
 
-def _uncoalesced(counters, sectors, ideal):
+def _cure_of_distance(launch, site_number):
+    """Return the fix of a warp whose accesses are far apart: the block's x extent, or which thread takes what."""
+    width, rows = launch.block[0], launch.threads // launch.block[0]
+    if width >= WARP_LANES or rows == 1 or not _neighbours_are_adjacent(launch, site_number):
+        return "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
+    example = f", such as ({WARP_LANES}, {max(1, launch.threads // WARP_LANES)})" if launch.block[2] == 1 else ""
+    wide = f"{width} thread{'s' * (width > 1)} wide"
+    return (
+        f"A block is {wide}, so that a warp spans {-(-WARP_LANES // width)} of its rows: make its x extent a multiple "
+        f"of {WARP_LANES}{example}."
+    )
+
+
+def _neighbours_are_adjacent(launch, site_number):
+    """Return whether neighbours along x of the recorded blocks took neighbouring elements, or the same at an edge."""
+    width, steps = launch.block[0], {1} if launch.block[0] == 1 else set()
+    for _, number, threads, elements in launch.sampled:
+        if number == site_number:
+            together = (np.diff(threads) == 1) & (threads[1:] % width != 0)
+            steps |= {*np.diff(elements)[together].tolist()}
+    return {1} <= steps <= {0, 1}
+
+
+def _uncoalesced(counters, sectors, ideal, cure):
     """`sectors` is the average per request, and `ideal` as many as would do."""
     site, factor = counters.site, sectors / ideal
-    cure = "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
     message = (
         f"Line {site.line}: one warp's `{site.text}` touches {sectors:.1f} sectors of 32 bytes on average, where "
         f"{ideal} would do. The memory moves {factor:.3g} times as many as it has to, and where it sets the time, the "

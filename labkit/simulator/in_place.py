@@ -8,8 +8,10 @@ import numpy as np
 
 from labkit.simulator import host
 from labkit.simulator.arguments import flatten_arguments
+from labkit.simulator.checks.scope import scope_of
+from labkit.simulator.checks.strides import cure_of_skipped_elements
 from labkit.simulator.run import simulate
-from labkit.simulator.unwritten import last_store
+from labkit.simulator.unwritten import LastStore
 from labkit.trace import Trace
 
 # One launch at a time, as on a GPU's default stream: of two at once, the later would write back the arrays' old values.
@@ -32,7 +34,7 @@ def simulate_in_place(kernel, grid, block, *args, by: Callable[..., Trace] = sim
         for name, value in flatten_arguments(names, values).items():
             if name in trace.blank:
                 value.fill_blank(~trace.blank[name])
-                value.note_store(last_store(trace, name))
+                value.note_store(_last_store(trace, name))
             array = host.unwrap(value)
             if isinstance(array, np.ndarray) and array.flags.writeable and name not in read_only:
                 np.copyto(array, outputs[name])
@@ -40,3 +42,22 @@ def simulate_in_place(kernel, grid, block, *args, by: Callable[..., Trace] = sim
                 for field in value.dtype.names:
                     value[field] = outputs[name][field]
         return trace
+
+
+def _last_store(trace: Trace, array: str) -> LastStore | None:
+    """Return what there is to tell of a launch; None if it did not store to the array, and had no error."""
+    sites = [c for c in trace.sites if c.site.array == array and c.site.kind != "load" and c.accesses]
+    if not sites and not trace.errors:
+        return None
+    return LastStore(
+        trace.kernel,
+        trace.filename,
+        trace.first_line,
+        sites[0].site.line if sites else trace.first_line,
+        trace.grid,
+        trace.block,
+        sum(counters.accesses for counters in sites),
+        any(finding.kind == "one-axis" for finding in trace.findings),
+        cure_of_skipped_elements(scope_of(trace), sites[0].site) if sites else "",
+        bool(trace.errors),
+    )

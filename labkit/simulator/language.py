@@ -6,6 +6,7 @@ Nothing else resolves, so a kernel's source is data: no attribute of a Python ob
 import ast
 import math
 
+import numpy
 from numba import types
 
 from labkit.simulator import numba_types
@@ -209,14 +210,39 @@ def explain_unknown(path: str, written: str) -> str:
 
 def suggest_name(name: str) -> str:
     """Return the known name most like `name`, as ` (did you mean ...?)`, or ""."""
-    import difflib
+    found = _exact_name(name) or ("" if _is_in_module(name) else _close_name(name))
+    replacement = REFUSED.get(found) or ABSENT.get(found)
+    if replacement:
+        replacement = replacement if "`" in replacement else f"`{replacement}`"
+        return f" (did you mean `{found}`? In a kernel write {replacement})"
+    return f" (did you mean `{found}`?)" if found else ""
 
+
+def _exact_name(name):
+    """Return a name that differs in its module, its case or what is missing at its end; "" if there is none."""
     names = {known.lower(): known for known in sorted(KNOWN | {p for p in PREFIXES if "." in p})}
     lowered = name.lower()
     last = lowered.rpartition(".")[2]
-    likely = (lowered, f"cuda.{lowered}", f"math.{last}", last)
+    likely = (lowered, f"cuda.{lowered}", f"math.{last}", f"cuda.{last}", f"cuda.libdevice.{last}", last)
     found = [names[full] for full in likely if full in names and names[full] != name]
-    found = found or [known for known in sorted(KNOWN) if known.startswith(f"{name}.")]
-    if not found:
-        found = [names[n] for n in difflib.get_close_matches(lowered, names, n=1, cutoff=0.75)]
-    return f" (did you mean `{found[0]}`?)" if found else ""
+    longer = sorted((known for known in KNOWN if known.startswith((f"{name}.", f"{name}_"))), key=len)
+    return next(iter(found or longer), "")
+
+
+def _close_name(name):
+    """Return a name of nearly the same letters, of the same module if there is one; "" if there is none."""
+    import difflib
+
+    module, _, last = name.lower().rpartition(".")
+    candidates = {known.lower(): known for known in sorted(KNOWN | HOST | REFUSED.keys() | ABSENT.keys())}
+    of_module = {n.rpartition(".")[2]: n for n in candidates if n.rpartition(".")[0] == module}
+    if close := difflib.get_close_matches(last, of_module, n=1, cutoff=0.75):
+        return candidates[of_module[close[0]]]
+    names = {known.lower(): known for known in sorted(KNOWN | {p for p in PREFIXES if "." in p})}
+    return next((names[close] for close in difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)), "")
+
+
+def _is_in_module(name):
+    """Return whether Python's `math` or NumPy has the name, so that it is not misspelt."""
+    module, _, last = name.rpartition(".")
+    return hasattr({"math": math, "np": numpy}.get(module), last)

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from labkit.trace import Finding, Trace
+from labkit.trace import Finding
 
 
 @dataclass(frozen=True)
@@ -23,25 +23,8 @@ class LastStore:
     block: tuple[int, int, int]
     stores: int
     is_on_one_axis: bool  # of the two that the kernel counts threads along
+    skips: str  # what to do about a loop whose step leaves elements out, if it is in one
     has_errors: bool
-
-
-def last_store(trace: Trace, array: str) -> LastStore | None:
-    """Return what there is to tell of a launch; None if it did not store to the array, and had no error."""
-    sites = [c for c in trace.sites if c.site.array == array and c.site.kind != "load" and c.accesses]
-    if not sites and not trace.errors:
-        return None
-    return LastStore(
-        trace.kernel,
-        trace.filename,
-        trace.first_line,
-        sites[0].site.line if sites else trace.first_line,
-        trace.grid,
-        trace.block,
-        sum(counters.accesses for counters in sites),
-        any(finding.kind == "one-axis" for finding in trace.findings),
-        bool(trace.errors),
-    )
 
 
 def find_unwritten(blank: np.ndarray, store: LastStore | None) -> Finding | None:
@@ -64,8 +47,11 @@ def find_unwritten(blank: np.ndarray, store: LastStore | None) -> Finding | None
     )
     blocks, threads = prod(store.grid), prod(store.block)
     if store.stores != blocks * threads or blocks * threads >= blank.size:
-        return Finding("unwritten", "advice", f"Line {store.line}: {fact}.", store.line)
-    if store.is_on_one_axis:
+        message = f"Line {store.line}: {fact}. {store.skips}".rstrip()
+        return Finding("unwritten", "advice", message, store.line, remedy=store.skips)
+    if store.skips:
+        cure = store.skips
+    elif store.is_on_one_axis:
         cure = "Give the grid and the block two axes, `kernel[(8, 8), (8, 8)]`, as the kernel's `grid(2)` has."
     else:
         cure = f"Launch {-(-blank.size // threads):,} blocks: divide by the threads of a block and round up."

@@ -23,6 +23,23 @@ def test_a_fault_is_told_once_however_many_launches_have_it(tmp_path):
     assert max(map(len, report.splitlines())) <= 80
 
 
+def test_two_faults_of_a_line_are_in_one_launch(tmp_path):
+    program = (
+        HEADER
+        + """
+@cuda.jit
+def late(x):
+    i = cuda.grid(1)
+    x[i] += 1
+
+late[2, 32](np.zeros(60))
+"""
+    )
+    report = run(tmp_path, program).stderr
+    assert "labkit: 1 error and 0 advice in 1 launch of 1 kernel" in report
+    assert "launches, " not in report  # the load and the store are of one launch
+
+
 def test_a_right_program_ends_with_its_own_status_and_output(tmp_path):
     program = (
         HEADER
@@ -102,6 +119,11 @@ def test_a_submodule_that_is_not_simulated_is_named(tmp_path):
     result = run(tmp_path, "import numba.cuda.cudadrv.nvvm")
     assert result.returncode == 1
     assert "labkit's simulator has nothing in place of numba.cuda.cudadrv.nvvm" in result.stderr
+
+
+def test_a_misspelt_name_of_the_host_is_told_with_the_right_one(tmp_path):
+    result = run(tmp_path, HEADER + "cuda.to_devce(np.ones(3))")
+    assert "(did you mean `cuda.to_device`?)" in result.stderr
 
 
 def test_random_numbers_come_from_numbas_generator(tmp_path):

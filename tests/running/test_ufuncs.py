@@ -111,3 +111,28 @@ def add(a, b):
     result = run(tmp_path, program)
     assert result.returncode == 1
     assert sentence in result.stderr
+
+
+def test_findings_show_the_lines_and_names_of_the_decorated_function(tmp_path):
+    program = """\
+import numpy as np
+from numba import guvectorize, vectorize
+
+@vectorize(["float32(float32, float32)"], target="cuda")
+def halve(out, i):
+    return out * 0.5 + i
+
+@guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
+def shift(i, result):
+    for k in range(i.size):
+        result[k] = i[k + 1]
+
+x = np.arange(8, dtype=np.float32)
+halve(x, x)
+shift(x.reshape(2, 4))
+"""
+    report = run(tmp_path, program).stderr
+    assert "program.py:6: advice (float64) in kernel halve\n      6 | return out * 0.5 + i" in report
+    assert "program.py:11: error (bounds) in kernel shift\n     11 | result[k] = i[k + 1]" in report
+    assert "element [4] of a slice of i, but i has 4" in " ".join(report.split())
+    assert "vectorized.py" not in report

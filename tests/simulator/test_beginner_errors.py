@@ -78,13 +78,30 @@ REFUSED = {
     "print with end": (body(ONE, "print(i, end='') #<"), "takes no `end`", "starts a new line"),
     "== for =": (body(ONE, "y[i] == x[i] #<"), "throws the answer away", "did you mean `=`"),
     "a value not stored": (body(ONE, "x[i] * 2 #<"), "throws it away", "store it"),
-    "a float index": (body(ONE, "y[i / 2] = x[i] #<"), "an index must be a whole number", "use `//`"),
+    "a float index": (body(ONE, "y[i / 2] = x[i] #<"), "an index must be a whole number", "write `i // 2`"),
     "a float index by way of a variable": (
         body(ONE, "half = i / 2\ny[i] = x[half] #<"), "`half` is float64", "use `//`",
     ),
     "a name that is not there": (body(ONE, "y[i] = x[i] * scale #<"), "`scale` is not defined", "assign it before"),
     "a total without a start": (
         body(ONE, "total += x[i] #<\ny[i] = total"), "`total` is read before", "`total = float32(0)`",
+    ),
+    **{
+        f"a misspelt {name}": (body(ONE, f"t = {name}(x[i]) #<"), f"`{name}`", f"mean `{meant}`?{instead}")
+        for name, meant, instead in [
+            ("cuda.syncthread", "cuda.syncthreads", ")"),
+            ("cuda.atomic.ad", "cuda.atomic.add", ")"),
+            ("cuda.ballot", "cuda.ballot_sync", ")"),
+            ("math.sqr", "math.sqrt", ")"),
+            ("math.fma", "cuda.fma", ")"),
+            ("math.factorail", "math.factorial", " In a kernel write `math.gamma(n + 1)`)"),
+            ("np.sqr", "np.sqrt", " In a kernel write `math.sqrt(x)`)"),
+            ("cuda.libdevice.sqrt_f", "cuda.libdevice.sqrtf", ")"),
+            ("cuda.sincos", "cuda.libdevice.sincos", ")"),
+        ]
+    },
+    "a name of NumPy that is not misspelt": (
+        body(ONE, "t = np.outer(x, x) #<"), "`np.outer` does not work in a kernel", "write a loop over `range`",
     ),
     "threadidx": (body(ONE, "t = cuda.threadidx.x #<"), "`cuda.threadidx.x`", "did you mean `cuda.threadIdx.x`?"),
     "threadIdx without cuda": (body(ONE, "t = threadIdx.x #<"), "`threadIdx` is not defined", "`cuda.threadIdx`"),
@@ -134,6 +151,11 @@ REFUSED = {
     ),
     "a tile without a dtype": (
         body(ONE, "s = cuda.shared.array((16, 16)) #<"), "a shape and a dtype", "((16, 16), float32)",
+    ),
+    "a size that is divided": (
+        "N = 64\n" + body(ONE, "s = cuda.shared.array(int(N / 2), float32) #<"),
+        "the size `int(N / 2)`",
+        "write `SIZE = N // 2` above the kernel",
     ),
     "a dtype in quotes": (body(ONE, "s = cuda.shared.array(16, 'float33') #<"), "not a dtype", "use `float32`"),
     "a tile size from a variable": (
@@ -237,7 +259,7 @@ def test_a_launch_that_cannot_run_is_refused_in_a_sentence(mistake):
 FOUND = {
     "a missing guard": (body(ONE, "y[i] = x[i] #<"), "bounds", "x has 64 elements", "`if i < x.size:`"),
     "a store behind the end": (
-        body(ONE, "if i < x.size:\n    y[i + 1] = x[i] #<"), "bounds", "y has 64 elements", "`if i + 1 < y.size:`",
+        body(ONE, "if i < x.size:\n    y[i + 1] = x[i] #<"), "bounds", "y has 64 elements", "write `i + 1 < y.size`",
     ),
     "a missing atomic": (
         body(ONE, "if i < x.size:\n    y[0] += x[i] #<"), "race", "y[0]", "`cuda.atomic`",
@@ -256,7 +278,7 @@ FOUND = {
     "a tile that nobody filled": (
         "\n@cuda.jit\ndef kernel(x, y):\n    s = cuda.shared.array(64, float32)\n    i = cuda.grid(1)\n"
         "    if i < y.size:\n        y[i] = s[i % 64] #<\n",
-        "uninitialised", "which nothing has written", "fill it first",
+        "uninitialised", "which nothing has written", "set its elements after line",
     ),
     "a barrier behind an if": (
         body(ONE, "if i < x.size:\n    cuda.syncthreads() #<\n    y[i] = x[i]"),
@@ -271,7 +293,8 @@ def test_a_kernel_that_does_something_else_gets_an_error_finding(mistake):
     trace = simulate_cell(text, vector(), zeros(N), grid=1, block=100)
     finding = next(f for f in trace.errors if f.kind == kind and what in f.message)
     assert finding.line == wrong_line(text)
-    assert remedy in finding.message
+    assert remedy in finding.message and finding.message.endswith(finding.remedy)
+    assert finding.remedy or kind == "unwritten"
     assert f"ine {finding.line}" in finding.message
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from labkit import cuda
 from labkit.cuda.simulated import FindingWarning
+from labkit.simulator import host
 
 pytestmark = pytest.mark.skipif(cuda.on_gpu(), reason="a GPU does not know what nobody has written")
 
@@ -73,6 +74,30 @@ def test_a_matrix_launched_along_one_axis():
     (message,), _ = copy_after(lambda x: fill_matrix[8, 8](x), (64, 64))
     assert "4,032 of 4,096 elements" in message and "[0, 1]" in message
     assert "two axes" in message
+
+
+@cuda.jit
+def skip(x):
+    first = cuda.grid(1)
+    for i in range(first, x.size, 4 * cuda.gridsize(1)):
+        x[i] = i
+
+
+@pytest.mark.parametrize("size", [100, 256, 1000])
+def test_a_loop_whose_step_leaves_elements_out(size):
+    x = cuda.device_array(size)
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "on_copy", lambda finding, store: told.append(finding))
+        skip[2, 32](x)
+        x.copy_to_host()
+    (finding,) = told
+    line = skip.py_func.__code__.co_firstlineno + 3
+    assert finding.message.endswith(finding.remedy)
+    assert finding.remedy == (
+        f"The loop in line {line} steps by 256, and the grid has 64 threads, so that it leaves elements out: step by "
+        "`cuda.gridsize(1)`."
+    )
 
 
 def test_an_array_that_no_kernel_wrote():

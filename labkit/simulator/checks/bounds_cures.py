@@ -4,6 +4,10 @@ import ast
 
 import numpy as np
 
+from labkit.simulator.checks.guards import Guard, enclosing_loop, guards_of, split_constant
+from labkit.simulator.checks.launch_scope import scope_at
+from labkit.simulator.checks.random_cures import cure_of_missing_state
+
 
 def name_in_kernel(site, array) -> str:
     """Return the kernel's expression for the array: its name, or the slice that the element is taken from."""
@@ -19,6 +23,8 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     `axis` is the one along which it is outside, `position` the index of the reported access. `index` has that of every
     lane, a number or an array per axis, and `lanes` is the mask of the lanes whose access is outside.
     """
+    if states := cure_of_missing_state(launch, site, shape[axis]):
+        return states
     _, indices, nested = _parse_access(site.text)
     if len(indices) != len(shape):
         return "Guard the access with an `if`."
@@ -45,7 +51,63 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
         )
     if array.space == "shared":
         return f"Make {array.name} as large as the block needs, or guard the access, for instance {guard}."
-    return f"Guard the access, for instance {guard}."
+    own = _cure_of_loop_or_guard(launch, site, indices[axis], limit, shape[axis]) if position[axis] >= 0 else ""
+    return own or f"Guard the access, for instance {guard}."
+
+
+def _cure_of_loop_or_guard(launch, site, index, limit, length):
+    """Return the fix of a loop or a guard that lets an index go beyond the end; "" if none is there."""
+    scope = scope_at(launch, site.line)
+    guards = guards_of(scope.tree, site)
+    text, constant = split_constant(index)
+    loop = enclosing_loop(scope.tree, site.line, text)
+    if loop is not None:
+        end = f"{limit} - {constant}" if constant > 0 else f"{limit} + {-constant}" if constant else limit
+        stop = loop.iter.args[-1]
+        end = end if scope.value(stop) is not None else f"min({ast.unparse(stop)}, {end})"
+        return f"The loop in line {loop.lineno} goes too far, `{ast.unparse(loop.iter)}`: end it at `{end}`."
+    if factor := _cure_of_factor(scope, guards, index, length):
+        return factor
+    for guard in guards:
+        guarded, added = split_constant(guard.smaller)
+        if guarded != text:
+            continue
+        largest = length if ast.unparse(guard.larger) == limit else scope.value(guard.larger)
+        excess = largest is not None and largest - length + constant - added + (not guard.strict)
+        how = f"is too wide by {excess} here" if excess and excess <= 2 else "lets it through"
+        kept = f"{ast.unparse(index)} {'>=' if guard.leaves else '<'} {limit}"
+        return f"The guard in line {guard.line}, `{guard.text}`, {how}: write `{kept}`."
+    return ""
+
+
+def _cure_of_factor(scope, guards, index, length):
+    """Return the fix of `row * width + col` whose width is not the number of columns that the guards let through."""
+    match index:
+        case ast.BinOp(ast.BinOp(row, ast.Mult(), width), ast.Add(), col) | ast.BinOp(
+            col, ast.Add(), ast.BinOp(row, ast.Mult(), width)
+        ):
+            pass
+        case _:
+            return ""
+    if scope.value(row) is not None:  # `width * row`
+        row, width = width, row
+    rows, cols = _bound(guards, row), _bound(guards, col)
+    if rows is None or cols is None:
+        return ""
+    sizes = [scope.value(node) for node in (width, rows.larger, cols.larger)]
+    if None in sizes or sizes[0] == sizes[2] or sizes[1] * sizes[2] > length:
+        return ""
+    row, width, col = (ast.unparse(node) for node in (row, width, col))
+    as_rows, as_cols = f"{row} * {ast.unparse(cols.larger)} + {col}", f"{col} * {ast.unparse(rows.larger)} + {row}"
+    return (
+        f"Is `{width}` the length of a row? The guard in line {cols.line} bounds {col} by "
+        f"`{ast.unparse(cols.larger)}`: `{as_rows}` would lie inside, and so would `{as_cols}`."
+    )
+
+
+def _bound(guards: list[Guard], node) -> Guard | None:
+    """Return the guard `node < ...`, if there is one."""
+    return next((g for g in guards if g.strict and ast.unparse(g.smaller) == ast.unparse(node)), None)
 
 
 def _parse_access(text):

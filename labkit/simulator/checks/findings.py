@@ -6,8 +6,13 @@ import numpy as np
 
 from labkit.simulator.checks import races
 from labkit.simulator.checks.bounds_cures import cure_outside, name_in_kernel
+from labkit.simulator.checks.fill_cures import cure_unwritten
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
+from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.race_cures import Race
+from labkit.simulator.checks.random_cures import cure_of_shared_state
+from labkit.simulator.checks.same_memory import cure_of_same_memory
+from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
@@ -46,19 +51,20 @@ class Log:
     def _one_for_each_cause(self, findings):
         """Return the findings without races that have the cause of another.
 
-        That is one of blocks with the same cure for the same array, and one inside a block at the lines where blocks
-        race, too.
+        That is one of blocks with the same cure for the same array, one inside a block with the same cure at the same
+        lines, and one inside a block at the lines where blocks race, too.
         """
         kept, cures = [], {}
         between_blocks = [f for f in findings if f.is_between_blocks]
         lines = {(f.array, *sorted((f.line, f.other_line))) for f in between_blocks}
         for finding in findings:
-            if finding.is_between_blocks:
-                first = cures.setdefault((finding.array, finding.remedy), finding)
-                if first is not finding:
+            if finding.kind == "race":
+                place = finding.array, *sorted((finding.line, finding.other_line))
+                if not finding.is_between_blocks and place in lines:
                     continue
-            elif finding.kind == "race" and (finding.array, *sorted((finding.line, finding.other_line))) in lines:
-                continue
+                cause = (finding.array,) if finding.is_between_blocks else place
+                if cures.setdefault((*cause, finding.remedy), finding) is not finding:
+                    continue
             kept.append(finding)
         return kept
 
@@ -115,7 +121,7 @@ class Log:
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {element}, but {name_in_kernel(site, array)} has "
             f"{_shape_text(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, position, (thread,))
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
     def before_array(self, w, site_number, array, mask, index, axis):
         """Note a negative index in an instruction that does not count it from the end."""
@@ -189,12 +195,13 @@ class Log:
             return
         lane, position = self._first_lane(w, mask, index)
         thread = self.lane(w, lane)
+        cure = "Guard it unless you mean that."
         message = (
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. numba counts a "
             f"negative index from the end, as Python does, so this is element {position[axis] + array.shape[axis]} "
-            "and raises no error; guard it unless you mean that."
+            f"and raises no error. {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, position, (thread,), severity="advice")
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), severity="advice", remedy=cure)
 
     def uninitialised(self, w, site_number, array, flat, lane, count):
         """Note a read of an element that nothing has written."""
@@ -204,12 +211,13 @@ class Log:
             return
         thread = self.lane(w, int(lane))
         position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
+        cure = cure_unwritten(self.launch, site, array.root)
         message = (
             f"Line {site.line}: {self.name(thread)} reads {array.name}{_index_text(position)}, which nothing has "
             f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can "
-            "change from run to run; fill it first."
+            f"change from run to run. {cure}"
         )
-        self._add_access(key, count, message, site, array, position, (thread,))
+        self._add_access(key, count, message, site, array, position, (thread,), remedy=cure)
 
     def unassigned(self, w, mask, name, line, column):
         """Note a read of a variable that the thread has not assigned."""
@@ -217,11 +225,12 @@ class Log:
         if self.count_repeat(key, w.count(mask)):
             return
         thread = self.lane(w, int(np.argmax(w.active(mask))))
+        cure = f"Give `{name}` a value before the `if` or the loop that sets it."
         message = (
             f"Line {line}: {self.name(thread)} reads `{name}`, but nothing was assigned to it on the way this thread "
-            f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
+            f"took, so on a GPU it holds anything. {cure}"
         )
-        self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(thread,))
+        self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(thread,), remedy=cure)
 
     def zero_division(self, w, mask, sign, line, column, is_complex):
         """Note a division by zero."""
@@ -230,11 +239,9 @@ class Log:
             return
         thread = self.lane(w, int(np.argmax(mask)))
         what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
-        message = (
-            f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
-            "division with an `if`."
-        )
-        self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(thread,))
+        cure = "Guard the division with an `if`."
+        message = f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. {cure}"
+        self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(thread,), remedy=cure)
 
     def race(self, w, site_number, array, found):
         """Note `found` races of one instruction, of which the launch has kept one."""
@@ -264,7 +271,12 @@ class Log:
         name = f"{array.name}{_index_text(position)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
         again = " in the next round of the loop" * race.in_next_iteration
-        cure = race.cure()
+        cure = (
+            cure_of_same_memory(self.launch, site.array, other.array)
+            or cure_of_shared_state(self.launch, site)
+            or cure_of_shared_elements(scope_at(self.launch, site.line), site, other)
+            or race.cure()
+        )
         message = (
             f"Race on {name}: {self.name(thread_id)} {_verb(site)} it at line {site.line}{again}, and "
             f"{self.name(other_id)} {_verb(other)} {it} at line {other.line}, {race.how}, so "
@@ -301,12 +313,15 @@ class Log:
             what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
             what = f"waits at the barrier in line {line}, but {whom} never comes there"
+        cure = (
+            "Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or the loop "
+            "that only some threads run."
+        )
         message = (
             f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or go on before its data are "
-            "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
-            "the loop that only some threads run."
+            f"there. {cure}"
         )
-        self._add_wait(key, message, line, (waiter, absent), other_line=other_line)
+        self._add_wait(key, message, line, (waiter, absent), other_line=other_line, remedy=cure)
 
     def grid_barrier(self, line, waiting, missing):
         """Note a grid barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""

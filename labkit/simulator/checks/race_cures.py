@@ -64,6 +64,11 @@ class Race:
                 f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there tells "
                 "other blocks what its own thread has done, which must have waited for the others of its block."
             )
+        if self.missing == WARP and self.across:
+            return (
+                f"Put `cuda.syncthreads()` after line {other.line}, before one thread tells other blocks of it: that "
+                "speaks for what it did itself, and for its block once all have met."
+            )
         if self.missing == WARP:
             where = (
                 f"behind the wait for the copy of line {other.line}" if self.is_copied else f"after line {other.line}"

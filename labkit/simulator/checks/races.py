@@ -360,9 +360,9 @@ def check_loads(flat, mask, order, knowledge, site, shadow, race):
                 previous = flat[lane]
             if previous < 0:
                 if cell[cells.W_THREAD] == cells.NO_THREAD:
-                    if unwritten == 0:
-                        first = lane
-                    unwritten += 1
+                    if cell[cells.A_BLOCK] < 0:  # an atomic on it was told of before
+                        first = lane if unwritten == 0 else first
+                        unwritten += 1
                 else:
                     party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.W_THREAD, grid_epoch, *access)
                     if party >= 0:
@@ -451,9 +451,9 @@ def check_atomics(flat, mask, is_guess, order, knowledge, site, shadow, race):
             access = block, thread, epoch, warp_epoch
             cell = shadow[flat[lane]]
             if cell[cells.W_THREAD] == cells.NO_THREAD:
-                if unwritten == 0:
-                    first = lane
-                unwritten += 1
+                if cell[cells.A_BLOCK] < 0:
+                    first = lane if unwritten == 0 else first
+                    unwritten += 1
             else:
                 party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
                 if party >= 0:

@@ -57,7 +57,32 @@ def _at_position(source, position):
         if hasattr(node, "lineno"):
             node.own_place = node.lineno, node.col_offset
             node.lineno, node.col_offset = position
+            node.end_lineno = position[0]
     return replace(source, tree=tree)
+
+
+def written_as(function: FunctionType, other: FunctionType) -> FunctionType:
+    """Return a function that calls `other` as if it stood at its `def`, with the arguments' names from there.
+
+    Findings of a ready-made kernel then show the lines and names of the function that it runs.
+    """
+    source, place, code = read_source(function), read_source(other), function.__code__
+    names = argument_names(place)
+    for name in code.co_varnames[len(names) :]:
+        while name in names:
+            name += "_"
+        names.append(name)
+    new_names = dict(zip(code.co_varnames, names))
+    tree = _at_position(source, (place.tree.lineno, place.tree.col_offset)).tree
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = new_names.get(node.id, node.id)
+        elif isinstance(node, ast.arg):
+            node.arg = new_names[node.arg]
+    code = code.replace(co_varnames=tuple(names))
+    moved = FunctionType(code, function.__globals__, other.__name__, None, function.__closure__)
+    _sources[moved] = replace(place, tree=tree)
+    return moved
 
 
 def own_place(node) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import CASTS
 from labkit.simulator.reading.source import own_place
+from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Value, is_known
@@ -73,10 +74,12 @@ class Allocations(Variables):
         static, literal = self.expression(node).static, self.literal(node)
         if is_known(literal):
             return literal
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        is_outside = static is not MISSING or (node is not in_whole_numbers(node) and not names & self.env.keys())
+        value = self.written(in_whole_numbers(node)) if is_outside else "..."
         raise NotFixed(
             f"the size `{self.written(node)}` must be a plain number or a name given outside the kernel, because numba "
-            f"needs it when it compiles: write `SIZE = {self.written(node) if static is not MISSING else '...'}` above "
-            "the kernel and use SIZE",
+            f"needs it when it compiles: write `SIZE = {value}` above the kernel and use SIZE",
             node.lineno,
         )
 

@@ -8,6 +8,7 @@ from numba import types
 
 from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Array, Record, Tuple, Value, describe, example_element
 from labkit.trace import Site
@@ -67,10 +68,12 @@ class Elements(Variables):
     def index(self, node) -> Value:
         value = self.scalar(node, "an index")
         if not isinstance(value.type, (types.Integer, types.Boolean)):
+            cure = "use `//` instead of `/`, or `int(...)`"
+            if node in self.integer_quotients:
+                cure = f"write `{self.written(in_whole_numbers(node))}`"
             self.fail(
                 node,
-                f"an index must be a whole number, and `{self.written(node)}` is {describe(value.type)}; "
-                "use `//` instead of `/`, or `int(...)`",
+                f"an index must be a whole number, and `{self.written(node)}` is {describe(value.type)}; {cure}",
             )
         return value
 

@@ -58,6 +58,7 @@ class Emitter:
         ] = {}  # the types at the head of each loop, from the previous walk
         self.unstable_loop: ast.AST | None = None  # a loop whose end has other types than its head
         self.result_types: dict[tuple, Any] = {}  # of operations and calls
+        self.integer_quotients: set[ast.AST] = set()  # quotients of integers, which are float64
         self.unrolling: tuple[int, ...] = ()  # the current copy of each unrolled loop around
         self.has_unrolled = False
         self.replacements: dict[ast.AST, ast.AST] = {}  # nodes walked in place of others

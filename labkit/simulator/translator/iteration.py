@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numba import types
 
 from labkit.simulator import numba_types
+from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, common_type, describe
 from labkit.trace import Finding
@@ -102,9 +103,12 @@ class Iterations(Variables):
 
     def advise_integer_bound(self, node):
         """Advise against a float as a bound of `range`."""
+        cure = "use `//` instead of `/`, or `int(...)`"
+        if node in self.integer_quotients:
+            cure = f"write `{self.written(in_whole_numbers(node))}`"
         message = (
             f"Line {node.lineno}: `{self.written(node)}` is a float, and numba cuts it to a whole number for `range`, "
-            "where Python raises a TypeError; use `//` instead of `/`, or `int(...)`."
+            f"where Python raises a TypeError; {cure}."
         )
         finding = Finding("float-range", "advice", message, node.lineno, node.col_offset)
         self.program.advice.setdefault((node.lineno, "float-range"), finding)

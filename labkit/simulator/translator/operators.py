@@ -10,11 +10,10 @@ from numba import types
 from labkit.simulator import numba_types
 from labkit.simulator.language import OPERATORS, SIGNS
 from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.translator.float64 import Float64Advice
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Member, Value, common_type, describe, is_tuple, items_of
-from labkit.trace import Finding
 
 
 def _operators(kind) -> dict:
@@ -44,7 +43,7 @@ NUMBA_FUNCTIONS = {
 }
 
 
-class Operators(Variables):
+class Operators(Float64Advice):
     """The translator's part for arithmetic, signs and comparisons: `of_X` translates the syntax node `ast.X`.
 
     In the source that it writes, `w` is the warp set that runs.
@@ -110,6 +109,8 @@ class Operators(Variables):
         elif op == "Pow" and isinstance(result, types.Float) and isinstance(right.static, int):
             self.count_flops(result, _power_products(right.static))
         self.note_float64(node, left, right, result, sign)
+        if op == "Div" and all(isinstance(kind, types.Integer) for kind in (left.type, right.type)):
+            self.integer_quotients.add(node)
         has_integer_exponent = op == "Pow" and isinstance(b, types.Integer)
         a, b = self.converted(left, a), self.converted(right, b)
         if self.may_be_zero(op, right, result):
@@ -128,30 +129,6 @@ class Operators(Variables):
         if isinstance(result, types.Complex):
             return op == "Div"
         return op in ("FloorDiv", "Mod") and isinstance(result, types.Integer) and right.static in (MISSING, 0)
-
-    def note_float64(self, node, left, right, result, sign):
-        """Advise where a wider operand makes a float32 expression float64, at a fraction of the speed."""
-        if result != types.float64 or types.float32 not in (left.type, right.type):
-            return
-        other = right if left.type == types.float32 else left
-        if other.static is not MISSING:
-            why = f"{other.static} is {other.type}; write `float32({other.static})`"
-        elif isinstance(other.type, types.Integer):
-            why = f"the other side is {other.type}; convert it with `float32(...)`"
-        else:
-            why = "the other side is float64; start it from `float32(0)`, or convert it with `float32(...)`"
-        key = (node.lineno, "float64")
-        self.program.advice.setdefault(
-            key,
-            Finding(
-                "float64",
-                "advice",
-                f"Line {node.lineno}: `{sign}` here computes in float64, which is 2 to 64 times slower than "
-                f"float32 on a GPU: {why}.",
-                node.lineno,
-                node.col_offset,
-            ),
-        )
 
     def of_UnaryOp(self, node):
         if isinstance(node.op, ast.Not):

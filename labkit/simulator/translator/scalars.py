@@ -77,6 +77,8 @@ class Scalars(Variables):
             return Value(self.constant(static), kind, static)
         if kind == types.boolean:
             return Value(f"truth({value.code})", kind)
+        if isinstance(kind, types.Integer):
+            self.note_quotient(node.args[0], value)
         return Value(self.converted(value, kind), kind)
 
     def no_truth(self, node):
@@ -90,6 +92,8 @@ class Scalars(Variables):
         if function.name == "float" and len(values) == 1 and values[0].type is str:
             return self.number_in(node, values[0].static)
         what = f"`{self.written(node.func)}`"
+        if function.name == "int" and len(values) == 1:
+            self.note_quotient(node.args[0], values[0])
         return self.apply_scalar_function(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])
 
     def number_in(self, node, text) -> Value:

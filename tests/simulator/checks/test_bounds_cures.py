@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cells import kernel_in
+from cells import kernel_in, line_of
 from numba.np.numpy_support import from_dtype
 
 import labkit
@@ -80,3 +80,93 @@ def kernel(x):
     assert "`kernel[grid, block, stream, bytes]`" in the_error(text, 1, 32, np.ones(32, np.float32))
     short = labkit.simulate(kernel_in(text), 1, 32, np.ones(32, np.float32), shared_bytes=64).errors
     assert any("as large as the block needs" in f.message for f in short)
+
+
+# A kernel's line that lets an index through, the access, the cure, and what to write in place of what.
+TOO_WIDE = {
+    "a stencil": ("if i < x.size:", "x[i + 1]", "`i < x.size`, is too wide by 1 here: write `i + 1 < x.size`."),
+    "a stencil in one line": ("if i > 2 and 70 > i:", "x[1 + i]", "`70 > i`, lets it through: write `1 + i < x.size`."),
+    "at most the size": ("if i <= x.size:", "x[i]", "`i <= x.size`, is too wide by 1 here: write `i < x.size`."),
+    "another array's size": ("if i < out.size:", "x[i]", "`i < out.size`, lets it through: write `i < x.size`."),
+    "an early return": (
+        "if i < 0 or i > n:\n        return\n    if True:",
+        "x[i]",
+        "`i > n`, is too wide by 1 here: write `i >= x.size`.",
+    ),
+    "a loop": (
+        "for k in range(x.size + 1):",
+        "x[k]",
+        "The loop in line 4 goes too far, `range(x.size + 1)`: end it at `x.size`.",
+    ),
+    "a loop over a part": (
+        "for k in range(i, i + 4):",
+        "x[k - 2]",
+        "The loop in line 4 goes too far, `range(i, i + 4)`: end it at `min(i + 4, x.size + 2)`.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOO_WIDE)
+def test_a_guard_or_a_loop_that_goes_too_far_is_named_and_its_fix_holds(name):
+    guard, access, cure = TOO_WIDE[name]
+    text = f"\n@cuda.jit\ndef kernel(x, out, n):\n    i = cuda.grid(1)\n    {guard}\n        out[0] = {access}\n"
+    arguments = np.ones(64, np.float32), np.ones(160, np.float32), 64
+    kernel = kernel_in(text)
+    [found] = [f for f in labkit.simulate(kernel, 5, 32, *arguments).errors if f.kind == "bounds"]
+    assert found.remedy.endswith(cure) and f"in line {line_of(kernel, guard.splitlines()[0])}" in found.remedy
+    wrong, right = found.remedy.split("`")[1::2]
+    if "loop" in name:
+        wrong, right = wrong.split("(")[1][:-1].split(", ")[-1], right
+    mended = kernel_in(text.replace(wrong, right))
+    assert [f for f in labkit.simulate(mended, 5, 32, *arguments).errors if f.kind == "bounds"] == []
+
+
+@pytest.mark.parametrize("width", ["rows", "cols + 3"])
+def test_a_wrong_length_of_a_row_is_asked_for(width):
+    text = f"""
+@cuda.jit
+def kernel(A, rows, cols):
+    col, row = cuda.grid(2)
+    if row < rows and col < cols:
+        A[row * ({width}) + col] = 0
+"""
+    launch = (2, 2), (16, 16), np.ones(600, np.float32), 30, 20
+    [found] = [f for f in labkit.simulate(kernel_in(text), *launch).errors if f.kind == "bounds"]
+    assert found.remedy == (
+        f"Is `{width}` the length of a row? The guard in line 4 bounds col by `cols`: `row * cols + col` would lie "
+        "inside, and so would `col * rows + row`."
+    )
+    for index in found.remedy.split("`")[5::2]:
+        assert labkit.simulate(kernel_in(text.replace(f"row * ({width}) + col", index)), *launch).errors == ()
+
+
+def test_a_guard_is_not_blamed_for_what_it_does_not_guard():
+    """Its variable changes behind it, or it guards another index, or the row is padded."""
+    for guard, access in {"if i < x.size:\n        i += 2": "x[i]", "if i < x.size:": "x[i + n]"}.items():
+        text = f"\n@cuda.jit\ndef kernel(x, n):\n    i = cuda.grid(1)\n    {guard}\n        {access} = 0\n"
+        assert the_error(text, 2, 32, np.ones(64, np.float32), 3).count("Guard the access") == 1
+    padded = """
+@cuda.jit
+def kernel(A, rows, cols, pitch):
+    col, row = cuda.grid(2)
+    if row < rows and col < cols:
+        A[row * pitch + col] = 0
+"""
+    assert "length of a row" not in the_error(padded, (2, 2), (16, 16), np.ones(500, np.float32), 30, 20, 32)
+
+
+def test_a_guard_in_a_device_function():
+    text = """
+@cuda.jit(device=True)
+def following(x, i):
+    if i < x.size:
+        return x[i + 1]
+    return float32(0)
+
+@cuda.jit
+def kernel(x):
+    i = cuda.grid(1)
+    x[0] = following(x, i)
+"""
+    message = the_error(text, 1, 64, np.ones(64, np.float32))
+    assert message.endswith("The guard in line 3, `i < x.size`, is too wide by 1 here: write `i + 1 < x.size`.")

@@ -1,5 +1,6 @@
 """Each kind of finding: the wrong kernel gets it, in words a learner can act on, and the right one does not."""
 
+import math
 import re
 
 import numpy as np
@@ -356,7 +357,7 @@ def test_a_negative_index_wraps_and_is_told():
     line = line_of(left_neighbour, "y[i] =")
     assert finding.message == (
         f"Line {line}: thread 0 of block 0 reads x[-1]. numba counts a negative index from the end, as Python does, "
-        "so this is element 63 and raises no error; guard it unless you mean that."
+        "so this is element 63 and raises no error. Guard it unless you mean that."
     )
     assert (finding.kind, finding.severity, finding.count) == ("negative-index", "advice", 1)
     np.testing.assert_array_equal(trace.outputs[1], np.roll(numbers(64), 1))
@@ -419,7 +420,9 @@ def test_reading_shared_memory_that_nothing_filled():
     line = line_of(sums_unfilled_shared, "y[t] =")
     assert finding.message == (
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
-        "whatever was there before, so the result can change from run to run; fill it first."
+        "whatever was there before, so the result can change from run to run. Let line "
+        f"{line_of(sums_unfilled_shared, 's[t] =')} store every element that line {line} reads, with 0 where there is "
+        "nothing to load."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
@@ -436,8 +439,28 @@ def test_reading_shared_memory_that_nothing_filled():
 )
 def test_adding_to_memory_that_nothing_filled(kernel, array, fragment):
     found = findings(kernel, 1, 64, numbers(64), zeros(64), kind="uninitialised")
-    assert found[0].array == array
+    assert [f.array for f in found] == [array]  # once: what follows is not told again
     assert found[0].line == line_of(kernel, fragment)
+    code = found[0].remedy.split("`")[1]
+    made = next(line for line in text_of(kernel).splitlines() if ".array(" in line)
+    filled = text_of(kernel).replace(made, f"{made}\n    {code}\n    cuda.syncthreads()")
+    assert "cuda.syncthreads" in found[0].remedy or "local" in made
+    filled = kernel_in(filled, kernel.py_func.__name__)
+    assert findings(filled, 1, 64, numbers(64), zeros(64), kind="uninitialised") == []
+
+
+@cuda.jit
+def reads_what_the_host_did_not_fill(x, y):
+    cuda.atomic.add(y, (0, cuda.grid(1) % 4), x[0])
+
+
+def test_a_new_device_array_is_to_be_made_from_zeros():
+    y = cuda.device_array((1, 4), np.float32)
+    found = only(reads_what_the_host_did_not_fill, 1, 32, numbers(1), y)
+    assert f"before line {found.line} reads it" in found.remedy
+    full = eval(found.remedy.split("`")[1], {"np": np, "cuda": cuda})
+    assert (full.shape, full.dtype) == (y.shape, y.dtype)
+    assert findings(reads_what_the_host_did_not_fill, 1, 32, numbers(1), full) == []
 
 
 @cuda.jit
@@ -519,9 +542,9 @@ def stays_in_float32(x, y):
 @pytest.mark.parametrize(
     ("kernel", "fragment", "remedy"),
     [
-        (accumulates_in_float64, "total +=", "float32(0)"),
-        (literal_is_float64, "0.5 *", "float32(0.5)"),
-        (integer_widens, "x[i] * i", "float32(...)"),
+        (accumulates_in_float64, "total +=", "write `total = float32(0.0)` there"),
+        (literal_is_float64, "0.5 *", "write `float32(0.5)`"),
+        (integer_widens, "x[i] * i", "`i` is int64; write `float32(i)`"),
     ],
     ids=lambda p: getattr(p, "__name__", ""),
 )
@@ -530,6 +553,34 @@ def test_accidental_float64_names_its_cause(kernel, fragment, remedy):
     assert (finding.kind, finding.severity) == ("float64", "advice")
     assert finding.line == line_of(kernel, fragment)
     assert remedy in finding.message and "float64" in finding.message
+
+
+WIDE = {  # the statement, the constant or operand that is told, and the statement in float32
+    "y[i] = x[i] * 2.0**64": ("`2.0 ** 64` is float64; write `float32(2.0 ** 64)`", "y[i] = x[i] * float32(2.0**64)"),
+    "y[i] = x[i] * math.pi": ("`math.pi` is float64; write `float32(math.pi)`", "y[i] = x[i] * float32(math.pi)"),
+    "y[i] = x[i] * SCALE": ("`SCALE` is float64; write `float32(SCALE)`", "y[i] = x[i] * float32(SCALE)"),
+    "y[i] = x[i] * wide[i]": ("`wide[i]` is float64; make the array float32", "y[i] = x[i] * x[i]"),
+    "y[int(i / 2)] = i": ("`i / 2` divides in float64", "y[i // 2] = i"),
+    "y[int64(i / 2)] = i": ("write `i // 2`", "y[i // 2] = i"),
+    "y[int((i + 2) / 3)] = i": ("write `(i + 2) // 3`", "y[(i + 2) // 3] = i"),
+}
+
+
+@pytest.mark.parametrize("wide", WIDE)
+def test_a_wide_operand_or_quotient_is_named_as_it_is_written(wide):
+    told, narrow = WIDE[wide]
+    text = "@cuda.jit\ndef kernel(x, y, wide):\n    i = cuda.grid(1)\n    {}\n"
+    names = dict(math=math, SCALE=1.5)
+    launch = 1, 32, numbers(32), zeros(32), np.ones(32)
+    (finding,) = findings(kernel_in(text.format(wide), **names), *launch, kind="float64")
+    assert finding.line == 4 and told in finding.message
+    assert findings(kernel_in(text.format(narrow), **names), *launch, kind="float64") == []
+
+
+def test_float64_in_a_function_of_another_file_is_told_without_its_names():
+    kernel = kernel_in("@cuda.jit\ndef kernel(x, y):\n    y[cuda.grid(1)] = np.sum(x)\n", np=np)
+    (finding,) = findings(kernel, 1, 32, numbers(32), zeros(32), kind="float64")
+    assert "in the function that is called here" in finding.message and "zero" not in finding.message
 
 
 def test_float32_throughout_gets_no_advice():
@@ -559,6 +610,30 @@ def test_uncoalesced_accesses_are_told_with_their_sectors():
     )
     assert found[0].remedy == "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
     assert findings(row_walk, 1, (32, 8), numbers(32, 32), zeros(32, 32)) == []
+
+
+@cuda.jit
+def first_of_each_row(A, B):
+    row = cuda.grid(1)
+    B[row, 0] = A[row, 0]
+
+
+@pytest.mark.parametrize("block", [(8, 8), (4, 16), (1, 64)])
+def test_a_narrow_block_is_told_by_its_width(block):
+    image, grid = np.zeros((64, 64), np.uint8), (64 // block[0], 64 // block[1])
+    found = findings(row_walk, grid, block, image, image.copy())
+    assert {f.kind for f in found} == {"uncoalesced"}
+    spans = (
+        f"A block is {block[0]} thread{'s' * (block[0] > 1)} wide, so that a warp spans {32 // block[0]} of its rows"
+    )
+    assert {f.remedy for f in found} == {f"{spans}: make its x extent a multiple of 32, such as (32, 2)."}
+    assert findings(row_walk, (2, 32), (32, 2), image, image.copy()) == []
+
+
+def test_a_narrow_block_is_not_blamed_for_a_walk_along_columns():
+    found = findings(column_walk, 2, (16, 16), numbers(32, 16), zeros(32, 16))
+    found += findings(first_of_each_row, 1, 16, numbers(16, 16), zeros(16, 16), kind="uncoalesced")
+    assert {f.remedy[:22] for f in found} == {"Let neighbouring threa"}
 
 
 @cuda.jit

@@ -5,6 +5,7 @@ import pytest
 from cells import kernel_in, line_of
 
 import labkit
+from labkit.simulator import random
 
 REDUCTION = """
 @cuda.jit
@@ -232,3 +233,112 @@ def kernel(x, y, n, flag):
         number = reader.block[0] * 128 // blocks + reader.thread[0]
         lines = {3: line_of(kernel, "x[3]"), 40: line_of(kernel, "x[40]")}
         assert lines[number] in (race.line, race.other_line)
+
+
+# Loops in which threads take elements of others, and the step as written.
+STRIDES = {
+    "a range": ("for i in range(cuda.grid(1), y.size, cuda.blockDim.x):\n        y[i] += 1", "cuda.blockDim.x"),
+    "a while": (
+        "i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x\n    while i < y.size:\n        y[i] += 1\n"
+        "        i += 16",
+        "16",
+    ),
+    "a name": (
+        "i = cuda.grid(1)\n    step = cuda.gridDim.x * 8\n    for k in range(i, y.size, step):\n        y[k] += 1",
+        "cuda.gridDim.x * 8",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRIDES)
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_step_that_is_not_the_grids_size_is_the_cause(name, blocks):
+    loop, step = STRIDES[name]
+    text = f"\n@cuda.jit\ndef kernel(x, y):\n    {loop}\n"
+    launch = blocks, 32, np.ones(128), np.zeros(128, np.float32)
+    found = labkit.simulate(kernel_in(text), *launch).errors
+    steps_right = name == "a range" and blocks == 1
+    assert len(found) == (not steps_right) and {f.kind for f in found} <= {"race"}
+    for race in found:
+        width = {"a range": 32, "a while": 16, "a name": 8 * blocks}[name]
+        assert f" steps by {width}, and the grid has {32 * blocks} threads, so that several of them" in race.remedy
+    mended = text.replace(step, race.remedy.split("`")[1]) if found else text
+    assert labkit.simulate(kernel_in(mended), *launch).errors == ()
+
+
+def test_a_loop_over_pairs_has_no_step_to_blame():
+    """Each thread begins at its own number, and goes on by 1, but the race is between a loop and a plain store."""
+    text = """
+@cuda.jit
+def kernel(x, y):
+    i = cuda.grid(1)
+    x[i] = 0
+    for k in range(i, x.size, 1):
+        y[i] += x[k]
+"""
+    found = labkit.simulate(kernel_in(text), 2, 32, np.ones(64), np.zeros(64)).errors
+    assert found and not any("gridsize" in f.remedy for f in found)
+
+
+DRAWS = """
+@cuda.jit
+def kernel(states, out):
+    {}
+    out[{}] = uniform(states, {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "element", "index", "launch"),
+    [
+        ("i = cuda.grid(1)", "i", "cuda.threadIdx.x", (2, 32)),
+        ("i = cuda.grid(1)", "i", "0", (1, 32)),
+        ("x, y = cuda.grid(2)", "x + 8 * y", "y", ((2, 2), (4, 4))),
+        ("x, y, z = cuda.grid(3)", "x + 8 * (y + 4 * z)", "z", ((2, 1, 2), (4, 4, 4))),
+    ],
+)
+def test_a_random_state_for_each_thread(names, element, index, launch):
+    text = DRAWS.replace("uniform", "xoroshiro128p_uniform")
+    made = {"xoroshiro128p_uniform": random.xoroshiro128p_uniform_float32}
+    arguments = random.create_xoroshiro128p_states(64, seed=1), np.zeros(256)
+    [race] = labkit.simulate(kernel_in(text.format(names, element, index), **made), *launch, *arguments).errors
+    assert race.kind == "race" and race.remedy.startswith("Give each thread a state of its own: index states by `")
+    own, *named, make = race.remedy.split("`")[1::2]
+    states = eval(make, vars(random))
+    body = "\n    ".join([names, *named])
+    kernel = kernel_in(text.format(body, element, own), **made)
+    assert labkit.simulate(kernel, *launch, states, np.zeros(256)).errors == ()
+
+
+def test_too_few_random_states():
+    text = DRAWS.replace("uniform", "xoroshiro128p_uniform").format("i = cuda.grid(1)", "i", "i")
+    kernel = kernel_in(text, xoroshiro128p_uniform=random.xoroshiro128p_uniform_float32)
+    found = labkit.simulate(kernel, 2, 32, random.create_xoroshiro128p_states(32, seed=1), np.zeros(64)).errors
+    assert {f.kind for f in found} == {"bounds"}
+    states = eval(found[0].remedy.split("`")[1], vars(random))
+    assert labkit.simulate(kernel, 2, 32, states, np.zeros(64)).errors == ()
+
+
+TOLD_BY_ONE_THREAD = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    t = cuda.threadIdx.x
+    if cuda.blockIdx.x == 1:
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        y[t] = x[t]
+    else:
+        x[t] = t
+        {}
+        if t == 0:
+            cuda.threadfence()
+            cuda.atomic.add(flag, 0, 1)
+"""
+
+
+def test_another_block_is_not_told_by_a_warp():
+    kernel = kernel_in(TOLD_BY_ONE_THREAD.format("pass"))
+    found = errors(kernel, 2)
+    assert [f.kind for f in found] == ["race"]
+    assert found[0].remedy.startswith(f"Put `cuda.syncthreads()` after line {line_of(kernel, 'x[t] = t')}, before one")
+    assert errors(kernel_in(TOLD_BY_ONE_THREAD.format("cuda.syncthreads()")), 2) == ()
