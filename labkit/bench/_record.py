@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from labkit import __version__, results
+from labkit.cuda.driver import gpu_versions
 from labkit.machine import device
 
 WIDTH_OF_FILES = 120  # characters per line where the output is no terminal
@@ -50,18 +51,7 @@ def gpu() -> dict:
     gpu_device = device.detect()
     if gpu_device.kind != "gpu":
         return {}
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import driver
-
-    cuda.current_context()
-    capability = ".".join(map(str, cuda.get_current_device().compute_capability))
-    cuda_version = driver.cuDriverGetVersion()
-    return {
-        "gpu": gpu_device.name,
-        "compute_capability": capability,
-        "cuda_of_driver": f"{cuda_version // 1000}.{cuda_version % 1000 // 10}",
-        **driver_version(),
-    }
+    return {"gpu": gpu_device.name, **gpu_versions(), **driver_version()}
 
 
 def driver_version() -> dict:
