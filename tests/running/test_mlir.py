@@ -99,6 +99,107 @@ print(cuda.reduce(lambda a, b: a + b)(x))
     assert not [f for f in found["findings"] if f["severity"] == "error"]
 
 
+INTRINSICS = """\
+import numpy as np
+from numba_cuda_mlir import cuda, types
+from numba_cuda_mlir.cuda import experimental, inline_ptx, vector
+from numba_cuda_mlir.cuda.ctypes import pointer
+from numba_cuda_mlir.cuda.types import ptr
+
+N = 64
+
+@cuda.jit
+def hand_over(x, out):
+    t, warp = cuda.threadIdx.x, cuda.intrin.warp_idx()
+    s = cuda.shared_array(N, cuda.float32)
+    barriers = cuda.shared_array(1, cuda.uint64)
+    full = types.ptr(barriers)
+    if warp == 0:
+        if cuda.intrin.elect_sync():
+            cuda.intrin.mbarrier_init(full, 32)
+        cuda.intrin.fence_mbarrier_init()
+    cuda.intrin.barrier()
+    if warp == 0:
+        s[t], s[t + 32] = x[t], x[t + 32]
+        cuda.intrin.mbarrier_arrive_expect_tx(full, 0)
+    else:
+        cuda.intrin.mbarrier_try_wait(pointer(barriers), 0)
+        out[t - 32] = s[t - 32] + s[t]
+
+@cuda.jit
+def leaders(out):
+    if cuda.intrin.elect_sync_mask(-1):
+        out[cuda.threadIdx.x] += 1
+    if cuda.laneid > 4:
+        if cuda.intrin.elect_sync_mask(0xFFFFFFE0):
+            out[cuda.threadIdx.x] += 2
+
+@cuda.jit
+def in_vectors(x, out):
+    i = 4 * cuda.grid(1)
+    v = cuda.vector.load(x, i, 4, 16)
+    w = vector.load(x, i + 2, 2, 8)
+    v = cuda.float32x4(v.w, v.z, v.y + w.x, v.x)
+    vector.store(out, i, v, 16)
+
+@cuda.jit
+def texts(x, out):
+    s = cuda.shared.array(32, types.float32)
+    b = cuda.shared.array(1, types.uint64)
+    t = cuda.threadIdx.x
+    s[t] = experimental.inline_ptx("ex2.approx.ftz.f32  %0, %1;", "=f", x[t], "f", x[t])
+    if t == 0:
+        inline_ptx("mbarrier.init.b64 [%0], %1;", "C", ptr(b), "r", 32)
+        inline_ptx("fence.mbarrier_init.release.cluster;")
+    inline_ptx("bar.sync 3, 32;")
+    inline_ptx("mbarrier.arrive.b64 _, [%0];", "C", ptr(b))
+    experimental.intrin.mbarrier_try_wait(ptr(b), 0)
+    inline_ptx("bar.sync %0, %1;", "r", 4, "r", 32)
+    out[t] = s[31 - t]
+
+x = np.arange(N, dtype=np.float32)
+out = np.zeros(32, np.float32)
+hand_over[1, N](x, out)
+print(out[:3])
+out[:] = 0
+leaders[1, 32](out)
+print(out.nonzero()[0], out[[0, 5]])
+y = np.zeros_like(x)
+in_vectors[1, N // 4](x, y)
+print(y[:8])
+texts[1, 32](x % 8, out)
+print(out[:4])
+"""
+
+
+def test_functions_for_kernels_of_the_package_alone_have_their_meaning(tmp_path):
+    output, found = report(tmp_path, INTRINSICS)
+    assert output.splitlines() == [
+        "[32. 34. 36.]",
+        "[0 5] [1. 2.]",
+        "[ 3.  2.  3.  0.  7.  6. 11.  4.]",
+        "[128.  64.  32.  16.]",
+    ]
+    assert not [f for f in found["findings"] if f["severity"] == "error"]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "kernel", "kind"),
+    [
+        ("        cuda.intrin.mbarrier_arrive_expect_tx(full, 0)\n", "", "hand_over", "deadlock"),
+        ("        cuda.intrin.mbarrier_try_wait(pointer(barriers), 0)\n", "", "hand_over", "race"),
+        ("(full, 32)", "(full, 31)", "hand_over", "mbarrier"),
+        ("0xFFFFFFE0", "0xFFFFFFF0", "leaders", "mask"),
+        ("x, i + 2, 2, 8", "x, i + 1, 2, 8", "in_vectors", "misaligned"),
+        ('    inline_ptx("bar.sync 3, 32;")\n', "", "texts", "race"),
+    ],
+)
+def test_their_faults_are_found_in_the_program(written, instead, kernel, kind, tmp_path):
+    assert INTRINSICS.count(written) == 1
+    _, found = report(tmp_path, INTRINSICS.replace(written, instead))
+    assert {(f["kernel"], f["kind"]) for f in found["findings"] if f["severity"] == "error"} == {(kernel, kind)}
+
+
 REFUSALS = """\
 import numpy as np
 from numba_cuda_mlir import cuda, types
@@ -124,16 +225,22 @@ for use in (
     lambda: tensor_map.create_tensor_map_from_tensor(None, (8, 8)),
     lambda: intrinsic(kernel),
     derive,
-    lambda: kernel("inline_ptx('bar.sync 0;')"),
+    lambda: kernel("inline_ptx('brkpt;')"),
+    lambda: kernel("inline_ptx('bar.sync 1, 32;', 'r', 1)"),
+    lambda: kernel("inline_ptx('bar.sync 1, 32;', TEXT, 1)"),
     lambda: kernel("x[0] = consteval(3)"),
-    lambda: kernel("x[0] = cuda.vector.load(x, 0, 2)[0]"),
-    lambda: kernel("x[0] = cuda.intrin.elect_sync()"),
+    lambda: kernel("x[0] = cuda.vector.load(x, 0, 2, 8).x"),
+    lambda: kernel("x[0] = cuda.vector.load(x, 0, 3, 16).x"),
+    lambda: kernel("cuda.vector.store(x, 0, cuda.float64x2(1, 2), 16)"),
+    lambda: kernel("cuda.vector.add(x)"),
+    lambda: kernel("cuda.intrin.mapa(x, 1)"),
+    lambda: kernel("cuda.intrin.mbarrier_init(types.ptr(3), 1)"),
     lambda: kernel("x[0] = types.f8E4M3FN(1)"),
 ):
     try:
         use()
     except Exception as error:
-        print(error)
+        print(str(error).partition("; it knows ")[0])
 """
 
 
@@ -147,10 +254,16 @@ def test_a_name_that_the_simulator_lacks_is_refused_at_its_use(tmp_path):
         f"{nothing}cuda.tensor_map.create_tensor_map_from_tensor",
         f"{nothing}extending.intrinsic",
         f"{nothing}cuda.BaseCUDAMemoryManager",
-        "line 3: `inline_ptx` is not in the kernel language",
+        "line 3: the simulator does not know what `brkpt;` does to lanes",
+        "line 3: the simulator does not know what `bar.sync 1, 32;` does to lanes",
+        "line 3: the text and the constraints of `inline_ptx` are strings, written out in the call",
         "line 3: `consteval` is not in the kernel language",
-        "line 3: the module `cuda.vector` has no `load` for a kernel",
-        "line 3: the module `cuda.intrin` has no `elect_sync` for a kernel",
+        "line 3: the simulator moves whole vectors: their alignment is their size, 16 bytes here",
+        "line 3: the simulator loads vectors of 2 or 4 elements, not of 3",
+        "line 3: give the vector to store a name in the line above: `v = ...`",
+        "line 3: the module `cuda.vector` has no `add` for a kernel",
+        "line 3: the module `cuda.intrin` has no `mapa` for a kernel",
+        "line 3: a pointer points to an array here, and this is int64",
         "line 3: `types.f8E4M3FN` is not in the kernel language",
     ], result.stderr
 
