@@ -152,12 +152,6 @@ def _vector(name):
     return module_with(name, VECTOR)
 
 
-def _pointers(name):
-    from labkit.running.mlir_intrinsics import POINTER
-
-    return module_with(name, {"pointer": POINTER, "ptr": POINTER, "cast": absent(f"{name}.cast")})
-
-
 def _experimental(name):
     from labkit.running.mlir_intrinsics import INLINE_PTX
 
@@ -194,7 +188,6 @@ MODULES = {
     f"{NAME}.cuda.intrin": _intrin,
     f"{NAME}.cuda.vector": _vector,
     f"{NAME}.cuda.vector_types": _vector_types,
-    f"{NAME}.cuda.ctypes": _pointers,
     f"{NAME}.cuda.experimental": _experimental,
     **{f"{NAME}.cuda.{space}": _memory_space for space in MEMORY_SPACES},
     **{f"{NAME}.cuda.{module}": _numbas for module in ("libdevice", "fp16", "random", "cudadrv.devicearray")},
