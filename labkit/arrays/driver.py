@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from labkit import cuda
-from labkit.cuda.driver import import_bindings
+from labkit.cuda.driver_calls import import_bindings
 
 # Handles of default streams: the one that all others wait for, and the one that each thread has.
 LEGACY, PER_THREAD = 1, 2

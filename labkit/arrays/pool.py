@@ -19,7 +19,7 @@ import numpy as np
 
 from labkit.arrays.driver import bindings, current_device
 from labkit.arrays.views import View, byte_strides
-from labkit.cuda.driver import error_class
+from labkit.cuda.driver_calls import error_class
 
 _lock = Lock()
 _pools: dict = {}  # by the number of the GPU

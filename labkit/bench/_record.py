@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from labkit import __version__, results
-from labkit.cuda.driver import gpu_versions
+from labkit.cuda.driver_calls import gpu_versions
 from labkit.machine import device
 
 WIDTH_OF_FILES = 120  # characters per line where the output is no terminal

@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from labkit import ptx
+from labkit.ptx import (
+    clusters,
+    copies,
+    exponentials,
+    fences,
+    launches,
+    mbarriers,
+    named_barriers,
+    tensor_copies,
+    vectors,
+)
 from labkit.ptx.instruction import instruction
 from labkit.simulator.collectives import find_participants
 from labkit.simulator.instruction import instruction_of
@@ -22,28 +32,28 @@ from labkit.simulator.operands import check_argument_count, constant_argument, i
 from labkit.simulator.values import Array, Vector, describe
 
 FIRST = ast.Constant(0)
-LOADS, STORES = {2: ptx.load2, 4: ptx.load4}, {2: ptx.store2, 4: ptx.store4}
+LOADS, STORES = {2: vectors.load2, 4: vectors.load4}, {2: vectors.store2, 4: vectors.store4}
 WHOLE_WARP = "np.uint32(0xFFFFFFFF)"
 # Texts of `inline_ptx`: the instruction, and the constraints of the operands. A `#` is a number; the address of an
 # mbarrier comes first.
 INLINE = {
-    "bar.arrive #, #;": (ptx.barrier_arrive, ""),
-    "bar.arrive %0, %1;": (ptx.barrier_arrive, "r r"),
-    "bar.sync #, #;": (ptx.barrier_sync, ""),
-    "bar.sync %0, %1;": (ptx.barrier_sync, "r r"),
-    "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;": (ptx.cluster_sync, ""),
-    "cp.async.bulk.commit_group;": (ptx.tma_store_commit, ""),
-    "cp.async.bulk.wait_group.read #;": (ptx.tma_store_wait, ""),
-    "cp.async.commit_group;": (ptx.cp_async_commit, ""),
-    "cp.async.wait_group #;": (ptx.cp_async_wait, ""),
-    "ex2.approx.ftz.f32 %0, %1;": (ptx.exp2, "=f f"),
-    "fence.mbarrier_init.release.cluster;": (ptx.mbarrier_init_fence, ""),
-    "fence.proxy.async.shared::cta;": (ptx.fence_async, ""),
-    "griddepcontrol.launch_dependents;": (ptx.launch_release, ""),
-    "griddepcontrol.wait;": (ptx.launch_wait, ""),
-    "mbarrier.arrive.b64 _, [%0];": (ptx.mbarrier_arrive, "C"),
-    "mbarrier.arrive.expect_tx.b64 _, [%0], %1;": (ptx.mbarrier_expect, "C r"),
-    "mbarrier.init.b64 [%0], %1;": (ptx.mbarrier_init, "C r"),
+    "bar.arrive #, #;": (named_barriers.barrier_arrive, ""),
+    "bar.arrive %0, %1;": (named_barriers.barrier_arrive, "r r"),
+    "bar.sync #, #;": (named_barriers.barrier_sync, ""),
+    "bar.sync %0, %1;": (named_barriers.barrier_sync, "r r"),
+    "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;": (clusters.cluster_sync, ""),
+    "cp.async.bulk.commit_group;": (tensor_copies.tma_store_commit, ""),
+    "cp.async.bulk.wait_group.read #;": (tensor_copies.tma_store_wait, ""),
+    "cp.async.commit_group;": (copies.cp_async_commit, ""),
+    "cp.async.wait_group #;": (copies.cp_async_wait, ""),
+    "ex2.approx.ftz.f32 %0, %1;": (exponentials.exp2, "=f f"),
+    "fence.mbarrier_init.release.cluster;": (mbarriers.mbarrier_init_fence, ""),
+    "fence.proxy.async.shared::cta;": (fences.fence_async, ""),
+    "griddepcontrol.launch_dependents;": (launches.launch_release, ""),
+    "griddepcontrol.wait;": (launches.launch_wait, ""),
+    "mbarrier.arrive.b64 _, [%0];": (mbarriers.mbarrier_arrive, "C"),
+    "mbarrier.arrive.expect_tx.b64 _, [%0], %1;": (mbarriers.mbarrier_expect, "C r"),
+    "mbarrier.init.b64 [%0], %1;": (mbarriers.mbarrier_init, "C r"),
 }
 
 
@@ -159,9 +169,10 @@ class InlinePtx:
     def translate(self, translator, node):
         text, *rest = node.args or [ast.Constant("")]
         words = [argument.value if isinstance(argument, ast.Constant) else None for argument in (text, *rest[::2])]
-        if not all(isinstance(word, str) for word in words):
+        strings = [" ".join(word.split()) for word in words if isinstance(word, str)]
+        if len(strings) < len(words):
             translator.fail(node, "the text and the constraints of `inline_ptx` are strings, written out in the call")
-        code, *constraints = [" ".join(word.split()) for word in words]
+        code, *constraints = strings
         numbers = re.findall(r"(?<=[ ,])\d+(?=[,;])", code)
         function, expected = INLINE.get(re.sub(r"(?<=[ ,])\d+(?=[,;])", "#", code), (None, ""))
         operands = rest[1::2]
@@ -188,13 +199,13 @@ POINTER = _declared("ptr", Pointer())
 INLINE_PTX = _declared("inline_ptx", InlinePtx(), waits=True)
 INTRIN = {
     "barrier": _declared("barrier", Barrier(), waits=True),
-    "cluster_ctarank": ptx.cluster_rank,
+    "cluster_ctarank": clusters.cluster_rank,
     "elect_sync": _declared("elect_sync", Elect(0)),
     "elect_sync_mask": _declared("elect_sync_mask", Elect(1)),
-    "fence_mbarrier_init": ptx.mbarrier_init_fence,
-    "mbarrier_arrive_expect_tx": _declared("mbarrier_arrive_expect_tx", OnBarrier(ptx.mbarrier_expect)),
-    "mbarrier_init": _declared("mbarrier_init", OnBarrier(ptx.mbarrier_init)),
-    "mbarrier_try_wait": _declared("mbarrier_try_wait", OnBarrier(ptx.mbarrier_wait), waits=True),
+    "fence_mbarrier_init": mbarriers.mbarrier_init_fence,
+    "mbarrier_arrive_expect_tx": _declared("mbarrier_arrive_expect_tx", OnBarrier(mbarriers.mbarrier_expect)),
+    "mbarrier_init": _declared("mbarrier_init", OnBarrier(mbarriers.mbarrier_init)),
+    "mbarrier_try_wait": _declared("mbarrier_try_wait", OnBarrier(mbarriers.mbarrier_wait), waits=True),
     "warp_idx": _declared("warp_idx", WarpIndex()),
 }
 VECTOR = {"load": _declared("load", VectorLoad()), "store": _declared("store", VectorStore())}

@@ -61,6 +61,32 @@ def texts(x, out):
     out[t] = s[31 - t]
 
 
+@cuda.jit
+def statements(out):
+    t = cuda.threadIdx.x
+    b = cuda.shared.array(1, types.uint64)
+    experimental.inline_ptx("griddepcontrol.wait;")
+    experimental.inline_ptx("cp.async.commit_group;")
+    experimental.inline_ptx("cp.async.wait_group 0;")
+    experimental.inline_ptx("fence.proxy.async.shared::cta;")
+    experimental.inline_ptx("cp.async.bulk.commit_group;")
+    experimental.inline_ptx("cp.async.bulk.wait_group.read 0;")
+    if t == 0:
+        experimental.inline_ptx("mbarrier.init.b64 [%0], %1;", "C", types.ptr(b), "r", 2 * 32)
+    experimental.inline_ptx("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;")
+    experimental.inline_ptx("mbarrier.arrive.expect_tx.b64 _, [%0], %1;", "C", types.ptr(b), "r", 0)
+    cuda.intrin.mbarrier_try_wait(types.ptr(b), 0)
+    if cuda.intrin.warp_idx() == 0:
+        out[t] = 1
+        experimental.inline_ptx("bar.arrive 5, 64;")
+        experimental.inline_ptx("bar.arrive %0, %1;", "r", 6, "r", 64)
+    else:
+        experimental.inline_ptx("bar.sync 5, 64;")
+        experimental.inline_ptx("bar.sync %0, %1;", "r", 6, "r", 64)
+        out[t] = out[t - 32]
+    experimental.inline_ptx("griddepcontrol.launch_dependents;")
+
+
 x = np.arange(N, dtype=np.float32)
 out = np.zeros(32, np.float32)
 hand_over[1, N](x, out)
@@ -73,3 +99,6 @@ in_vectors[1, N // 4](x, y)
 print(y[:8])
 texts[1, 32](x % 8, out)
 print(out[:4])
+y[:] = 0
+statements[1, N](y)
+print(y[30:34])

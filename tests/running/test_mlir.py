@@ -1,11 +1,14 @@
 """Programs for numba_cuda_mlir run as those for numba.cuda do, whether or not that package is installed."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from programs import pytest as run_pytest
 from programs import run
+
+from labkit.running import mlir_intrinsics
 
 KERNELS = (Path(__file__).parent / "kernels.py").read_text()
 INTRINSICS = (Path(__file__).parent / "intrinsics.py").read_text()
@@ -102,8 +105,16 @@ def test_functions_for_kernels_of_the_package_alone_have_their_meaning(tmp_path)
         "[0 5] [1. 2.]",
         "[ 3.  2.  3.  0.  7.  6. 11.  4.]",
         "[128.  64.  32.  16.]",
+        "[1. 1. 1. 1.]",
     ]
     assert not [f for f in found["findings"] if f["severity"] == "error"]
+
+
+def test_each_text_of_inline_ptx_that_is_known_is_tested():
+    written = {
+        re.sub(r"(?<=[ ,])\d+(?=[,;])", "#", " ".join(text.split())) for text in re.findall(r'"(.+;)"', INTRINSICS)
+    }
+    assert {text.replace("\\n", " ") for text in written} == {*mlir_intrinsics.INLINE}
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ exec(compile(text, sys.argv[1], "exec"), globals())
 @pytest.mark.parametrize(
     ("program", "kernels", "beyond_it"),
     # it has no mbarriers of compute capability 9.0 but the wait
-    [("kernels.py", 20, set()), ("intrinsics.py", 4, {"hand_over"})],
+    [("kernels.py", 20, set()), ("intrinsics.py", 5, {"hand_over"})],
 )
 def test_the_kernels_that_the_simulator_runs_compile(program, kernels, beyond_it):
     lines = [line.split(maxsplit=2) for line in by_the_package(COMPILE, HERE / program).splitlines()]
