@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from labkit.places import CHECKOUT
+from labkit.running import mlir
 
 pytestmark = pytest.mark.skipif(CHECKOUT is None or sys.platform == "win32", reason="needs a checkout and bash")
 WORKFLOWS = sorted((CHECKOUT / ".github/workflows").glob("*.yml")) if CHECKOUT else []
@@ -31,6 +32,11 @@ def test_actions_are_pinned_by_commit(path):
     for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
         for step in job["steps"]:
             assert re.search(r"@[0-9a-f]{40}$", step.get("uses", f"@{40 * '0'}"))
+
+
+def test_the_package_whose_names_are_known_is_the_one_that_ci_installs():
+    workflow = (CHECKOUT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    assert f"numba-cuda-mlir=={mlir.VERSION}\n" in workflow
 
 
 def test_the_token_for_submissions_is_where_nothing_of_a_student_is_graded():

@@ -37,6 +37,27 @@ ALONE = {
     "matplotlib": {"views"},
     "torch": {"bench", "nn"},
 }
+# Modules that import numba's compiler, for a GPU or in general, and why; besides these it is known in the rooms of
+# COMPILERS alone, and in the files of instructions named `on_gpu`.
+COMPILERS = "cuda", "calls"
+KNOW_THE_COMPILER = {
+    "machine/device.py": "finds the GPU, and stands below `cuda`",
+    "ptx/intrinsics.py": "what all `on_gpu` files share",
+    "ptx/tensor_copies/map_types.py": "the type of a tensor map, for its `on_gpu` file",
+    "bench/simulator.py": "measures numba's own simulator",
+    "running/mlir.py": "gives programs numba's signatures",
+    "running/program.py": "hides the frames of numba's lock",
+    "simulator/arguments.py": "numba's errors",
+    "simulator/functions/table.py": "numba's types of functions",
+    "simulator/numba_types.py": "numba's own inference",
+    "simulator/random.py": "numba's random numbers",
+    "simulator/run.py": "numba's lock",
+    "simulator/signatures.py": "numba's signatures",
+    "simulator/translator/allocation.py": "numba's errors",
+}
+IMPORTS_A_COMPILER = re.compile(  # in a program that a module holds as a text, too
+    r"^[ \t]*(?:from|import) numba\.(?:cuda|core)\b|^[ \t]*from numba import (?:.*\b)?(?:cuda|core)\b", re.M
+)
 STEP = re.compile(r"s\d\d_")
 ALIKE = {"conv/fft"}  # whose later steps are the tiled one with other products around the same transforms
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -121,6 +142,13 @@ def test_an_operation_uses_the_open_rooms_of_others(operation):
             if name.startswith("labkit.") and other in OPERATIONS and other != operation:
                 closed = inner and (PACKAGE / other / inner).is_dir() or (PACKAGE / other / f"{inner}.py").is_file()
                 assert inner in OPEN or not closed, f"{path.name} imports {name}"
+
+
+def test_few_modules_know_the_compiler():
+    """Its versions, and another compiler, then concern these alone."""
+    found = {path for path in MODULES if IMPORTS_A_COMPILER.search(path.read_text(encoding="utf-8"))}
+    named = {path.relative_to(PACKAGE).as_posix() for path in found if room(path) not in COMPILERS}
+    assert {name for name in named if not name.endswith("/on_gpu.py")} == {*KNOW_THE_COMPILER}
 
 
 def test_the_simulator_needs_numpy_and_numba_alone():

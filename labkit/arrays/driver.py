@@ -6,18 +6,11 @@ from functools import cache
 from typing import Any
 
 from labkit import cuda
+from labkit.cuda.driver_calls import import_bindings
 
 # Handles of default streams: the one that all others wait for, and the one that each thread has.
 LEGACY, PER_THREAD = 1, 2
 DEFAULTS = 0, LEGACY  # handles of the stream that all threads share
-
-
-def import_bindings() -> tuple[Any, Any]:
-    """Import the driver's functions, which return a status, and numba's versions, which raise; needs numba-cuda."""
-    # numba has a `cuda` of its own, older than numba-cuda, and the checker reads that one
-    from numba.cuda.cudadrv.driver import binding, driver  # pyright: ignore[reportAttributeAccessIssue]
-
-    return binding, driver
 
 
 @cache

@@ -19,6 +19,7 @@ import numpy as np
 
 from labkit.arrays.driver import bindings, current_device
 from labkit.arrays.views import View, byte_strides
+from labkit.cuda.driver_calls import error_class
 
 _lock = Lock()
 _pools: dict = {}  # by the number of the GPU
@@ -145,11 +146,9 @@ def empty_caches_of_others() -> bool:
 
 def retry_when_full(allocate: Callable[[], Any]) -> Any:
     """Return the result of `allocate`; if the GPU is full, empty the caches of torch and CuPy and try again."""
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
     try:
         return allocate()
-    except (MemoryError, CudaAPIError):
+    except (MemoryError, error_class()):
         if not empty_caches_of_others():
             raise
     return allocate()

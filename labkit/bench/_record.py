@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from labkit import __version__, results
+from labkit.cuda.driver_calls import gpu_versions
 from labkit.machine import device
 
 WIDTH_OF_FILES = 120  # characters per line where the output is no terminal
 MIN_TEXT_WIDTH = 8  # of a column of text, which is folded below its natural width
 GAP_WIDTH = 2  # between columns
-PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
+PACKAGES = "numpy numba numba-cuda numba-cuda-mlir torch cuda-bindings nvidia-cuda-nvrtc jupyterlab".split()
 
 
 def header() -> dict:
@@ -50,18 +51,7 @@ def gpu() -> dict:
     gpu_device = device.detect()
     if gpu_device.kind != "gpu":
         return {}
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import driver
-
-    cuda.current_context()
-    capability = ".".join(map(str, cuda.get_current_device().compute_capability))
-    cuda_version = driver.cuDriverGetVersion()
-    return {
-        "gpu": gpu_device.name,
-        "compute_capability": capability,
-        "cuda_of_driver": f"{cuda_version // 1000}.{cuda_version % 1000 // 10}",
-        **driver_version(),
-    }
+    return {"gpu": gpu_device.name, **gpu_versions(), **driver_version()}
 
 
 def driver_version() -> dict:

@@ -27,9 +27,7 @@ def pointer_chase(ring, steps, position):
 
 def main(record=False, out=None) -> None:
     gpu = _record.require_gpu("times loads")
-    from numba import cuda as numba_cuda
-
-    clock_ghz = numba_cuda.get_current_device().CLOCK_RATE / 1e6
+    clock_ghz = cuda.get_current_device().CLOCK_RATE / 1e6
     rows = []
     for level, ring_bytes in RINGS_BYTES.items():
         latency_ns = measure(ring_bytes)

@@ -139,7 +139,6 @@ def reports_in(output: str) -> list[str]:
 LAUNCH_SCRIPT = """
 import sys
 import numpy as np
-from numba import cuda as numba_cuda
 from labkit import cuda
 from labkit.bench import sanitizer
 
@@ -147,7 +146,7 @@ bugs = sanitizer.planted_bugs()
 for name, kernel in (argument.split(".") for argument in sys.argv[1:]):
     bug = bugs[name]
     watched = cuda.jit(getattr(bug, kernel).py_func, lineinfo=True)
-    arguments = [numba_cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in bug.arguments()]
+    arguments = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in bug.arguments()]
     watched[sanitizer.launch_of(bug, kernel)](*arguments)
-    numba_cuda.synchronize()
+    cuda.synchronize()
 """

@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from labkit.arrays.driver import allow_during_capture, import_bindings
+from labkit.arrays.driver import allow_during_capture
 from labkit.arrays.views import OperandSlot
 from labkit.arrays.workspace import DUMMY_ADDRESS, CountingWorkspace
+from labkit.cuda.driver_calls import import_bindings
 from labkit.cuda.packed import PackedLaunch, get_compiled, move_map
 from labkit.ladder import Launch
 

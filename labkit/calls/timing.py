@@ -104,7 +104,7 @@ def gpu_samples_ms(contenders: dict[str, Sequence[Callable[[object], object]]]) 
 
 def capture_launches(stream, launches) -> Callable[[], None]:
     """Capture launches in a graph, and return a function that replays it."""
-    from labkit.arrays.driver import import_bindings
+    from labkit.cuda.driver_calls import import_bindings
 
     binding, driver = import_bindings()
     handle = binding.CUstream(int(stream))

@@ -17,6 +17,7 @@ from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.typing.typeof import Purpose, typeof
 
 from labkit import ptx
 from labkit.cuda import packed
@@ -52,6 +53,11 @@ def bind_cuda(function):
         elif isinstance(value, labkit_cuda.Kernel) and value.device:
             changes[name] = _dispatcher(value.py_func, {**value.options, "device": True})
     return rebuild(function, changes) if changes else function
+
+
+def argument_types(arguments) -> tuple:
+    """Return the types that a kernel is compiled for when it is launched with these arguments."""
+    return tuple(typeof(argument, Purpose.argument) for argument in arguments)
 
 
 def ptx_text(kernel, argument_types, compute_capability: tuple[int, int], lineinfo: bool = False) -> str:

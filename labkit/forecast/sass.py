@@ -205,14 +205,10 @@ def compiled(kernel, *arguments, compute_capability: tuple = (9, 0)) -> Sass:
     """
     if find_spec("numba_cuda") is None:
         raise SassError("compiling needs numba-cuda: `pip install numba-cuda` brings it")
-    # of numba-cuda; pyright looks in numba's own, older `cuda`
-    from numba.cuda.typing.typeof import Purpose, typeof  # pyright: ignore[reportMissingImports]
+    from labkit.cuda.compiling import argument_types, ptx_text
 
-    from labkit.cuda.compiling import ptx_text
-
-    types = tuple(typeof(argument, Purpose.argument) for argument in arguments)
     try:
-        ptx = ptx_text(kernel, types, compute_capability, lineinfo=True)
+        ptx = ptx_text(kernel, argument_types(arguments), compute_capability, lineinfo=True)
     except ImportError as error:
         raise SassError("compiling needs NVVM of the CUDA toolkit: `pip install nvidia-nvvm` brings it") from error
     with TemporaryDirectory() as folder:

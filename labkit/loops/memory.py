@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, UInt32
-from numba import njit, types
-from numba.core.errors import TypingError
+from numba import TypingError, njit, types
 from numba.extending import overload
 
 from labkit.simulator.caches import Cache, touch

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
-from numba.core.errors import NumbaError
+from numba import NumbaError, njit
 
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace

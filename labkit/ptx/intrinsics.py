@@ -24,6 +24,7 @@ VOID, I16, I32, I64 = ir.VoidType(), ir.IntType(16), ir.IntType(32), ir.IntType(
 F32, F64 = ir.FloatType(), ir.DoubleType()
 SHARED = 3  # LLVM's number of the address space
 REGISTERS = {I16: "h", I32: "r", I64: "l", F32: "f", F64: "d"}  # constraints of operands in inline assembly
+_definitions = {}  # of the functions of `labkit.ptx` whose machine code is loaded
 
 
 def intrinsic(function):
@@ -54,9 +55,16 @@ def intrinsic(function):
         template = make_intrinsic_template(function, checked, function.__name__, **options)
         infer(template)
         infer_global(function, types.Function(template))
+        _definitions[function] = definition
         return definition
 
     return register
+
+
+def result_type(function, kinds):
+    """Return the type of what a function of `labkit.ptx` returns for arguments of these types."""
+    numba_signature, _ = _definitions[function](None, *kinds)
+    return numba_signature.return_type
 
 
 def load_gpu_code(value):

@@ -29,7 +29,7 @@ NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 flo
 DRIVERS = "devices driver dummyarray error libs linkable_code mappings ndarray nvrtc nvvm runtime".split()
 # Names of its `cuda` that the simulator lacks, besides those of numba's.
 LACKED = """carray compile_cubin compile_for compile_mlir complex32 Dim3 dim3 farray float16x1 float16x2 float16x3
-    float16x4 grid_group GridGroup half1 half2 half3 half4 inline_ptx prepare_shape_strides_dtype require_context
+    float16x4 grid_group GridGroup half1 half2 half3 half4 prepare_shape_strides_dtype require_context
     resolve_cuda_array_interface_dtype vectorize""".split()
 # Types that numba lacks, and functions of types.
 LACKED_TYPES = """AggregateType alignas bf16 BFloat16Type byval_ptr ByValPointerType complex32 CUTensorMap
@@ -37,7 +37,7 @@ LACKED_TYPES = """AggregateType alignas bf16 BFloat16Type byval_ptr ByValPointer
     f8E4M3B11FNUZ f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU Float4E2M1FNType Float6E2M3FNType
     Float6E3M2FNType Float8E3M4Type Float8E4M3B11FNUZType Float8E4M3FNType Float8E4M3FNUZType Float8E4M3Type
     Float8E5M2FNUZType Float8E5M2Type Float8E8M0FNUType FloatTF32Type get_numba_cuda_mlir_attributes
-    grid_constant nvfp4 NVFP4Type ptr ptr_to set_numba_cuda_mlir_attributes tf32""".split()
+    grid_constant nvfp4 NVFP4Type ptr_to set_numba_cuda_mlir_attributes tf32""".split()
 
 
 def _package(name):
@@ -48,6 +48,8 @@ def _package(name):
 
 def _cuda(name):
     """Return `numba_cuda_mlir.cuda` with all of its names in it, since a kernel reads no others."""
+    from labkit.running.mlir_intrinsics import INLINE_PTX  # which only programs of this package need
+
     module = simulated_cuda(name)
     eager = {*cuda.simulated_names()} - {"random", *vars(module)}
     vars(module).update(
@@ -60,6 +62,7 @@ def _cuda(name):
         guvectorize=partial(numba.guvectorize, target="cuda"),
         literal_unroll=numba.literal_unroll,
         bfloat16=numba_types.bfloat16,
+        inline_ptx=INLINE_PTX,
         shared_array=host.KernelName("shared").array,
         local_array=host.KernelName("local").array,
         DeviceNDArray=host.DeviceArray,
@@ -118,17 +121,34 @@ def jit(func_or_sig=None, device=False, annotations_as_signatures=True, **option
 
 def _types(name):
     """Return the module of types; `i8` has 8 bits there, and 8 bytes in numba."""
+    from labkit.running.mlir_intrinsics import POINTER
+
     in_bits = {f"{long[0]}{long.strip(ascii_letters)}": getattr(types, long) for long in NUMBERS}
     lacked = {field: absent(f"{name}.{field}") for field in LACKED_TYPES}
     more = {"bfloat16": numba_types.bfloat16, "Signature": templates.Signature, "signature": templates.signature}
+    more["ptr"] = POINTER
     return module_with(name, vars(types) | in_bits | lacked | more)
 
 
 def _intrin(name):
-    from labkit.ptx.clusters import cluster_rank  # only for programs of this package
+    from labkit.running.mlir_intrinsics import INTRIN
 
     module = absent_names(name)
-    vars(module).update(cluster_ctarank=cluster_rank, nanosleep=host.KernelName("nanosleep"))
+    vars(module).update(INTRIN, nanosleep=host.KernelName("nanosleep"))
+    return module
+
+
+def _vector(name):
+    from labkit.running.mlir_intrinsics import VECTOR
+
+    return module_with(name, VECTOR)
+
+
+def _experimental(name):
+    from labkit.running.mlir_intrinsics import INLINE_PTX
+
+    module = absent_names(name)
+    vars(module).update(inline_ptx=INLINE_PTX, intrin=_intrin(f"{NAME}.cuda.intrin"))
     return module
 
 
@@ -158,11 +178,13 @@ MODULES = {
     f"{NAME}.types": _types,
     f"{NAME}.cuda.types": _types,
     f"{NAME}.cuda.intrin": _intrin,
+    f"{NAME}.cuda.vector": _vector,
     f"{NAME}.cuda.vector_types": _vector_types,
+    f"{NAME}.cuda.experimental": _experimental,
     **{f"{NAME}.cuda.{space}": _memory_space for space in MEMORY_SPACES},
     **{f"{NAME}.cuda.{module}": _numbas for module in ("libdevice", "fp16", "random", "cudadrv.devicearray")},
     f"{NAME}.cuda.cudadrv": _cudadrv,
     **{f"{NAME}.cuda.cudadrv.{module}": absent_names for module in DRIVERS},
-    **{f"{NAME}.cuda.{module}": absent_names for module in ("experimental", "libdevicefuncs", "tensor_map", "vector")},
+    **{f"{NAME}.cuda.{module}": absent_names for module in ("libdevicefuncs", "tensor_map")},
     **{f"{NAME}.{module}": absent_names for module in ("compiler", "errors", "extending", "typing")},
 }

@@ -4,8 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from numba import cuda
-
+from labkit import cuda
 from labkit.bench.counters.kernels import launches
 from labkit.ptx import TensorMap
 
