@@ -106,6 +106,8 @@ class Race:
             test, atomic = found
             elsewhere = [s for s in self.sites if s.array == stores[0].array and s.kind == "load" and s.line != test]
             return f"{in_any_order}: compare and store in one step, `{atomic}`{_by_atomics(elsewhere)}."
+        if stores and (update := _update_as_atomic(self.kernel, stores[0])):
+            return f"{in_any_order}: read, change and store in one step, `{update}`."
         if parted or (stores and reads and not self._index_is_loaded(stores[0])):
             return f"{in_any_order}: write the results to a second array, which the next launch reads."
         return (
@@ -191,6 +193,24 @@ def _atomic_in_place_of(kernel, site, is_integer):
         if is_integer and isinstance(operator, ast.Eq) and site.text in (left, right):
             old = right if left == site.text else left
             return node.lineno, f"cuda.atomic.cas({element}, {old}, {value})"
+    return None
+
+
+def _update_as_atomic(kernel, site):
+    """Return the atomic that `x[i] += value` in the line of a store means, or `x[i] = x[i] + value`; else None."""
+    statements = [n for n in ast.walk(kernel) if isinstance(n, ast.Assign | ast.AugAssign) and n.lineno == site.line]
+    for statement in statements:
+        match statement:
+            case ast.AugAssign(target, ast.Add() | ast.Sub() as operator, value):
+                pass
+            case ast.Assign([target], ast.BinOp(left, ast.Add() | ast.Sub() as operator, value)):
+                if ast.unparse(left) != ast.unparse(target):
+                    continue
+            case _:
+                continue
+        if ast.unparse(target) == site.text:
+            name = "add" if isinstance(operator, ast.Add) else "sub"
+            return f"cuda.atomic.{name}({_arguments(target)}, {ast.unparse(value)})"
     return None
 
 

@@ -177,6 +177,20 @@ def kernel(x, y, n, flag):
             ("y[(e * 7) % y.size] = new", "pass"),
         ],
     ),
+    "a histogram": (
+        """
+@cuda.jit
+def kernel(x, y, n, flag):
+    i = cuda.grid(1)
+    y[x[i] % 4] += 1
+    n[0] = n[0] - x[i]
+""",
+        ["`cuda.atomic.add(y, x[i] % 4, 1)`", "`cuda.atomic.sub(n, 0, x[i])`"],
+        [
+            ("y[x[i] % 4] += 1", "cuda.atomic.add(y, x[i] % 4, 1)"),
+            ("n[0] = n[0] - x[i]", "cuda.atomic.sub(n, 0, x[i])"),
+        ],
+    ),
     "a step in place": (
         """
 @cuda.jit
