@@ -105,7 +105,11 @@ def shortened(error: BaseException) -> traceback.TracebackException:
 
 
 def _is_hidden(filename):
-    return filename.startswith(PACKAGE) or filename in HIDDEN or bool({"_pytest", "pluggy"} & {*Path(filename).parts})
+    return (
+        filename.startswith((PACKAGE, "<lockstep "))
+        or filename in HIDDEN
+        or bool({"_pytest", "pluggy"} & {*Path(filename).parts})
+    )
 
 
 def _exit_status(code):

@@ -19,6 +19,7 @@ MAX_LANES_TOGETHER = 1 << 21  # threads that wait for one another, all of which 
 MAX_CHUNK_BYTES = 1 << 29  # shared and local memory, with its shadow, of the blocks simulated at once
 MAX_CHUNK_WORK = 300_000
 MAX_WORK = 5_000_000
+PATIENCE = 20  # times as much work is done without checks, in a launch with a time limit for them
 CHUNK_WORK = 50  # of starting a chunk
 WORK_BYTES = 50_000  # of shared and local memory that take one unit to clear
 WORK_LANES = 4096  # lanes that count as one more

@@ -29,6 +29,7 @@ from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_address, blank_mask
 from labkit.simulator.launch import Launch
+from labkit.simulator.limits import PATIENCE
 from labkit.simulator.pace import Pace
 from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
@@ -102,6 +103,7 @@ def simulate(
             launch.sample(sample, seed)
         if pace is not None:
             launch.pace = pace
+            launch.patience = 1 if pace.time_limit_s is None else PATIENCE
 
     return _run(*prepared, args, set_up)
 

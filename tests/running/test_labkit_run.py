@@ -167,6 +167,21 @@ launch()
     assert "KernelError: line 7:" in result.stderr
 
 
+def test_a_loop_without_end_is_stopped_in_the_programs_lines(tmp_path):
+    program = """
+@cuda.jit
+def endless(x):
+    while x[0] == 0:
+        x[1] += 1
+
+endless[1, 1](np.zeros(2))
+"""
+    result = run(tmp_path, HEADER + program)
+    assert result.returncode == 1
+    assert [int(line) for line in re.findall(r'File ".*?", line (\d+)', result.stderr)] == [10]
+    assert "KernelError: line 7: the kernel was stopped here after" in result.stderr
+
+
 def test_a_module_runs_as_python_does(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")

@@ -12,6 +12,7 @@ from programs import HEADER, run
 
 from labkit import cuda, simulate
 from labkit.running.progress import PREPARING, Progress, describe
+from labkit.simulator.errors import KernelError
 from labkit.simulator.in_place import simulate_in_place
 from labkit.simulator.pace import Pace
 
@@ -94,6 +95,14 @@ def test_a_loop_ends_its_checks_too():
     trace = simulate(long_loop, 1, 32, np.zeros(32), 100, pace=over_after(50))
     assert (trace.outputs[0] == 100).all()
     assert 32 <= trace.counters.global_loads < 32 * 100
+
+
+def test_with_a_limit_a_loop_may_be_longer():
+    steps = 100_000
+    with pytest.raises(KernelError, match="the kernel was stopped here"):
+        simulate(long_loop, 1, 1, np.zeros(1), steps)
+    trace = simulate(long_loop, 1, 1, np.zeros(1), steps, pace=Pace(0))
+    assert trace.outputs[0][0] == steps
 
 
 def test_errors_that_could_do_harm_are_found_without_checks():
