@@ -23,6 +23,7 @@ from labkit.simulator.run import simulate, simulate_disturbed
 from labkit.trace import Trace
 
 FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if there are several findings
+WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors that a verdict tells with their fix
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
@@ -211,7 +212,8 @@ def _check_findings(trace):
     if errors:
         order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
         first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
-        raise _Fault(first.kind, add_line(first.line, first.fact), first.line)
+        message = first.message if first.kind in WITH_FIX else first.fact
+        raise _Fault(first.kind, add_line(first.line, message), first.line)
 
 
 def add_line(line: int, message: str) -> str:

@@ -262,7 +262,7 @@ FOUND = {
         body(ONE, "if i < x.size:\n    y[i + 1] = x[i] #<"), "bounds", "y has 64 elements", "write `i + 1 < y.size`",
     ),
     "a missing atomic": (
-        body(ONE, "if i < x.size:\n    y[0] += x[i] #<"), "race", "y[0]", "`cuda.atomic`",
+        body(ONE, "if i < x.size:\n    y[0] += x[i] #<"), "race", "y[0]", "`cuda.atomic.add(y, 0, x[i])`",
     ),
     "an output that is only renamed": (
         body(ONE, "y = x[i % 64] #<"), "unwritten", "leaves the array as it was", "`y[i] = ...`",

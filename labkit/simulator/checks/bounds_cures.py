@@ -4,7 +4,7 @@ import ast
 
 import numpy as np
 
-from labkit.simulator.checks.guards import Guard, enclosing_loop, guards_of, split_constant
+from labkit.simulator.checks.guards import Guard, enclosing_loop, guards_of, halfhearted_guards, split_constant
 from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.random_cures import cure_of_missing_state
 
@@ -42,7 +42,8 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     if site.elements > 1 and axis == len(shape) - 1:
         indices[axis] = ast.BinOp(indices[axis], ast.Add(), ast.Constant(site.elements - 1))
     written = ast.unparse(indices[axis])
-    guard = f"`if {written} < {limit}:`" if position[axis] >= 0 else f"`if 0 <= {written} < {limit}:`"
+    is_above = position[axis] >= 0 and ("negative-index", site.line, site.column) not in launch.log.found
+    guard = f"`if {written} < {limit}:`" if is_above else f"`if 0 <= {written} < {limit}:`"
     if len(shape) == 2 and site.elements == 1 and _fits_swapped(shape, index, lanes):
         swapped, as_written = (", ".join(ast.unparse(p) for p in order) for order in (indices[::-1], indices))
         return (
@@ -76,7 +77,14 @@ def _cure_of_loop_or_guard(launch, site, index, limit, length):
         excess = largest is not None and largest - length + constant - added + (not guard.strict)
         how = f"is too wide by {excess} here" if excess and excess <= 2 else "lets it through"
         kept = f"{ast.unparse(index)} {'>=' if guard.leaves else '<'} {limit}"
+        others = {n.id for n in ast.walk(guard.larger) if isinstance(n, ast.Name)} & scope.shapes.keys() - {site.array}
+        if guard.strict and others:
+            how, kept = "lets it through", f"{kept}`, or pass a larger `{site.array}"
         return f"The guard in line {guard.line}, `{guard.text}`, {how}: write `{kept}`."
+    for node, parts in halfhearted_guards(scope.tree, site.line):
+        if any(split_constant(g.smaller) == (text, constant) and scope.value(g.larger) == length for g in parts):
+            written = ast.unparse(node.test)
+            return f"The guard in line {node.lineno} returns only where all of `{written}` is true: write `or`."
     return ""
 
 

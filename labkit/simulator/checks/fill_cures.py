@@ -12,7 +12,9 @@ def cure_unwritten(launch, site, array) -> str:
     if array.space == "local":
         code = f": `for k in range({array.name}.size): {array.name}[k] = 0`" if _is_plain(array) else ""
         return f"Set its elements after line {array.line}, which makes it{code}."
-    stores = [s.line for s in launch.sites if s.array == array.name and s.kind == "store" and s.line != site.line]
+    own = [s for s in launch.sites if s.array == array.name]
+    updated = {(s.line, s.column) for s in own if s.kind == "load"}  # by a `+=`, which stores there too
+    stores = [s.line for s in own if s.kind == "store" and s.line != site.line and (s.line, s.column) not in updated]
     if stores:
         return (
             f"Let line {min(stores)} store every element that line {site.line} reads, with 0 where there is nothing "

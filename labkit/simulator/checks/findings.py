@@ -16,6 +16,8 @@ from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
+IN_ONE_PLACE = ("The guard in line", "The loop in line")  # how the cure of several accesses begins
+
 
 @dataclass
 class Log:
@@ -49,22 +51,26 @@ class Log:
         return findings if self.warps_race else [self._with_barrier_of_warp(f) for f in findings]
 
     def _one_for_each_cause(self, findings):
-        """Return the findings without races that have the cause of another.
+        """Return the findings without those that have the cause of another.
 
-        That is one of blocks with the same cure for the same array, one inside a block with the same cure at the same
-        lines, and one inside a block at the lines where blocks race, too.
+        That is a race of blocks with the same cure for the same array, one inside a block with the same cure at the
+        same lines, and one inside a block at the lines where blocks race, too. It is also a read of unwritten memory
+        with the same cure for the same array, and an index that the same guard or loop lets through.
         """
         kept, cures = [], {}
         between_blocks = [f for f in findings if f.is_between_blocks]
         lines = {(f.array, *sorted((f.line, f.other_line))) for f in between_blocks}
         for finding in findings:
+            cause = None
             if finding.kind == "race":
                 place = finding.array, *sorted((finding.line, finding.other_line))
                 if not finding.is_between_blocks and place in lines:
                     continue
                 cause = (finding.array,) if finding.is_between_blocks else place
-                if cures.setdefault((*cause, finding.remedy), finding) is not finding:
-                    continue
+            elif finding.kind == "uninitialised" or finding.remedy.startswith(IN_ONE_PLACE):
+                cause = finding.kind, finding.array
+            if cause and cures.setdefault((*cause, finding.remedy), finding) is not finding:
+                continue
             kept.append(finding)
         return kept
 

@@ -47,6 +47,24 @@ def guards_of(tree: ast.FunctionDef, site: Site) -> list[Guard]:
     return [g for g in found if not any(g.line < at <= site.line and name in _names(g.smaller) for name, at in stores)]
 
 
+def halfhearted_guards(tree: ast.FunctionDef, line: int) -> list[tuple[ast.If, list[Guard]]]:
+    """Return the `if a and b: return` before a line, and what would hold there if it were `or`.
+
+    One before a barrier is left out, which threads outside may have to reach.
+    """
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("syncthreads")]
+    last_barrier = max((call.lineno for call in calls), default=0)
+    return [
+        (node, _comparisons(ast.BoolOp(ast.Or(), node.test.values), ast.Or, negated=True))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        and last_barrier < node.lineno < line
+        and _leaves(node.body[-1])
+        and isinstance(node.test, ast.BoolOp)
+        and isinstance(node.test.op, ast.And)
+    ]
+
+
 def enclosing_loop(tree: ast.FunctionDef, line: int, name: str) -> ast.For | None:
     """Return the innermost loop over a range of the variable `name` around a line, if its step is not given."""
     loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and n.lineno <= line <= (n.end_lineno or line)]

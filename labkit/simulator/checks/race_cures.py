@@ -77,9 +77,14 @@ class Race:
                 f"Put `cuda.syncwarp()` {where}, before one thread tells other warps of it: that speaks for what it "
                 "did itself, and for its warp once they have met."
             )
+        if update := self._atomic_update():
+            return f"Add in one step: `{update}`."
         barrier = self._barrier()
         if barrier is None:
             return self._cure_between_blocks(parted)
+        stores = [s for s in (other, site) if s.kind == "store"]
+        if not self.across and stores and self._index_is_loaded(stores[0]) and (atomic := self._in_one_step(stores[0])):
+            return f"Compare and store in one step, {atomic}."
         if self.is_copied and not parted and site.kind == "load":
             return f"Put {barrier} behind the wait for the copy of line {other.line}, before line {site.line}."
         if self.in_next_iteration and site.line == other.line:
@@ -88,7 +93,9 @@ class Race:
                 f"Put {barrier} at the end of the body of the loop in line {loop.lineno}{self._outside_branch(site)}."
             )
         if parted:
-            return f"Split the line: read into a variable, let all wait at {barrier}, and then write."
+            around = self._enclosing(ast.If)
+            outside = f", outside of the `if` in line {around.lineno}" if around and not self.across else ""
+            return f"Split the line: read into a variable, let all wait at {barrier}{outside}, and then write."
         if site.line == other.line:
             return "Give each thread an element of its own, or use `cuda.atomic`."
         if self.in_next_iteration:
@@ -102,18 +109,61 @@ class Race:
         in_any_order = "Blocks of one launch run in any order"
         stores = [s for s in (self.other, self.site) if s.kind == "store"]
         reads = [s for s in (self.other, self.site) if s.kind == "load"]
-        if stores and (found := _atomic_in_place_of(self.kernel, stores[0], self.is_integer)):
-            test, atomic = found
-            elsewhere = [s for s in self.sites if s.array == stores[0].array and s.kind == "load" and s.line != test]
-            return f"{in_any_order}: compare and store in one step, `{atomic}`{_by_atomics(elsewhere)}."
-        if stores and (update := _update_as_atomic(self.kernel, stores[0])):
-            return f"{in_any_order}: read, change and store in one step, `{update}`."
+        if stores and (atomic := self._in_one_step(stores[0])):
+            return f"{in_any_order}: compare and store in one step, {atomic}."
+        if barrier := self._barrier_of_block():
+            line, loop = barrier
+            rest = (
+                "launch the kernel once for each round of the loop" if loop else "let another launch do what follows it"
+            )
+            return (
+                f"`cuda.syncthreads()` in line {line} waits for the threads of one block, and blocks run in any order: "
+                f"{rest}, or wait for all with `cuda.cg.this_grid().sync()`."
+            )
         if parted or (stores and reads and not self._index_is_loaded(stores[0])):
             return f"{in_any_order}: write the results to a second array, which the next launch reads."
         return (
             f"{in_any_order} and cannot wait for one another: give each block elements of its own, or use "
             "`cuda.atomic`."
         )
+
+    def _in_one_step(self, store):
+        """Return the atomic in place of a comparison and a store, and how to read the array then; "" for none."""
+        found = _atomic_in_place_of(self.kernel, store, self.is_integer)
+        if not found:
+            return ""
+        test, atomic = found
+        elsewhere = [s for s in self.sites if s.array == store.array and s.kind == "load" and s.line != test]
+        return f"`{atomic}`{_by_atomics(elsewhere)}"
+
+    def _atomic_update(self):
+        """Return the atomic in place of `x[i] += value`, if both accesses are of that statement; else ""."""
+        site, other = self.site, self.other
+        if (site.line, site.text) != (other.line, other.text) or site.dtype not in ADDED_BY_ATOMICS:
+            return ""
+        for node in ast.walk(self.kernel):
+            match node:
+                case ast.AugAssign(ast.Subscript() as target, ast.Add() | ast.Sub() as sign, value):
+                    pass
+                case ast.Assign([ast.Subscript() as target], ast.BinOp(same, ast.Add() | ast.Sub() as sign, value)) if (
+                    ast.unparse(same) == ast.unparse(target)
+                ):
+                    pass
+                case _:
+                    continue
+            if node.lineno == site.line and ast.unparse(target) == site.text:
+                name = "add" if isinstance(sign, ast.Add) else "sub"
+                return f"cuda.atomic.{name}({_arguments(target)}, {ast.unparse(value)})"
+        return ""
+
+    def _barrier_of_block(self):
+        """Return the line of a block's barrier between the accesses, and whether that is one of a loop around both."""
+        loop = self._enclosing(LOOPS)
+        first, last = sorted((self.site.line, self.other.line))
+        calls = (n for n in ast.walk(loop or self.kernel) if isinstance(n, ast.Call))
+        lines = [n.lineno for n in calls if ast.unparse(n.func) == "cuda.syncthreads"]
+        between = [line for line in lines if loop or first < line < last]
+        return (between[0], loop is not None) if between else None
 
     def _index_is_loaded(self, site):
         """Return whether an element of an array decides which element is accessed."""
@@ -171,6 +221,7 @@ class Race:
         return max(enclosing, key=lambda n: n.lineno) if enclosing else None
 
 
+ADDED_BY_ATOMICS = {"int32", "uint32", "int64", "uint64", "float32", "float64"}
 COMPARED = {ast.Lt: "min", ast.LtE: "min", ast.Gt: "max", ast.GtE: "max"}
 
 
@@ -193,24 +244,6 @@ def _atomic_in_place_of(kernel, site, is_integer):
         if is_integer and isinstance(operator, ast.Eq) and site.text in (left, right):
             old = right if left == site.text else left
             return node.lineno, f"cuda.atomic.cas({element}, {old}, {value})"
-    return None
-
-
-def _update_as_atomic(kernel, site):
-    """Return the atomic that `x[i] += value` in the line of a store means, or `x[i] = x[i] + value`; else None."""
-    statements = [n for n in ast.walk(kernel) if isinstance(n, ast.Assign | ast.AugAssign) and n.lineno == site.line]
-    for statement in statements:
-        match statement:
-            case ast.AugAssign(target, ast.Add() | ast.Sub() as operator, value):
-                pass
-            case ast.Assign([target], ast.BinOp(left, ast.Add() | ast.Sub() as operator, value)):
-                if ast.unparse(left) != ast.unparse(target):
-                    continue
-            case _:
-                continue
-        if ast.unparse(target) == site.text:
-            name = "add" if isinstance(operator, ast.Add) else "sub"
-            return f"cuda.atomic.{name}({_arguments(target)}, {ast.unparse(value)})"
     return None
 
 

@@ -87,7 +87,7 @@ TOO_WIDE = {
     "a stencil": ("if i < x.size:", "x[i + 1]", "`i < x.size`, is too wide by 1 here: write `i + 1 < x.size`."),
     "a stencil in one line": ("if i > 2 and 70 > i:", "x[1 + i]", "`70 > i`, lets it through: write `1 + i < x.size`."),
     "at most the size": ("if i <= x.size:", "x[i]", "`i <= x.size`, is too wide by 1 here: write `i < x.size`."),
-    "another array's size": ("if i < out.size:", "x[i]", "`i < out.size`, lets it through: write `i < x.size`."),
+    "another array's size": ("if i < out.size:", "x[i]", "write `i < x.size`, or pass a larger `x`."),
     "an early return": (
         "if i < 0 or i > n:\n        return\n    if True:",
         "x[i]",
@@ -114,7 +114,7 @@ def test_a_guard_or_a_loop_that_goes_too_far_is_named_and_its_fix_holds(name):
     kernel = kernel_in(text)
     [found] = [f for f in labkit.simulate(kernel, 5, 32, *arguments).errors if f.kind == "bounds"]
     assert found.remedy.endswith(cure) and f"in line {line_of(kernel, guard.splitlines()[0])}" in found.remedy
-    wrong, right = found.remedy.split("`")[1::2]
+    wrong, right, *_ = found.remedy.split("`")[1::2]
     if "loop" in name:
         wrong, right = wrong.split("(")[1][:-1].split(", ")[-1], right
     mended = kernel_in(text.replace(wrong, right))
@@ -170,3 +170,25 @@ def kernel(x):
 """
     message = the_error(text, 1, 64, np.ones(64, np.float32))
     assert message.endswith("The guard in line 3, `i < x.size`, is too wide by 1 here: write `i + 1 < x.size`.")
+
+
+def test_a_return_only_where_both_indices_are_outside():
+    text = """
+@cuda.jit
+def kernel(A):
+    col, row = cuda.grid(2)
+    if row >= A.shape[0] and col >= A.shape[1]:
+        return
+    A[row, col] = 0
+"""
+    launch = (2, 2), (16, 16), np.ones((20, 30), np.float32)
+    [found] = labkit.simulate(kernel_in(text), *launch).errors
+    assert found.remedy == (
+        "The guard in line 4 returns only where all of `row >= A.shape[0] and col >= A.shape[1]` is true: write `or`."
+    )
+    assert labkit.simulate(kernel_in(text.replace(" and ", " or ")), *launch).errors == ()
+
+
+def test_a_guard_that_lets_several_accesses_through_is_told_once():
+    text = "@cuda.jit\ndef kernel(x):\n    i = cuda.grid(1)\n    if i < x.size:\n        x[i + 1] += x[i + 1]\n"
+    assert "too wide by 1" in the_error(text, 2, 32, np.ones(64, np.float32))

@@ -783,7 +783,7 @@ def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
 
 RACES = {
     "s[0] = t": ("either value can be the one that stays", "Give each thread an element of its own"),
-    "s[0] += t": ("the old value or the new one", "Give each thread an element of its own, or use `cuda.atomic`"),
+    "s[0] += t": ("the old value or the new one", "Add in one step: `cuda.atomic.add(s, 0, t)`"),
     "s[t] = s[(t + 1) % 64]": ("the old value or the new one", "Split the line: read into a variable"),
     "s[t] = 1\n    cuda.atomic.add(s, 63 - t, 1)": ("the update can be lost", "Put `cuda.syncthreads()` between"),
     "x[t] = x[(t + 64 + b) % 128]": ("the old value or the new one", "write the results to a second array"),

@@ -356,3 +356,60 @@ def test_another_block_is_not_told_by_a_warp():
     assert [f.kind for f in found] == ["race"]
     assert found[0].remedy.startswith(f"Put `cuda.syncthreads()` after line {line_of(kernel, 'x[t] = t')}, before one")
     assert errors(kernel_in(TOLD_BY_ONE_THREAD.format("cuda.syncthreads()")), 2) == ()
+
+
+UPDATES = {
+    "y[0] += x[i]": "cuda.atomic.add(y, 0, x[i])",
+    "y[i % 3] -= 2": "cuda.atomic.sub(y, i % 3, 2)",
+    "y[0] = y[0] + x[i] * 2": "cuda.atomic.add(y, 0, x[i] * 2)",
+}
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_an_update_gets_the_atomic_that_does_it(update, blocks):
+    text = "@cuda.jit\ndef kernel(x, y, n, flag):\n    i = cuda.grid(1)\n    {}\n"
+    [race] = errors(kernel_in(text.format(update)), blocks)
+    assert race.remedy == f"Add in one step: `{UPDATES[update]}`."
+    assert errors(kernel_in(text.format(UPDATES[update])), blocks) == ()
+
+
+IN_ROUNDS = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    g = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    for k in range(2):
+        if i % 2 == k and i + 1 < y.size and y[i] <= y[i + 1]:
+            y[i], y[i + 1] = y[i + 1] + 1, y[i]
+        {}
+"""
+
+
+def test_a_barrier_of_one_block_is_not_one_of_all():
+    text = IN_ROUNDS.replace("    g = cuda.cg.this_grid()\n", "")
+    found = errors(kernel_in(text.format("cuda.syncthreads()")), 2)
+    assert {f.remedy for f in found} == {
+        "`cuda.syncthreads()` in line 7 waits for the threads of one block, and blocks run in any order: launch the "
+        "kernel once for each round of the loop, or wait for all with `cuda.cg.this_grid().sync()`."
+    }
+    assert errors(kernel_in(IN_ROUNDS.format("g.sync()")), 2) == ()
+
+
+SEARCH = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    v = cuda.grid(1)
+    if {read} == 0:
+        w = (x[v] + v) % y.size
+        if {compare}:
+            {store}
+"""
+
+
+def test_a_search_in_one_block_gets_a_compare_and_swap():
+    found = errors(kernel_in(SEARCH.format(read="y[v]", compare="y[w] == 0", store="y[w] = 2")), 1, np.int32)
+    atomics = "`cuda.atomic.cas(y, w, 0, 2)`, and read y in line 4 by `cuda.atomic.add(y, v, 0)`."
+    assert {f.remedy for f in found} == {f"Compare and store in one step, {atomics}"}
+    _, swap, _, read, _ = atomics.split("`")
+    assert errors(kernel_in(SEARCH.format(read=read, compare=f"{swap} == 0", store="pass")), 1, np.int32) == ()
