@@ -1,10 +1,13 @@
 """Variables of a kernel that stand for parts of modules: `a = cuda.atomic`, `b, t = cuda.blockIdx, cuda.threadIdx`."""
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 from cells import kernel_in
 
 import labkit
+from labkit import cuda
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.run import translated
 
@@ -60,3 +63,13 @@ def test_the_text_stays_as_written():
     assert "a.add" in read_source(kernel.py_func).text
     (site,) = [s.site for s in trace.sites if s.site.kind == "atomic"]
     assert site.array == "x" and site.line == 5
+
+
+def test_a_barrier_by_another_name_of_a_users_module_waits():
+    helpers = ModuleType("helpers")
+    helpers.meet = cuda.syncthreads
+    first, second = "if i < 32:\n    s[i] = i", "if i >= 32:\n    out[i] = s[i - 32]"
+    body = f"s = cuda.shared.array(64, float64)\n{first}\nhelpers.meet()\n{second}"
+    trace = labkit.simulate(kernel_of(body, helpers=helpers), 1, N, np.zeros(N, np.int32), np.zeros(N))
+    np.testing.assert_array_equal(trace.outputs[1], np.where(I >= 32, I - 32, 0))
+    assert trace.errors == ()

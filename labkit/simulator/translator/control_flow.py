@@ -42,11 +42,9 @@ def _meets_grid(function, cache):
 def called_names(nodes, names) -> set[str]:
     """Return the last names of all calls: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
     calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
-    by_name = [
-        language_path(value_outside(function, names)) or "" for function in calls if isinstance(function, ast.Name)
-    ]
-    by_dot = {function.attr for function in calls if isinstance(function, ast.Attribute)}
-    return by_dot | {path.rpartition(".")[2] for path in by_name}
+    paths = [language_path(value_outside(function, names)) or "" for function in calls]
+    written = {function.attr for function in calls if isinstance(function, ast.Attribute)}  # methods, too
+    return written | {path.rpartition(".")[2] for path in paths}
 
 
 def callees(nodes, names) -> list:
