@@ -19,6 +19,8 @@ from labkit.simulator.errors import SimulatorError
 from labkit.simulator.explorer.orders import simulate_in_orders
 from labkit.simulator.pace import Pace
 
+# pytest looks for plugins after labkit was imported, and would warn of that in each report.
+NO_WARNING = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 HIDDEN = "<frozen runpy>", inspect.getfile(compiler_lock)  # files whose frames stand between labkit's
 
 
@@ -39,7 +41,8 @@ def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bo
     """
     collect_launches(collector)
     stand_in.install()
-    name, *_ = sys.argv = list(arguments)
+    name, *own_arguments = arguments
+    sys.argv = [name, *(NO_WARNING if is_module and name == "pytest" else ()), *own_arguments]
     sys.path.insert(0, "" if is_module else str(Path(name).resolve().parent))
     try:
         if is_module:

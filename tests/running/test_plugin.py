@@ -2,7 +2,7 @@
 
 import re
 
-from programs import pytest
+from programs import labkit, pytest
 from pytest import importorskip
 
 TESTS = """\
@@ -83,3 +83,11 @@ def test_the_launches_of_all_workers_are_in_one_table(tmp_path):
 
 def table_row(result):
     return next(line.split() for line in result.stdout.splitlines() if line.startswith("copy "))
+
+
+def test_pytest_as_the_program_of_labkit_run_prints_no_warning_of_ours(tmp_path):
+    (tmp_path / "test_copy.py").write_text(TESTS)
+    result = labkit(tmp_path, "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py")
+    assert "4 passed, 1 failed" in result.stdout or "1 failed, 4 passed" in result.stdout
+    assert "warning" not in result.stdout
+    assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stderr
