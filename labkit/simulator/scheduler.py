@@ -157,9 +157,9 @@ class Chunk:
         log = self.launch.log
         spinning = [s for s in live if s.spinning]
         waiting = [s for s in live if s.barrier]
-        for s in spinning:
-            s.fork_waiting()
         if spinning:
+            for s in live:
+                s.fork_waiting()
             first = spinning[0]
             other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
             waiter, line, reason = (other.waiting_thread(), other.line, other.reason()) if other else (None, None, "")
@@ -403,7 +403,10 @@ class _Set:
 
     def fork_waiting(self):
         """Raise Fork where some warps of the set wait, and others with them could continue."""
-        waits = np.add.reduceat(self.w.active(self.mask).astype(np.int64), self.w.warps[:, START]) > 0
+        lanes = self.w.active(self.mask)
+        if self.barrier:
+            lanes = lanes & (self.chunk.state[self.w.slot, self.w.thread] >= WAITING)
+        waits = np.add.reduceat(lanes.astype(np.int64), self.w.warps[:, START]) > 0
         if not waits.all():
             blocks = self.chunk.blocks
             raise Fork({(blocks[slot], warp): int(k) for (slot, warp), k in zip(self.w.members, waits)})

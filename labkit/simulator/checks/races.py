@@ -5,9 +5,10 @@ threads of one warp. Epochs count a block's barriers, the fast path. Atomics ord
 something by an atomic after its access, and the other warp read that before its own. This needs `clocks`, kept only for
 kernels that use what an atomic returns. Such an atomic speaks for its own thread, and for others of its warp up to
 where they met (`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on
-the same element. Without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory
-fence functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know
-less. A `cell` is an element's row of shadow memory, a `party` the field of it that holds one earlier access (`cells`).
+the same element, and where it takes a lock only before another. Without a fence the access may become visible after the
+atomic, or what follows be read before it (CUDA C++ Programming Guide, memory fence functions). The order judged is that
+of this run: a warp that had found an atomic's element unchanged might know less. A `cell` is an element's row of shadow
+memory, a `party` the field of it that holds one earlier access (`cells`).
 """
 
 from collections import namedtuple
@@ -16,12 +17,13 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.checks import cells, overflow
-from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
+from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, TAKEN, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
-# What is missing between two accesses that race: a `threadfence`; a warp barrier before one thread of the other's warp
-# passes on by an atomic what all did; or any order at all.
-NOTHING, FENCE, WARP, UNORDERED = range(4)
+# What is missing between two accesses that race: a `threadfence` behind the lock that the later thread has taken; one
+# before the atomic by which the other tells of its access; a warp barrier before one thread of the other's warp passes
+# on by an atomic what all did; or any order at all.
+NOTHING, LOCK_FENCE, FENCE, WARP, UNORDERED = range(5)
 
 # A race: element, block, thread; the other's block, thread, site; what is missing.
 RACE_FIELDS = 7
@@ -104,7 +106,7 @@ def _missing_order(knowledge, block, thread, earlier_block, earlier_thread, earl
     if not was_passed_on(knowledge.times, knowledge.passed_on, other, earlier_thread % WARP_LANES, earlier_time, known):
         return WARP
     if earlier_block != block and _known_until(knowledge, PUBLISHED, block, thread, other) <= earlier_time:
-        return FENCE
+        return LOCK_FENCE if _known_until(knowledge, TAKEN, block, thread, other) > earlier_time else FENCE
     return NOTHING
 
 
