@@ -11,6 +11,7 @@ from numba import njit
 
 from labkit.simulator.checks import collective_findings
 from labkit.simulator.lanes import intersect
+from labkit.simulator.parted import CannotPart
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 
@@ -70,6 +71,8 @@ def keep_whole_warps(w, mask, call):
 
     `call` is the line, the column and the name of an instruction that a warp executes as one.
     """
+    if w.is_lane:
+        raise CannotPart
     active = w.active(mask)
     present = np.add.reduceat(active, w.warps[:, START], dtype=np.int64)
     partial = (present > 0) & (present < WARP_LANES)

@@ -22,6 +22,7 @@ from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.events import Events
 from labkit.simulator.host import allocation_address, unwrap
 from labkit.simulator.l2 import L2, NoL2
+from labkit.simulator.parted import Parting
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
@@ -94,6 +95,7 @@ class Launch:
         self.version = 0  # changes of memory so far
         self.barriers = 0  # barriers of a block that were passed
         self.disturbance = Disturbance()
+        self.parting = Parting(is_possible=False)
         self.printed: list[str] = []
         self.raised: Raised | None = None  # the first exception of a thread
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0

@@ -26,6 +26,7 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
         findings.append(advice.sample_advice(launch, counters))
     elif not any(f.kind == "deadlock" for f in findings):
         findings += advice.lost_results(launch)
+        findings += advice.parted_lanes(launch)
         if not any(f.severity == "error" for f in findings):  # it may be why no thread came to a store
             findings += advice.unreached_stores(launch)
     findings += [*advice.slow_accesses(launch, site_counters), *advice.idle_lanes(launch), *advice.partial_wave(launch)]

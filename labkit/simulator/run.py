@@ -29,6 +29,7 @@ from labkit.simulator.disturbance import Disturbance
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.host import DeviceArray, allocation_address, blank_mask
 from labkit.simulator.launch import Launch
+from labkit.simulator.parted import CannotPart, Part, Parting
 from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared_signatures
@@ -114,10 +115,11 @@ def simulate_disturbed(
 
 def _run(make_launch, arguments, args, set_up):
     """Return the trace of a launch that `set_up` prepares, from as many runs as the forks of its warps need."""
-    labels = _WarpLabels()
+    labels, parting = _WarpLabels(), Parting()
 
     def run_once(undefined):
         launch = make_launch(labels=labels, undefined=undefined)
+        launch.parting = parting
         set_up(launch)
         with np.errstate(all="ignore"):
             launch.run()
@@ -128,6 +130,13 @@ def _run(make_launch, arguments, args, set_up):
             launch = run_once(undefined=0)
         except Fork as fork:
             labels.split(fork.classes)
+            continue
+        except Part as part:
+            parting.warps |= part.warps
+            parting.line = part.line
+            continue
+        except CannotPart:
+            parting = Parting(is_possible=False)
             continue
         if launch.log.read_undefined and not _depends_on_undefined(run_once, launch):
             launch.log.drop_undefined()
@@ -198,7 +207,7 @@ def _depends_on_undefined(run_once, launch):
     for sign in (1, -1):
         try:
             other = run_once(undefined=sign)
-        except (Fork, KernelError):
+        except (Fork, Part, CannotPart, KernelError):
             return True
         if other.printed != launch.printed or other.memory() != launch.memory():
             return True

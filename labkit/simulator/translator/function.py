@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator import atomics, collectives, lanes, memory, pieces, raised, records, slices
+from labkit.simulator import atomics, collectives, lanes, memory, parted, pieces, raised, records, slices
 from labkit.simulator.errors import KernelError
 from labkit.simulator.functions import arithmetic, half
 from labkit.simulator.limits import work_of
@@ -38,6 +38,7 @@ _RUNTIME_FUNCTIONS = {
     pieces: "part view_as bits_as",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     raised: "end_raised",
+    parted: "meet",
     half: "to_bfloat16 from_bits to_bits",
 }
 
