@@ -84,6 +84,7 @@ class Launch:
         self.totals = self.counts[:, 0]
         self.flops = defaultdict(int)
         self.plan: Plan | None = None  # of a sample
+        self.is_backwards = False  # the last block comes first, one at a time
         self.sampled_counts: list[BlockCounts] = []
         self.log = Log(self)
         self.source = read_source(function)
@@ -240,8 +241,14 @@ class Launch:
             if self.plan:
                 self._run_sample()
                 return
+            order = range(self.blocks)[:: -1 if self.is_backwards else 1]
             if self.program.waits_for_all:
-                self._run_chunk(list(range(self.blocks)))
+                self._run_chunk([*order])
+                self.l2.flush()
+                return
+            if self.is_backwards:
+                for last in order[:: self.cluster]:
+                    self._run_chunk([*range(last + 1 - self.cluster, last + 1)])
                 self.l2.flush()
                 return
             sms = self.sms

@@ -113,6 +113,23 @@ def simulate_disturbed(
     return _run(*prepare_launch(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, disturb)
 
 
+def simulate_backwards(
+    kernel: Callable,
+    grid: Dimensions,
+    block: Dimensions,
+    *args: Any,
+    shared_bytes: int = 0,
+    record: Sequence[tuple[int, ...]] = (),
+) -> Trace:
+    """Run as `simulate`, block after block from the last to the first, as far as they do not wait for one another."""
+
+    def turn_round(launch):
+        launch.record(record, None)
+        launch.is_backwards = True
+
+    return _run(*prepare_launch(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, turn_round)
+
+
 def _run(make_launch, arguments, args, set_up):
     """Return the trace of a launch that `set_up` prepares, from as many runs as the forks of its warps need."""
     labels, parting = _WarpLabels(), Parting()
