@@ -206,6 +206,7 @@ def _join_barriers(groups, active, warps, lane_epochs):
 def sync_warps(w, position, mask, named):
     """Order the accesses of the lanes that take part in a `syncwarp`."""
     groups = find_participants(w, position, mask, "syncwarp", named)
+    w.launch.clocks.note_warp_barrier(w, groups, w.active(mask))
     starts = w.warps[:, START]
     if not w.lane_epochs.size:
         active = w.active(mask)

@@ -28,6 +28,12 @@ NO_LANES = np.uint32(0)
 # rely on once it has made a `threadfence` itself.
 KNOWN, PUBLISHED, TAKEN = range(3)
 
+# Where only some lanes of a warp have waited, the others are behind until they meet those: their two clocks are as of
+# before. `Clocks.behind` has, for each warp, the bits of these lanes, and until when the lanes that have waited know
+# what others of the warp did.
+KNOWN_BEFORE, PUBLISHED_BEFORE = range(3, 5)
+LANES, SYNCED = range(2)
+
 
 @njit(cache=True)
 def time_of(nodes, levels, tree, warp):
@@ -124,13 +130,24 @@ def _changers(flat, lanes, changed, lane, start, stop):
 
 
 @njit(cache=True)
+def _fall_behind(clocks, behind, warp, lanes):
+    """Let these lanes of a warp keep what they know, while the others learn more."""
+    if behind[LANES, warp]:
+        behind[LANES, warp] &= lanes
+    else:
+        clocks[KNOWN_BEFORE, warp], clocks[PUBLISHED_BEFORE, warp] = clocks[KNOWN, warp], clocks[PUBLISHED, warp]
+        behind[LANES, warp] = lanes
+
+
+@njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, element_clocks, flat, lanes, changed,
-    result_used, may_take, warps, per_block, begin,
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, element_clocks, flat, lanes,
+    changed, result_used, may_take, left_out, warps, per_block, begin,
 ):  # fmt: skip
     """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1.
 
-    `may_take`: an atomic that changes its element takes a lock.
+    `may_take`: an atomic that changes its element takes a lock. `left_out` has the bits of each warp's lanes that learn
+    nothing of it.
     """
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
@@ -145,9 +162,17 @@ def _exchange(
             changers = _changers(flat, lanes, changed, lane, start, stop)
             takes = may_take and changers != 0
             if result_used:
-                synced_until[warp] = max(
-                    synced_until[warp], time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
-                )
+                synced = time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
+                if left_out[row]:
+                    _fall_behind(clocks, behind, warp, left_out[row])
+                    behind[SYNCED, warp] = max(behind[SYNCED, warp], synced)
+                else:
+                    synced_until[warp] = max(synced_until[warp], synced)
+                    if behind[LANES, warp]:
+                        for which in range(2):
+                            own_clock = np.int64(clocks[KNOWN_BEFORE + which, warp])
+                            element_clock = np.int64(element_clocks[which, element])
+                            clocks[KNOWN_BEFORE + which, warp] = _join(nodes, used, levels, own_clock, element_clock)
                 for which in range(3):
                     learned = TAKEN if takes and which == PUBLISHED else which
                     own_clock, element_clock = np.int64(clocks[learned, warp]), np.int64(element_clocks[which, element])
@@ -164,7 +189,7 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, groups, begin):
+def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, groups, begin):
     """Let the warps of each group learn all that any of them knows, in the first one's clock; return as `_exchange`."""
     count = groups.shape[1]
     steps = 4 * count  # each warp advances, then adds what it knows, what it has published, and what it has taken
@@ -184,11 +209,14 @@ def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clo
             for member in group:
                 clocks[which, member] = clocks[which, first]
                 synced_until[member] = times[member]
+                behind[LANES, member] = 0
     return -1
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, lanes, warps, per_block, begin):
+def _publish(
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, lanes, warps, per_block, begin
+):
     """Let the warps with a lane in `lanes` publish what they know of their block; return as `_exchange`.
 
     What they know of other blocks, which these have not published, needs a fence of those blocks. What these have, and
@@ -203,14 +231,17 @@ def _publish(nodes, used, levels, spare_nodes, times, passed_on, synced_until, c
             first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
             own_block = _restrict(nodes, used, levels, known, first, first + per_block - 1)
-            for other in (own_block, np.int64(clocks[TAKEN, warp])):
-                clocks[PUBLISHED, warp] = _join(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), other)
+            for which in (PUBLISHED, PUBLISHED_BEFORE) if behind[LANES, warp] else (PUBLISHED, PUBLISHED):
+                for other in (own_block, np.int64(clocks[TAKEN, warp])):
+                    clocks[which, warp] = _join(nodes, used, levels, np.int64(clocks[which, warp]), other)
             clocks[TAKEN, warp] = EMPTY
     return -1
 
 
 @njit(cache=True)
-def _pass_to_cores(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, warps, cores, begin):
+def _pass_to_cores(
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, warps, cores, begin
+):
     """Let each of `cores` learn all that a warp knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare_nodes > nodes.shape[0]:
@@ -223,14 +254,17 @@ def _pass_to_cores(nodes, used, levels, spare_nodes, times, passed_on, synced_un
 
 
 @njit(cache=True)
-def _learn_times(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, warps, others, ahead, begin):
+def _learn_times(
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, warps, others, ahead, begin
+):
     """Let each warp learn how far another is, and nothing of what that one knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare_nodes > nodes.shape[0]:
             return i
-        tree = np.int64(clocks[KNOWN, warps[i]])
-        if time_of(nodes, levels, tree, others[i]) < ahead[i]:
-            clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
+        for which in (KNOWN, KNOWN_BEFORE):
+            tree = np.int64(clocks[which, warps[i]])
+            if time_of(nodes, levels, tree, others[i]) < ahead[i]:
+                clocks[which, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
     return -1
 
 
@@ -285,13 +319,14 @@ class Clocks:
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
         nodes_per_tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
-        self.spare_nodes = 6 * (nodes_per_tree + self.levels + 1)  # nodes that one step may use
+        self.spare_nodes = 8 * (nodes_per_tree + self.levels + 1)  # nodes that one step may use
         self.used = np.ones(1, np.int64)  # nodes in use, as an array that compiled steps change
-        self.nodes = np.zeros((max(4096, 2 * self.spare_nodes) if warps else 1, WIDTH), np.int32)
+        self.nodes = np.zeros((max(4096, self.spare_nodes) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
         self.passed_on = np.full((warps, MOMENTS), ALL_LANES)  # a ring: the lanes that passed on what they did, by time
         self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
-        self.clocks = np.zeros((3, warps), np.int32)
+        self.clocks = np.zeros((5, warps), np.int32)
+        self.behind = np.zeros((2, warps), np.int64)
         self.element_clocks: dict[int, tuple] = {}  # by the memory's id: its owner, and the clocks of its elements
         if len(self.nodes) > MAX_NODES:
             self._give_up()
@@ -306,7 +341,10 @@ class Clocks:
         _, element_clocks = self.element_clocks.setdefault(
             id(array.data), (array.data, np.zeros((3, array.data.size), np.int32))
         )
-        self._run(_exchange, element_clocks, flat, lanes, changed, result_used, may_take, w.warps, self.per_block)
+        nobody = np.zeros(len(w.warps), np.int64)
+        self._run(
+            _exchange, element_clocks, flat, lanes, changed, result_used, may_take, nobody, w.warps, self.per_block
+        )
 
     def barrier_clocks(self, owner, count) -> np.ndarray:
         """Return `count` clocks of barriers, for `pass_on` and `learn`, until `forget_barriers(owner)`."""
@@ -317,12 +355,16 @@ class Clocks:
     def pass_on(self, w, clocks, flat, lanes):
         """Pass what the warps of these lanes know to the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, False, w.warps, self.per_block)
+            nobody = np.zeros(len(w.warps), np.int64)
+            self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, False, nobody, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
-        """Let the warps of these lanes learn what is known at the barriers `flat`."""
+        """Let these lanes learn what is known at the barriers `flat`; the others of their warps stay behind."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, ~w.all_lanes, True, False, w.warps, self.per_block)
+            others = ~lanes if w.exited is False else ~(lanes | w.active(w.exited))
+            bits = np.where(others, w.lane_bit, np.uint32(0))
+            left_out = np.bitwise_or.reduceat(bits, w.warps[:, START]).astype(np.int64)
+            self._run(_exchange, clocks, flat, lanes, ~w.all_lanes, True, False, left_out, w.warps, self.per_block)
 
     def heard_from_other_warp(self, block, thread, other_block, other_thread) -> bool:
         """Return whether the thread's warp heard, by an atomic, from the other block, but not from the other's warp."""
@@ -395,6 +437,19 @@ class Clocks:
         if self.times.size:
             _note_collective(self.times, self.passed_on, active, w.warps, self.per_block)
 
+    def note_warp_barrier(self, w, groups, active):
+        """Note a `syncwarp` of groups of lanes: lanes that are behind, and meet others, know what those know."""
+        if not self.times.size:
+            return
+        warps = self.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
+        for row in np.flatnonzero(self.behind[LANES, warps]):
+            warp, lanes = warps[row], slice(*w.warps[row, [START, STOP]])
+            for group in np.unique(groups[lanes][active[lanes]]).tolist():
+                if group & ~self.behind[LANES, warp]:
+                    self.behind[LANES, warp] &= ~group
+            if not self.behind[LANES, warp]:
+                self.synced_until[warp] = max(self.synced_until[warp], self.behind[SYNCED, warp])
+
     def publish(self, w, mask):
         """Note a `threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
@@ -405,9 +460,12 @@ class Clocks:
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
             nodes = self.nodes, self.used, self.levels, self.spare_nodes
-            begin = step(*nodes, self.times, self.passed_on, self.synced_until, self.clocks, *arguments, begin)
+            begin = step(*nodes, *self._state(), *arguments, begin)
             if begin >= 0:
                 self._collect()
+
+    def _state(self):
+        return self.times, self.passed_on, self.synced_until, self.clocks, self.behind
 
     def _collect(self):
         """Keep only the trees in use, in twice the space if they fill half of it."""

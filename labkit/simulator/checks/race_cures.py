@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from labkit.simulator.checks.races import FENCE, LOCK_FENCE, WARP
+from labkit.simulator.checks.races import FENCE, LOCK_FENCE, WAIT, WARP
 from labkit.simulator.reading.syntax import is_spin
 from labkit.trace import Site
 
@@ -21,7 +21,7 @@ class Race:
     lockstep: bool  # all warps ran as one set
     across: bool  # the threads are in different blocks
     is_informed: bool  # the later thread heard from the other's block by an atomic
-    missing: int  # what would order the two, of `races`: LOCK_FENCE, FENCE, WARP or UNORDERED
+    missing: int  # what would order the two, of `races`: WAIT, LOCK_FENCE, FENCE, WARP or UNORDERED
     locks: frozenset = frozenset()  # the atomics that may take a lock: array and line
     is_integer: bool = True  # the elements are integers, which a compare-and-swap needs
     is_copied: bool = False  # the other is an asynchronous copy, done as soon as its thread has waited for it
@@ -56,6 +56,8 @@ class Race:
         """The reason that either access may come first, as the middle of a sentence."""
         if self.missing == WARP:
             return "and what another thread of its warp told in between does not speak for it"
+        if self.missing == WAIT:
+            return "and it has not met the lane of its warp that has waited for that"
         if self.missing == FENCE:
             return "and the atomic in between does not say that what was done before it can be seen"
         if self.missing == LOCK_FENCE:
@@ -68,6 +70,8 @@ class Race:
         parted = site.line == other.line and site.kind != other.kind and site.text != other.text
         if self.spin:
             return self._cure_of_spin(self.spin)
+        if self.missing == WAIT:
+            return f"Put `cuda.syncwarp()` behind the wait, before line {site.line}, or let all lanes wait."
         if self.missing == FENCE:
             cure = f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it"
             return f"{cure}; one belongs {self._behind_the_lock()}, too." if self.locks else f"{cure}."
