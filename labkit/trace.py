@@ -168,9 +168,9 @@ class Finding:
 
     kind is one of: race, in-flight, proxy, early, barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup,
     bounds, misaligned, uninitialised, raised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes,
-    tail, one-axis, changed-global, float-range, same-memory, sample, time-limit (advice); unwritten (an error where a
-    result is lost for certain); order (the result depends on the order of warps: an error, or advice where atomics
-    decide it).
+    tail, one-axis, lane-wait, changed-global, float-range, same-memory, sample, time-limit (advice); unwritten (an
+    error where a result is lost for certain); order (the result depends on the order of warps: an error, or advice
+    where atomics decide it).
     `message` is written for learners; `remedy`, its last part, is the fix, if one is known. `threads` holds the two
     threads of a race (or the one at fault), `other_line` the second line of a race, `count` the occurrences.
     """

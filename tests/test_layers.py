@@ -23,9 +23,9 @@ ROOMS = """
 """.split()
 SIMULATOR = """
     errors limits events sampling caches groups numba_types disturbance family host_device unwritten host values
-    tensor_maps signatures functions random lanes language warps reading counters arguments checks l2 units arrays
-    collectives dynamic pace warp_order advice slices scheduler report records memory raised launch pieces atomics
-    operands tiles instruction translator coverage translate run in_place explorer
+    tensor_maps signatures functions random lanes language warps parted reading counters arguments checks l2 units
+    arrays collectives dynamic pace warp_order advice slices scheduler report records memory raised launch pieces
+    atomics operands tiles instruction translator coverage translate run in_place explorer
 """.split()
 RANK = {room: rank for rank, room in enumerate(ROOMS)}
 RANK_IN_SIMULATOR = {room: rank for rank, room in enumerate(SIMULATOR)}

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from numbers import Integral
 from typing import Any
 
@@ -19,12 +20,13 @@ from labkit.checking.verdict import Verdict
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
 from labkit.simulator.errors import KernelError, LaunchError
-from labkit.simulator.run import simulate, simulate_disturbed
+from labkit.simulator.run import simulate, simulate_backwards, simulate_disturbed
 from labkit.trace import Trace
 
 FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if there are several findings
 WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors that a verdict tells with their fix
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
+OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
 
@@ -151,9 +153,25 @@ class _Judgement:
         _check_inputs(launch, trace, names)
         _check_findings(trace)
         _check_outputs(launch, trace, names)
+        self._check_backwards(launch, trace, names)
         _check_budgets(launch, trace)
         _check_duties(launch, trace)
         return trace
+
+    def _check_backwards(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
+        """Run a launch once more with its blocks in another order, if they can tell: by what atomics return."""
+        atomics = [c for c in trace.sites if c.site.kind == "atomic" and c.accesses]
+        if self.exercise.machine != "gpu" or prod(launch.grid) == 1 or not atomics:
+            return
+        try:
+            self.trace = self._simulate(simulate_backwards, launch)
+            _check_findings(self.trace)
+            _check_outputs(launch, self.trace, names)
+        except KernelError as error:
+            raise _Fault("refused", f"{OTHER_ORDER}, it stopped: {error}", error.line) from None
+        except _Fault as fault:
+            raise _Fault(fault.reason, f"{OTHER_ORDER}, it went wrong.\n{fault}", fault.line) from None
+        self.trace = trace
 
     def _run(self, launch: Launch) -> Trace | LoopTrace:
         if self.exercise.machine == "cpu":
@@ -161,8 +179,11 @@ class _Judgement:
         if getattr(self.kernel, "device", False):
             message = f"`{self.exercise.function}` is a device function: leave out `device=True`"
             raise LaunchError(f"{message}, so that it is a kernel.")
+        return self._simulate(simulate, launch)
+
+    def _simulate(self, run: Callable, launch: Launch) -> Trace:
         geometry, recorded_blocks = (launch.grid, launch.block), ((0, 0, 0), tuple(size - 1 for size in launch.grid))
-        return simulate(self.kernel, *geometry, *launch.args, shared_bytes=launch.shared_bytes, record=recorded_blocks)
+        return run(self.kernel, *geometry, *launch.args, shared_bytes=launch.shared_bytes, record=recorded_blocks)
 
     def _check_dependences(self, launches: Sequence[Launch]):
         """Find what the result must depend on and does not, by disturbed runs of one of the launches."""

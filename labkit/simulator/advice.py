@@ -168,6 +168,22 @@ def one_axis(launch):
         yield _launch_advice("one-axis", launch, message, remedy=cure)
 
 
+def parted_lanes(launch):
+    """Say where lanes of one warp wait for one another, which older GPUs do not bear."""
+    if launch.parting.warps:
+        line = launch.parting.line
+        cure = (
+            "Let a lane do its work and end the wait of others in the loop itself: `while not done:`, and in it "
+            "`if cuda.atomic.cas(...) == 0:` with the work, what gives the lock back, and `done = True`."
+        )
+        message = (
+            f"Line {line}: lanes of one warp wait here for one another. GPUs since Volta (compute capability 7.0) let "
+            "them go on one by one, and older ones hang. Counters are those of lanes that are on their own from the "
+            f"kernel's first line on, so that no two of them share a request. {cure}"
+        )
+        yield Finding("lane-wait", "advice", message, line, launch.program.wait_columns[line], remedy=cure)
+
+
 def sample_advice(launch, counters) -> Finding:
     """Say that only a sample of the blocks ran, and how large the standard error of the totals is."""
     sample = counters.sample

@@ -16,6 +16,9 @@ _NAMES = "add sub max min nanmax nanmin and_ or_ xor inc dec exch cas".split()
 OPERATIONS = {**{name: number for number, name in enumerate(_NAMES)}, "compare_and_swap": CAS}
 
 
+TAKING = {CAS, EXCH}  # that take a lock, if they change it and the kernel asks whether they did
+
+
 @njit(cache=True)
 def _combine_float(operation, old, value):
     if operation == ADD:
@@ -99,7 +102,7 @@ def atomic(w, site, array, mask, operation, value, compare, result_used, *index)
         _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old, changed)
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
-    launch.clocks.exchange(w, array, flat, lanes, changed, result_used)
+    launch.clocks.exchange(w, array, flat, lanes, changed, result_used, result_used and operation in TAKING)
     check_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)
     return launch.disturbance.disturb(SHARED_LOADS, old) if array.space == "shared" else old

@@ -11,6 +11,7 @@ from numba import njit
 
 from labkit.simulator.checks import collective_findings
 from labkit.simulator.lanes import intersect
+from labkit.simulator.parted import CannotPart
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 
@@ -70,6 +71,8 @@ def keep_whole_warps(w, mask, call):
 
     `call` is the line, the column and the name of an instruction that a warp executes as one.
     """
+    if w.is_lane:
+        raise CannotPart
     active = w.active(mask)
     present = np.add.reduceat(active, w.warps[:, START], dtype=np.int64)
     partial = (present > 0) & (present < WARP_LANES)
@@ -203,6 +206,7 @@ def _join_barriers(groups, active, warps, lane_epochs):
 def sync_warps(w, position, mask, named):
     """Order the accesses of the lanes that take part in a `syncwarp`."""
     groups = find_participants(w, position, mask, "syncwarp", named)
+    w.launch.clocks.note_warp_barrier(w, groups, w.active(mask))
     starts = w.warps[:, START]
     if not w.lane_epochs.size:
         active = w.active(mask)

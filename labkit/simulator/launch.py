@@ -23,6 +23,7 @@ from labkit.simulator.events import Events
 from labkit.simulator.host import allocation_address, unwrap
 from labkit.simulator.l2 import L2, NoL2
 from labkit.simulator.pace import Pace
+from labkit.simulator.parted import Parting
 from labkit.simulator.reading.source import read_source
 from labkit.simulator.sampling import Plan
 from labkit.simulator.scheduler import Chunk, Deadlock
@@ -90,6 +91,7 @@ class Launch:
         self.patience = 1  # by which the limits of its work are multiplied
         self.is_checked = True
         self.checked_blocks = self.blocks  # those that ran before the checks ended
+        self.is_backwards = False  # the last block comes first, one at a time
         self.sampled_counts: list[BlockCounts] = []
         self.log = Log(self)
         self.source = read_source(function)
@@ -101,6 +103,7 @@ class Launch:
         self.version = 0  # changes of memory so far
         self.barriers = 0  # barriers of a block that were passed
         self.disturbance = Disturbance()
+        self.parting = Parting(is_possible=False)
         self.printed: list[str] = []
         self.raised: Raised | None = None  # the first exception of a thread
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
@@ -248,13 +251,23 @@ class Launch:
             if self.plan:
                 self._run_sample()
                 return
-            waves = [[[*range(self.blocks)]]] if self.program.waits_for_all else self._waves()
+            if self.is_backwards:
+                waves = self._waves_backwards()
+            else:
+                waves = [[[*range(self.blocks)]]] if self.program.waits_for_all else self._waves()
             for chunks in self.order.arrange(waves) if self.order else waves:
                 for blocks in chunks:
                     self._run_chunk(blocks)
                 self.l2.flush()
         except Deadlock:
             self.l2.flush()
+
+    def _waves_backwards(self):
+        """Return one wave: block after block, or cluster after cluster, from the last to the first."""
+        if self.program.waits_for_all:
+            return [[[*reversed(range(self.blocks))]]]
+        ends = range(self.blocks, 0, -self.cluster)
+        return [[[*range(end - self.cluster, end)] for end in ends]]
 
     def _waves(self):
         """Yield the chunks of each wave of resident blocks."""

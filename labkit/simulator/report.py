@@ -27,9 +27,9 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
         findings.append(advice.sample_advice(launch, counters))
     elif not any(f.kind == "deadlock" for f in findings):
         findings += advice.lost_results(launch)
-        if launch.is_checked and not any(
-            f.severity == "error" for f in findings
-        ):  # it may be why no thread came to a store
+        findings += advice.parted_lanes(launch)
+        has_errors = any(f.severity == "error" for f in findings)  # why, perhaps, no thread came to a store
+        if launch.is_checked and not has_errors:
             findings += advice.unreached_stores(launch)
     if not launch.is_checked:
         findings.append(advice.time_limit_advice(launch))

@@ -31,6 +31,7 @@ from labkit.simulator.host import DeviceArray, allocation_address, blank_mask
 from labkit.simulator.launch import Launch
 from labkit.simulator.limits import PATIENCE
 from labkit.simulator.pace import Pace
+from labkit.simulator.parted import CannotPart, Part, Parting
 from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
 from labkit.simulator.signatures import declared_signatures
@@ -120,6 +121,23 @@ def simulate_disturbed(
     return _run(*prepare_launch(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, disturb)
 
 
+def simulate_backwards(
+    kernel: Callable,
+    grid: Dimensions,
+    block: Dimensions,
+    *args: Any,
+    shared_bytes: int = 0,
+    record: Sequence[tuple[int, ...]] = (),
+) -> Trace:
+    """Run as `simulate`, block after block from the last to the first, as far as they do not wait for one another."""
+
+    def turn_round(launch):
+        launch.record(record, None)
+        launch.is_backwards = True
+
+    return _run(*prepare_launch(kernel, grid, block, args, shared_bytes, "H100 SXM", watch=False), args, turn_round)
+
+
 def _run(make_launch, arguments, args, set_up):
     """Return the trace of a launch that `set_up` prepares."""
     run_once, launch = run_to_end(make_launch, set_up)
@@ -138,10 +156,11 @@ def run_to_end(make_launch, set_up) -> tuple[Callable[..., Launch], Launch]:
     launch
         The launch after its run.
     """
-    labels = _WarpLabels()
+    labels, parting = _WarpLabels(), Parting()
 
     def run_once(undefined):
         launch = make_launch(labels=labels, undefined=undefined)
+        launch.parting = parting
         set_up(launch)
         with np.errstate(all="ignore"):
             launch.run()
@@ -152,6 +171,11 @@ def run_to_end(make_launch, set_up) -> tuple[Callable[..., Launch], Launch]:
             return run_once, run_once(undefined=0)
         except Fork as fork:
             labels.split(fork.classes)
+        except Part as part:
+            parting.warps |= part.warps
+            parting.line = part.line
+        except CannotPart:
+            parting = Parting(is_possible=False)
 
 
 def translated(kernel: Callable, *args: Any) -> Program:
@@ -223,7 +247,7 @@ def _depends_on_undefined(run_once, launch):
     for sign in (1, -1):
         try:
             other = run_once(undefined=sign)
-        except (Fork, KernelError):
+        except (Fork, Part, CannotPart, KernelError):
             return True
         if other.printed != launch.printed or other.memory() != launch.memory():
             return True

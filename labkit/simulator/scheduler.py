@@ -17,6 +17,7 @@ from labkit.simulator.checks.shadow import SharedShadow
 from labkit.simulator.disturbance import BARRIERS
 from labkit.simulator.dynamic import DynamicMemory
 from labkit.simulator.errors import KernelError
+from labkit.simulator.parted import Part
 from labkit.simulator.units import ShadowOfUnits, units_per_element
 from labkit.simulator.warps import SLOT, START, WarpSet
 from labkit.trace import WARP_LANES
@@ -26,6 +27,8 @@ RUNNING, RETURNED, ENDED, WAITING, AT_GRID = range(5)
 
 # Rounds in which every live warp set only spins and no memory changes, before a deadlock is reported.
 IDLE_ROUNDS = 200
+# Of lanes that run on their own there can be thousands: fewer rounds, of this many turns in all.
+MIN_IDLE_ROUNDS, IDLE_TURNS = 3, 20_000
 
 
 class Fork(Exception):
@@ -112,12 +115,16 @@ class Chunk:
         """Run every warp of the chunk to its end, or until none can continue."""
         launch = self.launch
         warps = [(slot, warp) for slot in range(len(self.blocks)) for warp in range(launch.warps_per_block)]
-        groups = {}
+        groups, parted = {}, []
         ranks = launch.order and launch.order.rank_warps(self.blocks, launch.warps_per_block, launch.blocks)
         for slot, warp in warps:
+            if (self.blocks[slot], warp) in launch.parting.warps:
+                parted.append((slot, warp))
+                continue
             rank = 0 if ranks is None else ranks[slot, warp]
             groups.setdefault((rank, launch.label(self.blocks[slot], warp)), []).append((slot, warp))
         self.sets = [_Set(self, groups[key]) for key in sorted(groups, key=lambda key: key[0])]
+        self.sets += [_Set(self, [(slot, warp)], lane) for slot, warp in parted for lane in range(self._lanes_of(warp))]
         self.alone = len(self.sets) == 1  # all warps run in lockstep
         if launch.program.blocking:
             for s in self.sets:
@@ -133,9 +140,15 @@ class Chunk:
             launch.clocks.forget(array)
             array.shadow.forget()
 
+    def _lanes_of(self, warp):
+        """Return the number of lanes of a warp of a block."""
+        return min(WARP_LANES, self.launch.threads - warp * WARP_LANES)
+
     def _schedule(self):
         """Run any set that can continue, until all have ended."""
-        idle = 0
+        idle, idle_rounds = 0, IDLE_ROUNDS
+        if self.launch.parting.warps:
+            idle_rounds = min(IDLE_ROUNDS, max(MIN_IDLE_ROUNDS, IDLE_TURNS // len(self.sets)))
         while True:
             live = [s for s in self.sets if not s.done]
             if not live:
@@ -152,7 +165,7 @@ class Chunk:
                     self._release()
             progressed |= version != self.launch.version
             idle = 0 if progressed else idle + 1
-            if idle > IDLE_ROUNDS or (idle and not any(s.spinning for s in live if not s.done)):
+            if idle > idle_rounds or (idle and not any(s.spinning for s in live if not s.done)):
                 self._stuck([s for s in live if not s.done])
                 idle = 0
 
@@ -161,11 +174,13 @@ class Chunk:
         log = self.launch.log
         spinning = [s for s in live if s.spinning]
         waiting = [s for s in live if s.barrier]
-        for s in spinning:
-            s.fork_waiting()
         if spinning:
+            for s in live:
+                s.fork_waiting()
+            self._part_lanes(spinning)
             first = spinning[0]
-            other = waiting[0] if waiting else (spinning[1] if len(spinning) > 1 else None)
+            rest = [s for s in spinning[1:] if s.line != first.line or not s.w.is_lane]
+            other = next(iter([*waiting, *rest]), None)
             waiter, line, reason = (other.waiting_thread(), other.line, other.reason()) if other else (None, None, "")
             log.deadlock(first.line, first.waiting_thread(), waiter, line, first.reason(), reason)
             raise Deadlock
@@ -174,6 +189,14 @@ class Chunk:
             self._open(slot)
         if (self.state == AT_GRID).any():
             self._open_grid()
+
+    def _part_lanes(self, spinning):
+        """Raise Part if some lanes of a warp wait, and others could continue; warps that wait like it come along."""
+        if self.launch.parting.is_possible and not self.launch.program.families:
+            parted = [s for s in spinning if s.has_free_lanes()]
+            if parted:
+                warps = {(self.blocks[slot], warp) for s in spinning for slot, warp in s.w.members}
+                raise Part(warps, parted[0].line)
 
     # --- barriers ---
 
@@ -315,6 +338,10 @@ class Chunk:
         lanes = slice(None) if s.mask is None else s.mask
         return not (self.state[s.w.slot[lanes], s.w.thread[lanes]] >= WAITING).any()
 
+    def has_ended(self, w):
+        """Return which lanes of a warp set have ended."""
+        return np.isin(self.state[w.slot, w.thread], (RETURNED, ENDED))
+
     # --- forks ---
 
     def guard(self, w, entering, outer, spins):
@@ -369,8 +396,8 @@ def all_equal(values, before) -> bool:
 class _Set:
     """A warp set with its generator and what it waits for."""
 
-    def __init__(self, chunk, members):
-        self.w = WarpSet(chunk, members)
+    def __init__(self, chunk, members, lane=None):
+        self.w = WarpSet(chunk, members, lane)
         self.chunk = chunk
         self.done = self.barrier = self.spinning = False
         self.line = 0
@@ -380,7 +407,7 @@ class _Set:
 
     def start(self):
         launch = self.chunk.launch
-        self.generator = launch.program.kernel(self.w, None, *launch.arguments)
+        self.generator = launch.program.kernel(self.w, self.w.own, *launch.arguments)
 
     def step(self):
         """Run to the next wait."""
@@ -402,15 +429,27 @@ class _Set:
         self.done = True
         self.chunk.launch.events.note(self.w, None, "end")
         w, state = self.w, self.chunk.state
-        state[w.slot, w.thread] = ENDED
+        lanes = w.active(w.own)
+        state[w.slot[lanes], w.thread[lanes]] = ENDED
         self.chunk.note_returned(w)
 
     def fork_waiting(self):
         """Raise Fork where some warps of the set wait, and others with them could continue."""
-        waits = np.add.reduceat(self.w.active(self.mask).astype(np.int64), self.w.warps[:, START]) > 0
+        lanes = self.w.active(self.mask)
+        if self.barrier:
+            lanes = lanes & (self.chunk.state[self.w.slot, self.w.thread] >= WAITING)
+        waits = np.add.reduceat(lanes.astype(np.int64), self.w.warps[:, START]) > 0
         if not waits.all():
             blocks = self.chunk.blocks
             raise Fork({(blocks[slot], warp): int(k) for (slot, warp), k in zip(self.w.members, waits)})
+
+    def has_free_lanes(self):
+        """Return whether some of its lanes wait, and others could continue but for being of one warp with them."""
+        w = self.w
+        free = ~w.active(self.mask)
+        if w.exited is not False:
+            free &= ~w.active(w.exited)
+        return not w.is_lane and bool(free.any())
 
     def waiting_thread(self):
         """Return (block, thread) of a lane that waits."""

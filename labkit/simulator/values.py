@@ -80,6 +80,10 @@ class Range(Tuple):
     """The type of a `range` that is kept in a name: its first number, its end and its step."""
 
 
+class Maybe(Tuple):
+    """The type of a number that is None in some lanes: whether it is one, and the number; numba's optional value."""
+
+
 @dataclass(frozen=True)
 class Member(NamedTuple):
     """The type of a member of an Enum, which holds its value."""
@@ -185,6 +189,8 @@ def describe(kind) -> str:
         return "a range"
     if isinstance(kind, Member):
         return f"a member of {kind.family}"
+    if isinstance(kind, Maybe):
+        return f"{describe(kind.items[1])} or None"
     if isinstance(kind, Tuple):
         return f"a tuple of {len(kind.items)} values"
     if kind == GRID_GROUP:

@@ -20,8 +20,8 @@ MAX_TERMS = 8  # cached offsets per warp set
 class WarpSet:
     """The same warps of some blocks of a chunk, run in lockstep, and the position of each lane in the grid."""
 
-    def __init__(self, chunk, members):
-        """`members`: (slot, warp in block) pairs, in slot order."""
+    def __init__(self, chunk, members, lane=None):
+        """`members`: (slot, warp in block) pairs, in slot order; `lane`: the only one of the warp that runs here."""
         self.chunk = chunk
         self.launch = launch = chunk.launch
         threads = launch.threads
@@ -44,6 +44,8 @@ class WarpSet:
         self.block = np.repeat(self.warps[:, BLOCK], sizes)
         self.sampled = [(slot, block, *np.searchsorted(self.slot, (slot, slot + 1))) for slot, block in chunk.sampled]
         self.all_lanes = np.ones(start, np.bool_)
+        self.is_lane = lane is not None
+        self.own = np.arange(start) == lane if self.is_lane else None  # the mask of the lanes that run here
         self.warp_epochs = np.zeros(len(rows), np.int64)
         self.lane_epochs = np.zeros((0, WARP_LANES, WARP_LANES), np.int32)
         self.warp_clock = np.zeros(len(rows), np.int64)
@@ -56,7 +58,8 @@ class WarpSet:
         self._terms = {}  # `cached_term`; holds each index too, so that its id is not reused
         self._local = {}
         self.slots = np.unique(self.warps[:, SLOT])
-        self.whole_blocks = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
+        whole = len(members) == len({slot for slot, _ in members}) * launch.warps_per_block
+        self.whole_blocks = whole and not self.is_lane
         self.threadIdx = _coordinates(self.thread, launch.block)
         self.blockIdx = _coordinates(self.block, launch.grid)
         self.blockDim = tuple(np.int32(n) for n in launch.block)

@@ -567,6 +567,7 @@ def lock(total, mutex):
     if cuda.threadIdx.x == 0:
         while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
             pass
+        cuda.threadfence()
         total[0] += 1
         cuda.threadfence()
         cuda.atomic.exch(mutex, 0, 0)

@@ -23,9 +23,16 @@ MOMENTS = 64  # times per warp in `passed_on`; a warp that knows a later time co
 ALL_LANES = np.uint32(2**WARP_LANES - 1)
 NO_LANES = np.uint32(0)
 
-# Each warp, and each element with atomics, has two clocks: all that it knows, and the part that a `threadfence` has
-# made visible to other blocks.
-KNOWN, PUBLISHED = range(2)
+# Each warp, and each element with atomics, has three clocks: all that it knows; the part that a `threadfence` has made
+# visible to other blocks; and what others have so published, and the warp has learned as it took a lock: this it may
+# rely on once it has made a `threadfence` itself.
+KNOWN, PUBLISHED, TAKEN = range(3)
+
+# Where only some lanes of a warp have waited, the others are behind until they meet those: their two clocks are as of
+# before. `Clocks.behind` has, for each warp, the bits of these lanes, and until when the lanes that have waited know
+# what others of the warp did.
+KNOWN_BEFORE, PUBLISHED_BEFORE = range(3, 5)
+LANES, SYNCED = range(2)
 
 
 @njit(cache=True)
@@ -123,11 +130,25 @@ def _changers(flat, lanes, changed, lane, start, stop):
 
 
 @njit(cache=True)
+def _fall_behind(clocks, behind, warp, lanes):
+    """Let these lanes of a warp keep what they know, while the others learn more."""
+    if behind[LANES, warp]:
+        behind[LANES, warp] &= lanes
+    else:
+        clocks[KNOWN_BEFORE, warp], clocks[PUBLISHED_BEFORE, warp] = clocks[KNOWN, warp], clocks[PUBLISHED, warp]
+        behind[LANES, warp] = lanes
+
+
+@njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, element_clocks, flat, lanes, changed,
-    result_used, warps, per_block, begin,
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, element_clocks, flat, lanes,
+    changed, result_used, may_take, left_out, warps, per_block, begin,
 ):  # fmt: skip
-    """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1."""
+    """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1.
+
+    `may_take`: an atomic that changes its element takes a lock. `left_out` has the bits of each warp's lanes that learn
+    nothing of it.
+    """
     for row in range(warps.shape[0]):
         start, stop = warps[row, START], warps[row, STOP]
         warp = warps[row, BLOCK] * per_block + warps[row, THREAD] // WARP_LANES
@@ -138,29 +159,40 @@ def _exchange(
             if used[0] + spare_nodes > nodes.shape[0]:
                 return lane
             element = flat[lane]
-            if result_used:
-                synced_until[warp] = max(
-                    synced_until[warp], time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
-                )
-                for which in range(2):
-                    own_clock, element_clock = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
-                    clocks[which, warp] = _join(nodes, used, levels, own_clock, element_clock)
             changers = _changers(flat, lanes, changed, lane, start, stop)
+            takes = may_take and changers != 0
+            if result_used:
+                synced = time_of(nodes, levels, np.int64(element_clocks[KNOWN, element]), warp)
+                if left_out[row]:
+                    _fall_behind(clocks, behind, warp, left_out[row])
+                    behind[SYNCED, warp] = max(behind[SYNCED, warp], synced)
+                else:
+                    synced_until[warp] = max(synced_until[warp], synced)
+                    if behind[LANES, warp]:
+                        for which in range(2):
+                            own_clock = np.int64(clocks[KNOWN_BEFORE + which, warp])
+                            element_clock = np.int64(element_clocks[which, element])
+                            clocks[KNOWN_BEFORE + which, warp] = _join(nodes, used, levels, own_clock, element_clock)
+                for which in range(3):
+                    learned = TAKEN if takes and which == PUBLISHED else which
+                    own_clock, element_clock = np.int64(clocks[learned, warp]), np.int64(element_clocks[which, element])
+                    clocks[learned, warp] = _join(nodes, used, levels, own_clock, element_clock)
             _advance(nodes, used, levels, times, passed_on, clocks, warp, changers)
             if changers:
-                for which in range(2):
+                for which in range(3):
                     own_clock, element_clock = np.int64(clocks[which, warp]), np.int64(element_clocks[which, element])
+                    knows_all = result_used and not takes
                     element_clocks[which, element] = (
-                        own_clock if result_used else _join(nodes, used, levels, own_clock, element_clock)
+                        own_clock if knows_all else _join(nodes, used, levels, own_clock, element_clock)
                     )
     return -1
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, groups, begin):
+def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, groups, begin):
     """Let the warps of each group learn all that any of them knows, in the first one's clock; return as `_exchange`."""
     count = groups.shape[1]
-    steps = 3 * count  # each warp advances, then adds what it knows, then what it has published
+    steps = 4 * count  # each warp advances, then adds what it knows, what it has published, and what it has taken
     for step in range(begin, len(groups) * steps):
         if used[0] + spare_nodes > nodes.shape[0]:
             return step
@@ -177,14 +209,18 @@ def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clo
             for member in group:
                 clocks[which, member] = clocks[which, first]
                 synced_until[member] = times[member]
+                behind[LANES, member] = 0
     return -1
 
 
 @njit(cache=True)
-def _publish(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, lanes, warps, per_block, begin):
+def _publish(
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, lanes, warps, per_block, begin
+):
     """Let the warps with a lane in `lanes` publish what they know of their block; return as `_exchange`.
 
-    What they know of other blocks, which these have not published, needs a fence of those blocks.
+    What they know of other blocks, which these have not published, needs a fence of those blocks. What these have, and
+    was learned with a lock, counts from now on.
     """
     for row in range(begin, warps.shape[0]):
         if used[0] + spare_nodes > nodes.shape[0]:
@@ -195,32 +231,40 @@ def _publish(nodes, used, levels, spare_nodes, times, passed_on, synced_until, c
             first = np.int64(warps[row, BLOCK] * per_block)
             known = np.int64(clocks[KNOWN, warp])
             own_block = _restrict(nodes, used, levels, known, first, first + per_block - 1)
-            clocks[PUBLISHED, warp] = _join(nodes, used, levels, np.int64(clocks[PUBLISHED, warp]), own_block)
+            for which in (PUBLISHED, PUBLISHED_BEFORE) if behind[LANES, warp] else (PUBLISHED, PUBLISHED):
+                for other in (own_block, np.int64(clocks[TAKEN, warp])):
+                    clocks[which, warp] = _join(nodes, used, levels, np.int64(clocks[which, warp]), other)
+            clocks[TAKEN, warp] = EMPTY
     return -1
 
 
 @njit(cache=True)
-def _pass_to_cores(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, warps, cores, begin):
+def _pass_to_cores(
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, warps, cores, begin
+):
     """Let each of `cores` learn all that a warp knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare_nodes > nodes.shape[0]:
             return i
         _advance(nodes, used, levels, times, passed_on, clocks, warps[i], ALL_LANES)
-        for which in range(2):
+        for which in range(3):
             own_clock, core_clock = np.int64(clocks[which, warps[i]]), np.int64(clocks[which, cores[i]])
             clocks[which, cores[i]] = _join(nodes, used, levels, core_clock, own_clock)
     return -1
 
 
 @njit(cache=True)
-def _learn_times(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, warps, others, ahead, begin):
+def _learn_times(
+    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, warps, others, ahead, begin
+):
     """Let each warp learn how far another is, and nothing of what that one knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
         if used[0] + spare_nodes > nodes.shape[0]:
             return i
-        tree = np.int64(clocks[KNOWN, warps[i]])
-        if time_of(nodes, levels, tree, others[i]) < ahead[i]:
-            clocks[KNOWN, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
+        for which in (KNOWN, KNOWN_BEFORE):
+            tree = np.int64(clocks[which, warps[i]])
+            if time_of(nodes, levels, tree, others[i]) < ahead[i]:
+                clocks[which, warps[i]] = _with_time(nodes, used, levels, tree, others[i], ahead[i])
     return -1
 
 
@@ -275,44 +319,52 @@ class Clocks:
         while WIDTH ** (self.levels + 1) < warps:
             self.levels += 1
         nodes_per_tree = sum(-(-warps // WIDTH**level) for level in range(1, self.levels + 2))
-        self.spare_nodes = 2 * (nodes_per_tree + self.levels + 1)  # nodes that one step may use
+        self.spare_nodes = 8 * (nodes_per_tree + self.levels + 1)  # nodes that one step may use
         self.used = np.ones(1, np.int64)  # nodes in use, as an array that compiled steps change
-        self.nodes = np.zeros((max(4096, 4 * self.spare_nodes) if warps else 1, WIDTH), np.int32)
+        self.nodes = np.zeros((max(4096, self.spare_nodes) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
         self.passed_on = np.full((warps, MOMENTS), ALL_LANES)  # a ring: the lanes that passed on what they did, by time
         self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
-        self.clocks = np.zeros((2, warps), np.int32)
+        self.clocks = np.zeros((5, warps), np.int32)
+        self.behind = np.zeros((2, warps), np.int64)
         self.element_clocks: dict[int, tuple] = {}  # by the memory's id: its owner, and the clocks of its elements
         if len(self.nodes) > MAX_NODES:
             self._give_up()
 
-    def exchange(self, w, array, flat, lanes, changed, result_used):
+    def exchange(self, w, array, flat, lanes, changed, result_used, may_take=False):
         """Note an atomic: pass on what its warp knows if it changes an element, and learn if its result is used.
 
-        Nothing can be learned from an atomic that changes nothing.
+        `may_take`: where it changes the element, it takes a lock, and what it learns counts after a `threadfence`.
         """
         if not self.times.size:
             return
         _, element_clocks = self.element_clocks.setdefault(
-            id(array.data), (array.data, np.zeros((2, array.data.size), np.int32))
+            id(array.data), (array.data, np.zeros((3, array.data.size), np.int32))
         )
-        self._run(_exchange, element_clocks, flat, lanes, changed, result_used, w.warps, self.per_block)
+        nobody = np.zeros(len(w.warps), np.int64)
+        self._run(
+            _exchange, element_clocks, flat, lanes, changed, result_used, may_take, nobody, w.warps, self.per_block
+        )
 
     def barrier_clocks(self, owner, count) -> np.ndarray:
         """Return `count` clocks of barriers, for `pass_on` and `learn`, until `forget_barriers(owner)`."""
-        clocks = np.zeros((2, count), np.int32)
+        clocks = np.zeros((3, count), np.int32)
         self.element_clocks[id(clocks)] = owner, clocks
         return clocks
 
     def pass_on(self, w, clocks, flat, lanes):
         """Pass what the warps of these lanes know to the barriers `flat`."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, w.warps, self.per_block)
+            nobody = np.zeros(len(w.warps), np.int64)
+            self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, False, nobody, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
-        """Let the warps of these lanes learn what is known at the barriers `flat`."""
+        """Let these lanes learn what is known at the barriers `flat`; the others of their warps stay behind."""
         if self.times.size:
-            self._run(_exchange, clocks, flat, lanes, ~w.all_lanes, True, w.warps, self.per_block)
+            others = ~lanes if w.exited is False else ~(lanes | w.active(w.exited))
+            bits = np.where(others, w.lane_bit, np.uint32(0))
+            left_out = np.bitwise_or.reduceat(bits, w.warps[:, START]).astype(np.int64)
+            self._run(_exchange, clocks, flat, lanes, ~w.all_lanes, True, False, left_out, w.warps, self.per_block)
 
     def heard_from_other_warp(self, block, thread, other_block, other_thread) -> bool:
         """Return whether the thread's warp heard, by an atomic, from the other block, but not from the other's warp."""
@@ -385,6 +437,19 @@ class Clocks:
         if self.times.size:
             _note_collective(self.times, self.passed_on, active, w.warps, self.per_block)
 
+    def note_warp_barrier(self, w, groups, active):
+        """Note a `syncwarp` of groups of lanes: lanes that are behind, and meet others, know what those know."""
+        if not self.times.size:
+            return
+        warps = self.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
+        for row in np.flatnonzero(self.behind[LANES, warps]):
+            warp, lanes = warps[row], slice(*w.warps[row, [START, STOP]])
+            for group in np.unique(groups[lanes][active[lanes]]).tolist():
+                if group & ~self.behind[LANES, warp]:
+                    self.behind[LANES, warp] &= ~group
+            if not self.behind[LANES, warp]:
+                self.synced_until[warp] = max(self.synced_until[warp], self.behind[SYNCED, warp])
+
     def publish(self, w, mask):
         """Note a `threadfence`: what a warp knows, it may pass on to other blocks."""
         if self.times.size:
@@ -395,9 +460,12 @@ class Clocks:
         begin = 0
         while begin >= 0 and self.nodes.shape[0] > 1:
             nodes = self.nodes, self.used, self.levels, self.spare_nodes
-            begin = step(*nodes, self.times, self.passed_on, self.synced_until, self.clocks, *arguments, begin)
+            begin = step(*nodes, *self._state(), *arguments, begin)
             if begin >= 0:
                 self._collect()
+
+    def _state(self):
+        return self.times, self.passed_on, self.synced_until, self.clocks, self.behind
 
     def _collect(self):
         """Keep only the trees in use, in twice the space if they fill half of it."""

@@ -30,6 +30,7 @@ class Log:
     launch: object
     found: dict[tuple, dict] = field(default_factory=dict)
     warps_race: bool = False  # whether two warps of one block race anywhere
+    broken_lock: tuple | None = None  # the key of the race for a lock that is given back by a plain store
 
     def add(self, key, count=1, kind="", message="", *, severity="error", site=None, **finding):
         """Note a finding, at the line and column of `site` if given; one whose key is known is only counted."""
@@ -47,7 +48,11 @@ class Log:
 
     def finished(self) -> list[Finding]:
         """Return the findings of the run."""
-        findings = self._one_for_each_cause([Finding(**finding) for finding in self.found.values()])
+        found = [Finding(**finding) for finding in self.found.values()]
+        if self.broken_lock:  # which explains why blocks race for what it should protect
+            lock = Finding(**self.found[self.broken_lock])
+            found = [f for f in found if f == lock or not f.is_between_blocks]
+        findings = self._one_for_each_cause(found)
         return findings if self.warps_race else [self._with_barrier_of_warp(f) for f in findings]
 
     def _one_for_each_cause(self, findings):
@@ -265,6 +270,7 @@ class Log:
         race = Race(
             kernel=self.launch.source.tree, sites=sites, site=site, other=other, lockstep=w.chunk.alone, across=across,
             is_informed=is_informed and across, missing=missing, is_integer=array.dtype.kind in "iu", is_copied=copied,
+            locks=frozenset(self.launch.program.locks),
         )  # fmt: skip
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
@@ -283,6 +289,7 @@ class Log:
             or cure_of_shared_elements(scope_at(self.launch, site.line), site, other)
             or race.cure()
         )
+        self.broken_lock = self.broken_lock or (key if race.is_plain_release else None)
         message = (
             f"Race on {name}: {self.name(thread_id)} {_verb(site)} it at line {site.line}{again}, and "
             f"{self.name(other_id)} {_verb(other)} {it} at line {other.line}, {race.how}, so "

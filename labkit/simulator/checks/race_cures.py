@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from labkit.simulator.checks.races import FENCE, WARP
+from labkit.simulator.checks.races import FENCE, LOCK_FENCE, WAIT, WARP
 from labkit.simulator.reading.syntax import is_spin
 from labkit.trace import Site
 
@@ -22,7 +22,8 @@ class Race:
     lockstep: bool  # all warps ran as one set
     across: bool  # the threads are in different blocks
     is_informed: bool  # the later thread heard from the other's block by an atomic
-    missing: int  # what would order the two: FENCE (a `threadfence`), WARP (a warp barrier) or, of `races`, UNORDERED
+    missing: int  # what would order the two, of `races`: WAIT, LOCK_FENCE, FENCE, WARP or UNORDERED
+    locks: frozenset = frozenset()  # the atomics that may take a lock: array and line
     is_integer: bool = True  # the elements are integers, which a compare-and-swap needs
     is_copied: bool = False  # the other is an asynchronous copy, done as soon as its thread has waited for it
 
@@ -43,12 +44,22 @@ class Race:
         return next((s for s in read if isinstance(_parse(s.text), ast.Subscript)), None)
 
     @property
+    def is_plain_release(self) -> bool:
+        """True if one of the accesses gives a lock back by a plain store."""
+        is_lock = self.site.array in {array for array, _ in self.locks}
+        return is_lock and {self.site.kind, self.other.kind} == {"atomic", "store"}
+
+    @property
     def how(self) -> str:
         """The reason that either access may come first, as the middle of a sentence."""
         if self.missing == WARP:
             return "and what another thread of its warp told in between does not speak for it"
+        if self.missing == WAIT:
+            return "and it has not met the lane of its warp that has waited for that"
         if self.missing == FENCE:
             return "and the atomic in between does not say that what was done before it can be seen"
+        if self.missing == LOCK_FENCE:
+            return "and a lock alone does not say that what follows it is not read before it"
         return "with nothing to say which comes first"
 
     def cure(self) -> str:
@@ -57,8 +68,15 @@ class Race:
         parted = site.line == other.line and site.kind != other.kind and site.text != other.text
         if self.spin:
             return self._cure_of_spin(self.spin)
+        if self.missing == WAIT:
+            return f"Put `cuda.syncwarp()` behind the wait, before line {site.line}, or let all lanes wait."
         if self.missing == FENCE:
-            return f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it."
+            cure = f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it"
+            return f"{cure}; one belongs {self._behind_the_lock()}, too." if self.locks else f"{cure}."
+        if self.missing == LOCK_FENCE:
+            return f"Put `cuda.threadfence()` {self._behind_the_lock()}."
+        if self.is_plain_release:
+            return self._cure_of_plain_release()
         if self.across and (tells := self._telling_atomic()):
             return (
                 f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there tells "
@@ -189,6 +207,19 @@ class Race:
             f"What one thread waits for and another sets must be accessed by atomics: read it by "
             f"`cuda.atomic.add({name}, {index}, 0)`, set it by `cuda.atomic.exch({name}, {index}, ...)`, and put "
             "`cuda.threadfence()` before that if it tells of other data."
+        )
+
+    def _behind_the_lock(self) -> str:
+        lines = " or ".join(map(str, sorted({line for _, line in self.locks})))
+        return f"behind line {lines}, where the lock is taken"
+
+    def _cure_of_plain_release(self):
+        store = next(s for s in (self.site, self.other) if s.kind == "store")
+        stores = [n for n in ast.walk(self.kernel) if isinstance(n, ast.Assign) and n.lineno == store.line]
+        value = ast.unparse(stores[0].value) if stores else "..."
+        return (
+            f"Give the lock back by `cuda.atomic.exch({_arguments(_parse(store.text))}, {value})`, with "
+            "`cuda.threadfence()` before it."
         )
 
     def _telling_atomic(self) -> Site | None:

@@ -5,9 +5,10 @@ threads of one warp. Epochs count a block's barriers, the fast path. Atomics ord
 something by an atomic after its access, and the other warp read that before its own. This needs `clocks`, kept only for
 kernels that use what an atomic returns. Such an atomic speaks for its own thread, and for others of its warp up to
 where they met (`clocks.was_passed_on`). Between blocks it counts only after a `threadfence`, unless it is an atomic on
-the same element. Without a fence the access may become visible after the atomic (CUDA C++ Programming Guide, memory
-fence functions). The order judged is that of this run: a warp that had found an atomic's element unchanged might know
-less. A `cell` is an element's row of shadow memory, a `party` the field of it that holds one earlier access (`cells`).
+the same element, and where it takes a lock only before another. Without a fence the access may become visible after the
+atomic, or what follows be read before it (CUDA C++ Programming Guide, memory fence functions). The order judged is that
+of this run: a warp that had found an atomic's element unchanged might know less. A `cell` is an element's row of shadow
+memory, a `party` the field of it that holds one earlier access (`cells`).
 """
 
 from collections import namedtuple
@@ -16,12 +17,13 @@ import numpy as np
 from numba import njit
 
 from labkit.simulator.checks import cells, overflow
-from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
+from labkit.simulator.checks.clocks import KNOWN, KNOWN_BEFORE, LANES, PUBLISHED, SYNCED, TAKEN, time_of, was_passed_on
 from labkit.trace import WARP_LANES
 
-# What is missing between two accesses that race: a `threadfence`; a warp barrier before one thread of the other's warp
-# passes on by an atomic what all did; or any order at all.
-NOTHING, FENCE, WARP, UNORDERED = range(4)
+# What is missing between two accesses that race: a `syncwarp` with the lanes that have waited; a `threadfence` behind
+# the lock that the later thread has taken; one before the atomic by which the other tells of its access; a warp barrier
+# before one thread of the other's warp passes on by an atomic what all did; or any order at all.
+NOTHING, WAIT, LOCK_FENCE, FENCE, WARP, UNORDERED = range(6)
 
 # A race: element, block, thread; the other's block, thread, site; what is missing.
 RACE_FIELDS = 7
@@ -32,11 +34,11 @@ Order = namedtuple("Order", "warps epochs grid_epoch warp_epochs")
 
 # What orders them besides, in kernels with atomics that tell something or barriers of a part of a warp; None in others,
 # for which numba then compiles a third of this code. `lane_epochs`: what each lane knows of the warp barriers of each
-# other lane of its warp; empty until a barrier of part of a warp. `per_block` to `clocks`: the fields of `Clocks`.
+# other lane of its warp; empty until a barrier of part of a warp. `per_block` to `behind`: the fields of `Clocks`.
 # `overflow`: the entries of `Overflow`. `is_after_atomic`: the access depends on what an atomic returned.
 Knowledge = namedtuple(
     "Knowledge",
-    "lane_epochs per_block levels nodes times passed_on synced_until clocks overflow is_after_atomic",
+    "lane_epochs per_block levels nodes times passed_on synced_until clocks behind overflow is_after_atomic",
 )
 
 
@@ -49,7 +51,8 @@ def current_order(w, site) -> tuple[Order, Knowledge | None]:
     launch.overflow.make_room(2 * w.lanes)
     return order, Knowledge(
         w.lane_epochs, clocks.per_block, clocks.levels, clocks.nodes, clocks.times, clocks.passed_on,
-        clocks.synced_until, clocks.clocks, launch.overflow.entries, site in launch.program.after_atomics,
+        clocks.synced_until, clocks.clocks, clocks.behind, launch.overflow.entries,
+        site in launch.program.after_atomics,
     )  # fmt: skip
 
 
@@ -86,9 +89,32 @@ def _first_unordered_by_barriers(cell, first, last, grid_epoch, block, thread, e
 
 
 @njit(cache=True)
+def _is_behind(knowledge, warp, thread):
+    """Return whether other lanes of this thread's warp have waited for more than it has."""
+    return knowledge.behind[LANES, warp] >> (thread % WARP_LANES) & 1
+
+
+@njit(cache=True)
+def _others_know(knowledge, block, thread, other, time):
+    """Return whether lanes that have waited, which this thread has not met yet, know what a warp did at a time."""
+    warp = block * knowledge.per_block + thread // WARP_LANES
+    if not _is_behind(knowledge, warp, thread):
+        return False
+    if other == warp:
+        return knowledge.behind[SYNCED, warp] > time
+    return time_of(knowledge.nodes, knowledge.levels, np.int64(knowledge.clocks[KNOWN, warp]), other) > time
+
+
+@njit(cache=True)
 def _known_until(knowledge, which, block, thread, other):
-    """Return the time until which this thread's warp has learned, through atomics, what another did."""
-    tree = np.int64(knowledge.clocks[which, block * knowledge.per_block + thread // WARP_LANES])
+    """Return the time until which this thread's warp has learned, through atomics, what another did.
+
+    `which` is KNOWN or PUBLISHED of lanes that are not behind others of their warp, or a clock of any lane.
+    """
+    warp = block * knowledge.per_block + thread // WARP_LANES
+    if which <= PUBLISHED and _is_behind(knowledge, warp, thread):
+        which += KNOWN_BEFORE
+    tree = np.int64(knowledge.clocks[which, warp])
     return time_of(knowledge.nodes, knowledge.levels, tree, other)
 
 
@@ -100,11 +126,11 @@ def _missing_order(knowledge, block, thread, earlier_block, earlier_thread, earl
     other = earlier_block * knowledge.per_block + earlier_thread // WARP_LANES
     known = _known_until(knowledge, KNOWN, block, thread, other)
     if known <= earlier_time:
-        return UNORDERED
+        return WAIT if _others_know(knowledge, block, thread, other, earlier_time) else UNORDERED
     if not was_passed_on(knowledge.times, knowledge.passed_on, other, earlier_thread % WARP_LANES, earlier_time, known):
         return WARP
     if earlier_block != block and _known_until(knowledge, PUBLISHED, block, thread, other) <= earlier_time:
-        return FENCE
+        return LOCK_FENCE if _known_until(knowledge, TAKEN, block, thread, other) > earlier_time else FENCE
     return NOTHING
 
 
@@ -119,10 +145,12 @@ def _separation(block, thread, other_block, other_thread):
 @njit(cache=True)
 def _lane_knows(knowledge, block, thread, earlier_time):
     """Return whether the thread's warp has learned what another of its lanes did at `earlier_time`."""
-    return (
-        knowledge.synced_until.shape[0] > 0
-        and knowledge.synced_until[block * knowledge.per_block + thread // WARP_LANES] > earlier_time
-    )
+    if knowledge.synced_until.shape[0] == 0:
+        return False
+    warp = block * knowledge.per_block + thread // WARP_LANES
+    if knowledge.synced_until[warp] > earlier_time:
+        return True
+    return knowledge.behind[SYNCED, warp] > earlier_time and not _is_behind(knowledge, warp, thread)
 
 
 @njit(cache=True)
@@ -144,7 +172,9 @@ def _first_unordered(order, knowledge, row, cell, first, last, block, thread, ep
                 continue
             if parts and cell[party + 1] < knowledge.lane_epochs[row, thread % WARP_LANES, earlier_thread % WARP_LANES]:
                 continue
-            return party + cells.FIELDS * UNORDERED
+            warp = block * knowledge.per_block + thread // WARP_LANES
+            met_others = knowledge.times.shape[0] > 0 and _others_know(knowledge, block, thread, warp, time)
+            return party + cells.FIELDS * (WAIT if met_others else UNORDERED)
         missing = _missing_order(knowledge, block, thread, earlier_block, earlier_thread, time)
         if missing != NOTHING:
             return party + cells.FIELDS * missing

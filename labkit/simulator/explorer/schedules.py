@@ -204,6 +204,11 @@ def explore(
         For code outside the kernel language; it names the line.
     """
     trace = simulate(kernel, grid, block, *args, shared_bytes=shared_bytes, gpu=gpu, record=())
+    if any(finding.kind == "lane-wait" for finding in trace.findings):
+        raise LaunchError(
+            "lanes of one warp wait for one another in this launch, and in the orders that are explored they stay "
+            "together; let one lane of each warp wait"
+        )
     make_launch, arguments = prepare_launch(kernel, grid, block, args, shared_bytes, gpu, pauses=True)
     if any(isinstance(argument, tuple) for argument in arguments):
         raise LaunchError("orders of a launch with a tuple for an argument cannot be explored; pass what it holds")

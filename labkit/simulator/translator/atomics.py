@@ -4,7 +4,7 @@ import ast
 
 from numba import types
 
-from labkit.simulator.atomics import OPERATIONS
+from labkit.simulator.atomics import OPERATIONS, TAKING
 from labkit.simulator.language import ATOMICS, commutes, explain_unknown
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Value
@@ -48,6 +48,8 @@ class Atomics(Variables):
         self.flush_flops()
         self.pause(node, number, array, "" if result_used else commutes(name, kind))
         self.program.acts_on_atomics |= result_used
+        if result_used and OPERATIONS[name] in TAKING:
+            self.program.locks |= {(alternative.name, node.lineno) for alternative in array.type.each}
         code = (
             f"atomic(w, {number}, {array.code}, {self.mask}, {OPERATIONS[name]}, {value}, "
             f"{compare[0] if compare else None}, {result_used}, {', '.join(i.code for i in index)})"

@@ -160,7 +160,10 @@ class Branches(Variables):
         self.unrolling = outer
 
     def do_While(self, node):
-        self.program.spins |= is_spin(node)
+        if is_spin(node):
+            self.program.spins = True
+            self.flush_flops()
+            self.emit(f"if w.is_lane: yield ({self.wait_line(node)}, {self.mask}, ())")  # others come this far, too
 
         def enter(looping, inner):
             self.emit(f"{inner} = {looping}")

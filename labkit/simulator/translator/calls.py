@@ -19,7 +19,7 @@ from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Fixed, Range, Tuple, Value, describe, is_known, is_tuple
+from labkit.simulator.values import MISSING, Array, Fixed, Maybe, Range, Tuple, Value, describe, is_known, is_tuple
 
 AXES = {path.rpartition(".")[0] for path in language.POSITIONS if path.endswith(".x")}  # `cuda.threadIdx` and the like
 ARGUMENTS = {*language.CASTS, *language.FUNCTIONS, *language.CALLS, *language.PREFIXES, *AXES}  # that a name stands for
@@ -153,7 +153,7 @@ class Calls(Variables):
             self.fail(node, f"a function that reads variables of the kernel cannot be handed on; give it {names}")
         if device:
             return Value("None", Fixed(Device(device)))
-        return self.expression(node)
+        return self.expression_or_none(node)
 
     def device_call(self, node, function, signatures):
         arguments = []
@@ -167,6 +167,9 @@ class Calls(Variables):
         for name in read_source(function).free:
             arguments.append(self.expression(ast.copy_location(ast.Name(name, ast.Load()), node)))
         if signatures and len(signatures[0]) == len(arguments):
+            for part, argument in zip(node.args, arguments):
+                if isinstance(argument.type, Maybe):
+                    self.fail(part, f"`{self.written(part)}` may be None, and `{function.__name__}` takes a number")
             arguments = [self.convert_to_declared(a, kind) for a, kind in zip(arguments, signatures[0])]
         return self.call_function(node, function, arguments)
 

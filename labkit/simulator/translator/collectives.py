@@ -24,8 +24,7 @@ class Collectives(Variables):
                 "`int32(...)`",
             )
         self.check_whole(operand, node.args[2], f"the {third}", smallest=32)
-        code = f"{self.collective(node, 'shuffle', named)}, {value.code}, {operand.code})"
-        return self.temp(code, value.type)
+        return self.temp(self.collective(node, "shuffle", named, value.code, operand.code), value.type)
 
     def vote(self, node):
         return self.vote_code(node, "vote", types.boolean)
@@ -42,7 +41,7 @@ class Collectives(Variables):
                 f"`{self.written(node.args[1])}` is {describe(predicate.type)}; write a comparison, such as `> 0`",
             )
         holds = predicate.code if predicate.type == types.boolean else f"truth({predicate.code})"
-        return self.temp(f"{self.collective(node, function, named)}, {holds})", result)
+        return self.temp(self.collective(node, function, named, holds), result)
 
     def match_any(self, node):
         return self.match_code(node, "match_any", types.int32)
@@ -55,7 +54,7 @@ class Collectives(Variables):
         kind = numba_types.choose_overload(MATCH_SIGNATURES, (types.int32, value.type))
         if kind is None:
             self.fail(node, f"`{self.written(node.func)}` compares numbers, not {describe(value.type)}")
-        return self.temp(f"{self.collective(node, function, named)}, {self.converted(value, kind[1])})", result)
+        return self.temp(self.collective(node, function, named, self.converted(value, kind[1])), result)
 
     def activemask(self, node):
         self.number_arguments(node, 0, "`cuda.activemask`")
@@ -69,8 +68,7 @@ class Collectives(Variables):
         named = self.compile_time_value(0xFFFFFFFF, node)
         if node.args:
             (named,) = self.collective_arguments(node, "mask", smallest_mask=8)
-        position = (node.lineno, node.col_offset)
-        self.emit(f"sync_warps(w, {position}, {self.mask}, {self.converted(named, types.uint32)})")
+        self.emit(self.together(node, "sync_warps", self.converted(named, types.uint32)))
         return Value("None", types.none)
 
     # --- arguments and code of all of them ---
@@ -98,8 +96,15 @@ class Collectives(Variables):
                 f"{describe(value.type)}; convert it with `int32(...)`",
             )
 
-    def collective(self, node, function, named) -> str:
-        """Return the beginning of a collective's code, up to its mask."""
-        name = self.call_name(node)
-        position = (node.lineno, node.col_offset)
-        return f"{function}(w, {position}, {self.mask}, {name!r}, {self.converted(named, types.uint32)}"
+    def collective(self, node, function, named, *values) -> str:
+        """Return the code of a collective that exchanges values."""
+        return self.together(node, function, repr(self.call_name(node)), self.converted(named, types.uint32), *values)
+
+    def together(self, node, function, *arguments) -> str:
+        """Return the code of a collective, at which lanes that run on their own must wait for one another."""
+        common = ", ".join([str((node.lineno, node.col_offset)), str(self.mask), *arguments])
+        at_once = f"{function}(w, {common})"
+        if not self.program.blocking:
+            return at_once
+        self.wait_line(node)
+        return f"((yield from meet(w, {function}, {common})) if w.is_lane else {at_once})"

@@ -10,7 +10,7 @@ from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Record, Tuple, Value, describe, example_element
+from labkit.simulator.values import Array, Maybe, Record, Tuple, Value, describe, example_element
 from labkit.trace import Site
 
 
@@ -56,7 +56,7 @@ class Elements(Variables):
                 values.append(tuple(p and self.index(p) for p in (part.lower, part.upper, part.step)))
             elif _is_ellipsis(part):
                 values += [(None, None, None)] * (array.type.ndim - len(parts) + 1)
-            elif isinstance(part, ast.Name) and isinstance(self.env.get(part.id), Tuple):
+            elif isinstance(part, ast.Name) and _is_index_tuple(self.env.get(part.id)):
                 index_tuple = self.expression(part)
                 values += [Value(f"{index_tuple.code}[{i}]", k) for i, k in enumerate(index_tuple.type.items)]
             elif isinstance(part, ast.Constant) and part.value is None:
@@ -66,7 +66,7 @@ class Elements(Variables):
         return values
 
     def index(self, node) -> Value:
-        value = self.scalar(node, "an index")
+        value = self.number(node, self.expression_not_none(node, "an index"), "an index")
         if not isinstance(value.type, (types.Integer, types.Boolean)):
             cure = "use `//` instead of `/`, or `int(...)`"
             if node in self.integer_quotients:
@@ -222,6 +222,11 @@ def is_field(node) -> bool:
 def parts_of(node) -> list:
     """Return the indices of a subscript, one per axis."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _is_index_tuple(kind) -> bool:
+    """Return whether it is the type of a variable that holds the indices of several axes."""
+    return isinstance(kind, Tuple) and not isinstance(kind, Maybe)
 
 
 def _is_ellipsis(node) -> bool:

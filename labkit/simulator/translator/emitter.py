@@ -63,6 +63,7 @@ class Emitter:
         self.has_unrolled = False
         self.replacements: dict[ast.AST, ast.AST] = {}  # nodes walked in place of others
         self.reachable = True
+        self.may_return_none = False  # it returns a value on some paths and None on others
         self.exits = 0  # places so far where an exception may end lanes
         self.assigned: set[str] = set()
         self.maybe_unassigned: set[str] = set()

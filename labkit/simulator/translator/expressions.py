@@ -15,7 +15,7 @@ from labkit.simulator.reading.syntax import contains, is_boolean
 from labkit.simulator.reading.trusted import Named, in_words
 from labkit.simulator.translator.refused import MISPLACED, REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, NamedTuple, Tuple, Value, describe
+from labkit.simulator.values import MISSING, Array, Maybe, NamedTuple, Tuple, Value, describe, items_of
 
 # Nodes whose value numba's pruning of branches takes as computed at run time, even if it is constant.
 COMPUTED_AT_RUN_TIME = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert
@@ -25,7 +25,31 @@ class Expressions(Variables):
     """Each `of_Node` returns the value of one kind of expression."""
 
     def expression(self, node) -> Value:
-        """Return the value of an expression."""
+        """Return the value of an expression; a thread whose value is None ends by an exception, as numba has it."""
+        value = self.expression_or_none(node)
+        if not isinstance(value.type, Maybe):
+            return value
+        is_number, number = items_of(self.kept(value))
+        yes, no = self.name("m"), self.name("m")
+        self.flush_flops()
+        self.emit(f"{yes}, {no} = split({self.mask}, {is_number.code})")
+        with self.block(f"if {no} is not False:"):
+            self.emit_raise(node, no, "TypeError", (f"expected {number.type}, got None",))
+        return number
+
+    def expression_not_none(self, node, what) -> Value:
+        """Return the value of an expression where numba takes none that may be None; `what` says where."""
+        value = self.expression_or_none(node)
+        if isinstance(value.type, Maybe):
+            self.fail(
+                node,
+                f"`{self.written(node)}` may be None, and numba takes no such value for {what}; where it is not None, "
+                f"`{self.written(node)} + 0` is a number",
+            )
+        return value
+
+    def expression_or_none(self, node) -> Value:
+        """Return the value of an expression, which may be None in some lanes."""
         self.visit()
         handler = getattr(self, f"of_{type(node).__name__}", None)
         if handler is None:
@@ -106,7 +130,7 @@ class Expressions(Variables):
             return self.boolean(node)
         if isinstance(node, ast.Constant):
             return self.compile_time_value(bool(node.value), node)
-        value = self.expression(node)
+        value = self.expression_not_none(node, "a condition")
         if value.type is types.none:
             return Value("np.False_", types.boolean)
         value = self.number(node, value, "a condition")
@@ -188,11 +212,13 @@ class Expressions(Variables):
     def never_fails(self, node) -> bool:
         """Return whether lanes may compute an expression that they skip on a GPU.
 
-        They may if it has no access, call, division or unassigned variable.
+        They may if it has no access, call, division, or variable that is unassigned or may be None.
         """
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         unset = names & (self.env.keys() | self.first_types.keys()) - self.assigned
-        return not unset and not contains([node], ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
+        may_be_none = any(isinstance(self.env.get(name), Maybe) for name in names)
+        risks = ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod
+        return not may_be_none and not unset and not contains([node], *risks)
 
     def of_IfExp(self, node):
         test = self.condition(node.test)

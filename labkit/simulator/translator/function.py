@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from labkit.simulator import atomics, collectives, lanes, memory, pieces, raised, records, slices
+from labkit.simulator import atomics, collectives, lanes, memory, parted, pieces, raised, records, slices
 from labkit.simulator.errors import KernelError
 from labkit.simulator.functions import arithmetic, half
 from labkit.simulator.limits import work_of
@@ -24,7 +24,7 @@ from labkit.simulator.translator.statements import Statements
 from labkit.simulator.translator.structures import Structures
 from labkit.simulator.translator.tuples import Tuples
 from labkit.simulator.translator.unpacking import Unpacking
-from labkit.simulator.values import Record
+from labkit.simulator.values import Maybe, Record, describe
 
 # Functions that translated lines call, by module.
 _RUNTIME_FUNCTIONS = {
@@ -38,6 +38,7 @@ _RUNTIME_FUNCTIONS = {
     pieces: "part view_as bits_as",
     arithmetic: "floor_quotient float_quotient float_remainder integer_power repeated_power complex_power",
     raised: "end_raised",
+    parted: "meet",
     half: "to_bfloat16 from_bits to_bits",
 }
 
@@ -61,6 +62,9 @@ class FunctionTranslator(
                 f"but was given {len(self.argument_types)}",
             )
         self.body(tree)
+        if not self.is_kernel and self.returns_none_on_a_path():
+            self.may_return_none = True
+            self.body(tree)
         if self.program.watch:
             self.maybe_unassigned |= self.forms.keys() - set(arguments)
         sure = tuple(f"a_{name} =" for name in self.forms.keys() - self.maybe_unassigned)
@@ -77,7 +81,8 @@ class FunctionTranslator(
         head += [f"    a_{variable} = False" for variable in sorted(self.maybe_unassigned)]
         head.append("    gone = False")
         if not self.is_kernel:
-            head += ["    result = None", f"    w.tick({tree.lineno}, {work_of(body)})"]
+            nothing = f"(np.False_, {self.dtype(kind.items[1])}.type(0))" if self.may_return_none else "None"
+            head += [f"    result = {nothing}", f"    w.tick({tree.lineno}, {work_of(body)})"]
         tail = [] if self.is_kernel else ["    return result"]
         if self.program.blocking:
             tail = ["    if False:", "        yield", *tail]
@@ -118,13 +123,29 @@ class FunctionTranslator(
                 return
         self.fail(self.unstable_loop, "the types of this loop's variables do not settle; give each variable one type")
 
+    def returns_none_on_a_path(self) -> bool:
+        """Return whether the function returns a value on some paths and None on others."""
+        kinds = [kind for kind in self.return_types if kind is not types.none]
+        ends_without = self.reachable or types.none in self.return_types
+        return any(isinstance(kind, Maybe) for kind in kinds) or (bool(kinds) and ends_without)
+
     def result_type(self):
         """Return the type that all returned values share."""
-        kinds = self.return_types
+        kinds = [kind for kind in self.return_types if kind is not types.none]
         if not kinds:
             return types.none
+        if self.may_return_none:
+            kinds = [kind.items[1] if isinstance(kind, Maybe) else kind for kind in kinds]
         first = kinds[0]
         for kind in kinds[1:]:
             if kind != first:
                 first = self.unified_type(first, kind, self.source.tree, "the returned value")
-        return first
+        if not self.may_return_none:
+            return first
+        if not isinstance(first, types.Number | types.Boolean):
+            self.fail(
+                self.source.tree,
+                f"`{self.source.tree.name}` returns {describe(first)} on one path and nothing on another; return the "
+                "same on every path",
+            )
+        return Maybe((types.boolean, first))

@@ -13,7 +13,7 @@ from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.translator.float64 import Float64Advice
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED
-from labkit.simulator.values import MISSING, Array, Member, Value, common_type, describe, is_tuple, items_of
+from labkit.simulator.values import MISSING, Array, Maybe, Member, Value, common_type, describe, is_tuple, items_of
 
 
 def _operators(kind) -> dict:
@@ -153,19 +153,22 @@ class Operators(Float64Advice):
 
     def of_Compare(self, node):
         """Translate `a < b < c`, which is `a < b and b < c`, with b computed once."""
-        sides = [self.compared_side(node.left)]
+        asks_for_none = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) or any(
+            isinstance(side, ast.Constant) and side.value is None for side in (node.left, *node.comparators)
+        )
+        sides = [self.compared_side(node.left, asks_for_none)]
 
         def test(op, right):
-            sides.append(self.compared_side(right))
+            sides.append(self.compared_side(right, asks_for_none))
             return getattr(self, RELATIONS.get(type(op), "related"))(node, op, *sides[-2:])
 
         return self.chain_tests(
             True, [(right, partial(test, op, right)) for op, right in zip(node.ops, node.comparators)]
         )
 
-    def compared_side(self, node):
-        """Return (node, value) of one side of a comparison, which may be None."""
-        return node, self.expression(node)
+    def compared_side(self, node, may_be_none):
+        """Return (node, value) of one side of a comparison."""
+        return node, self.expression_or_none(node) if may_be_none else self.expression(node)
 
     def related(self, node, op, *sides):
         """Translate `a < b` and similar comparisons."""
@@ -191,8 +194,12 @@ class Operators(Float64Advice):
         return Value(f"({self.converted(left, a)} {sign} {self.converted(right, b)})", types.boolean)
 
     def identical(self, node, op, *sides):
-        """Translate `a is None`, which is decided at compile time; members of an Enum are compared."""
+        """Translate `a is None`, which the types decide unless a may be None; members of an Enum are compared."""
         kinds = [value.type for _, value in sides]
+        optional = [value for _, value in sides if isinstance(value.type, Maybe)]
+        if types.none in kinds and optional:
+            is_number, _ = items_of(self.kept(optional[0]))
+            return self.negated_if(is_number.code, isinstance(op, ast.Is | ast.Eq))
         if types.none in kinds:
             return self.compile_time_value((kinds[0] is kinds[1]) == isinstance(op, ast.Is | ast.Eq), node)
         if not all(isinstance(kind, Member) for kind in kinds):

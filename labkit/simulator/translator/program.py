@@ -63,6 +63,7 @@ class Program:
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
     guesses: set[int] = field(default_factory=set)  # sites of reads that a compare-and-swap checks
     after_atomics: set[int] = field(default_factory=set)  # sites of accesses that depend on an atomic's result
+    locks: set[tuple[str, int]] = field(default_factory=set)  # atomics that may take a lock: array and line
     blocking: bool = False  # it can wait for other warps, so that its code is a generator
     waiting: dict[FunctionType, bool] = field(default_factory=dict)  # whether a device function can wait
     meeting: dict[FunctionType, bool] = field(default_factory=dict)  # whether it holds a grid barrier

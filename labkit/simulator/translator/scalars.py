@@ -21,6 +21,7 @@ LIMITS = {
         tuple("eps epsneg iexp machep max maxexp min minexp negep nexp nmant precision resolution tiny bits".split()),
     ),
 }
+NEVER_NONE = {"bool", "float", "complex"}  # that numba compiles for no argument that may be None
 BYPASSES_L1 = {"cuda.ldcg", "cuda.ldcv"}  # cache hints that bypass L1 (PTX ISA, "Cache Operators")
 
 
@@ -63,7 +64,11 @@ class Scalars(Variables):
 
     def cast(self, node, kind):
         """Translate `float32(x)` and similar casts."""
-        (value,) = self.number_arguments(node, 1, f"`{self.written(node.func)}`")
+        what = f"`{self.written(node.func)}`"
+        if len(node.args) == 1 and self.dotted(node.func) != "int":
+            value = self.number(node.args[0], self.expression_not_none(node.args[0], what), what)
+        else:
+            (value,) = self.number_arguments(node, 1, what)
         if isinstance(value.type, types.Complex) and not isinstance(kind, types.Complex | types.Boolean):
             self.fail(
                 node,
@@ -86,12 +91,15 @@ class Scalars(Variables):
 
     def function_call(self, node, function):
         """Translate a call of a function in the tables, such as `math.sqrt(x)`."""
-        values = [self.expression(a) for a in node.args]
+        what = f"`{self.written(node.func)}`"
+        if function.name in NEVER_NONE:
+            values = [self.expression_not_none(a, what) for a in node.args]
+        else:
+            values = [self.expression(a) for a in node.args]
         if function.name.startswith("np.") and values and isinstance(values[-1].type, Array):
             return self.elementwise(node, function, values)
         if function.name == "float" and len(values) == 1 and values[0].type is str:
             return self.number_in(node, values[0].static)
-        what = f"`{self.written(node.func)}`"
         if function.name == "int" and len(values) == 1:
             self.note_quotient(node.args[0], values[0])
         return self.apply_scalar_function(node, function, [self.number(a, v, what) for a, v in zip(node.args, values)])

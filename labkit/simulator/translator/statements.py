@@ -10,7 +10,7 @@ from labkit.simulator.reading.trusted import Device
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import Array, Fixed, Record, Value, common_type, is_tuple, items_of
+from labkit.simulator.values import Array, Fixed, Maybe, Record, Value, common_type, is_tuple, items_of
 
 
 class Statements(Variables):
@@ -202,16 +202,22 @@ class Statements(Variables):
 
     def do_Return(self, node):
         has_value = node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+        value = Value("None", types.none)
+        if has_value and (not self.is_kernel or isinstance(node.value, ast.Call)):
+            value = self.expression_or_none(node.value)
+            self.flush_flops()
         if self.is_kernel:
-            if has_value:
+            if has_value and not (isinstance(node.value, ast.Call) and value.type is types.none):
                 self.fail(node, "a kernel returns nothing: write the result into an output array, `out[i] = ...`")
             self.emit(f"w.mark_returned({self.mask})")
-        elif has_value:
-            value = self.expression(node.value)
-            self.flush_flops()
+        else:
             self.return_types.append(value.type)
-            blend = "select" if isinstance(value.type, types.Type) else "select_parts"
-            self.emit(f"result = {blend}({self.mask}, {value.code}, result)")
+        if not self.is_kernel and value.type is not types.none:
+            code = value.code
+            if self.may_return_none and not isinstance(value.type, Maybe):
+                code = f"(np.True_, {code})"
+            blend = "select" if code == value.code and isinstance(value.type, types.Type) else "select_parts"
+            self.emit(f"result = {blend}({self.mask}, {code}, result)")
         self.emit(f"gone = union(gone, {self.mask})")
         self.emit(f"{self.mask} = False")
         self.reachable = False

@@ -237,3 +237,79 @@ def test_a_long_way_behind_an_arrival_of_one_lane_is_still_no_order():
     late = "for _ in range(12):", "    cuda.syncwarp()"
     _, (race,) = handed_over(STORE, BY_ONE + late, BY_ALL)
     assert race.kind == "race"
+
+
+WAIT_OF_ONE = """
+@cuda.jit
+def kernel(x, out):
+    box = cuda.shared.array(32, float32)
+    full = cuda.shared.array(1, uint64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        ptx.mbarrier_init(full, 0, 32)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    if t < 32:
+        box[t] = x[t]
+        ptx.mbarrier_arrive(full, 0)
+    else:
+        if {waits}:
+            ptx.mbarrier_wait(full, 0, 0)
+        {meet}
+        if {reads}:
+            out[t - 32] = box[63 - t]
+"""
+ONE, MET = "t == 32", "cuda.syncwarp()"
+
+
+@pytest.mark.parametrize(
+    ("waits", "meet", "reads", "is_ordered"),
+    [
+        (ONE, "pass", "True", False),
+        (ONE, "pass", ONE, True),
+        (ONE, MET, "True", True),
+        ("True", "pass", "True", True),
+        ("t < 48", "pass", "True", False),
+        ("t < 48", "pass", "t < 48", True),
+        ("t < 48", "cuda.syncwarp(0x0000FFFF if t < 48 else 0xFFFF0000)", "True", False),
+        ("t < 48", "cuda.syncwarp(0x00FF00FF if t % 16 < 8 else 0xFF00FF00)", "True", True),
+        ("t % 2 == 0", "cuda.syncwarp(0x0000FFFF if t < 48 else 0xFFFF0000)", "True", True),
+    ],
+)
+def test_a_wait_speaks_for_the_lane_that_waits(waits, meet, reads, is_ordered):
+    x = np.arange(WARP, dtype=np.float32)
+    made = kernel(WAIT_OF_ONE.format(waits=waits, meet=meet, reads=reads))
+    races = labkit.simulate(made, 1, 64, x, np.zeros(WARP)).errors
+    assert bool(races) == (not is_ordered)
+    for race in races:
+        assert race.array == "box" and race.remedy.startswith("Put `cuda.syncwarp()` behind the wait, before line")
+        assert "has not met the lane of its warp that has waited" in race.message
+
+
+WAIT_FOR_A_LANE = """
+@cuda.jit
+def kernel(x, out):
+    box = cuda.shared.array(32, float32)
+    turn = cuda.shared.array(1, uint64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        ptx.mbarrier_init(turn, 0, 32)
+        ptx.mbarrier_init_fence()
+    cuda.syncthreads()
+    for i in range(4):
+        box[t] = x[t] + i
+        ptx.mbarrier_arrive(turn, 0)
+        if t == 31:
+            ptx.mbarrier_wait(turn, 0, i & 1)
+        {meet}
+        out[t] += box[31 - t]
+        cuda.syncwarp()
+"""
+
+
+@pytest.mark.parametrize("meet", ["pass", MET])
+def test_lanes_of_one_warp_meet_behind_a_wait_of_one(meet):
+    x = np.arange(WARP, dtype=np.float32)
+    trace = labkit.simulate(kernel(WAIT_FOR_A_LANE.format(meet=meet)), 1, 32, x, np.zeros(WARP))
+    assert trace.outputs[1][0] == 4 * 31 + 6
+    assert {f.kind for f in trace.errors} == ({"race"} if meet == "pass" else set())

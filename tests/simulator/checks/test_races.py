@@ -377,23 +377,97 @@ def test_who_does_not_know_by_the_counter_that_all_have_counted_races(kernel, bl
 # --- locks and flags between blocks ----------------------------------------------------------------
 
 
+UNDER_A_LOCK = """
 @cuda.jit
-def under_a_lock(total, mutex):
+def kernel(total, mutex):
     if cuda.threadIdx.x == 0:
-        while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
+        while {take} != 0:
             pass
+        {behind}
         total[0] += 1
-        cuda.threadfence()
+        {before}
+        {give_back}
+"""
+BY_A_SWAP = "cuda.atomic.cas(mutex, 0, 0, 1)"
+BY_AN_EXCHANGE = "cuda.atomic.exch(mutex, 0, 1)"
+FENCE = "cuda.threadfence()"
+
+
+def under_a_lock(take=BY_A_SWAP, behind=FENCE, before=FENCE, give_back="cuda.atomic.exch(mutex, 0, 0)"):
+    kernel = kernel_in(UNDER_A_LOCK.format(take=take, behind=behind, before=before, give_back=give_back))
+    trace = labkit.simulate(kernel, 6, 64, np.zeros(1), np.zeros(1, np.int32))
+    assert trace.outputs[0][0] == 6
+    return trace.errors
+
+
+@pytest.mark.parametrize("take", [BY_A_SWAP, BY_AN_EXCHANGE])
+def test_a_lock_is_taken_before_a_fence_and_given_back_behind_one(take):
+    assert under_a_lock(take) == ()
+    for behind, before in [("pass", FENCE), (FENCE, "pass"), ("pass", "pass"), ("cuda.threadfence_block()", FENCE)]:
+        found = under_a_lock(take, behind, before)
+        assert {(f.kind, f.array) for f in found} == {("race", "total")}
+        assert all("Put `cuda.threadfence()`" in f.remedy for f in found)
+        assert all("behind line 4, where the lock is taken" in f.remedy for f in found)
+        assert all(("before the atomic" in f.remedy) == (before == "pass") for f in found)
+
+
+def test_a_lock_is_given_back_by_an_atomic():
+    (race,) = under_a_lock(give_back="mutex[0] = 0")
+    assert race.array == "mutex" and race.remedy.startswith("Give the lock back by `cuda.atomic.exch(mutex, 0, 0)`")
+
+
+BLOCK_UNDER_A_LOCK = """
+@cuda.jit(device=True)
+def take(mutex):
+    while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
+        pass
+
+
+@cuda.jit
+def kernel(x, mutex):
+    t = cuda.threadIdx.x
+    if t == 0:
+        take(mutex)
+        {first}
+    cuda.syncthreads()
+    {every}
+    x[t] += 1
+    cuda.threadfence()
+    cuda.syncthreads()
+    if t == 0:
         cuda.atomic.exch(mutex, 0, 0)
+"""
 
 
-def test_a_lock_is_released_behind_a_fence():
-    arguments = np.zeros(1), np.zeros(1, np.int32)
-    trace = labkit.simulate(under_a_lock, 6, 64, *arguments)
-    assert trace.errors == () and trace.outputs[0][0] == 6
-    found = errors(without(under_a_lock, "cuda.threadfence()"), 6, 64, *arguments)
-    assert {(f.kind, f.array) for f in found} == {("race", "total")}
-    assert all("cuda.threadfence()" in f.remedy for f in found)
+@pytest.mark.parametrize("first, every", [(FENCE, "pass"), ("pass", FENCE), ("pass", "pass")])
+def test_a_fence_behind_a_lock_speaks_for_the_block(first, every):
+    kernel = kernel_in(BLOCK_UNDER_A_LOCK.format(first=first, every=every))
+    trace = labkit.simulate(kernel, 4, 64, np.zeros(64, np.int32), np.zeros(1, np.int32))
+    assert bool(trace.errors) == (first == every == "pass")
+    assert (trace.outputs[0] == 4).all()
+
+
+IN_TURN = """
+@cuda.jit
+def kernel(total, mutex):
+    for i in range(32):
+        if cuda.threadIdx.x % 32 == i:
+            while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
+                pass
+            cuda.threadfence()
+            total[0] += 1
+            cuda.threadfence()
+            cuda.atomic.exch(mutex, 0, 0)
+"""
+
+
+@pytest.mark.parametrize("grid, block", [(1, 32), (3, 32), (2, 96)])
+def test_lanes_that_take_a_lock_in_turn_do_not_race(grid, block):
+    trace = labkit.simulate(kernel_in(IN_TURN), grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    assert trace.errors == () and trace.outputs[0][0] == grid * block
+    unlocked = IN_TURN.replace("while cuda.atomic.cas(mutex, 0, 0, 1) != 0:", "if cuda.atomic.add(mutex, 0, 1) < 0:")
+    unlocked = unlocked.replace("            cuda.atomic.exch(mutex, 0, 0)\n", "")
+    assert labkit.simulate(kernel_in(unlocked), grid, block, np.zeros(1, np.int32), np.zeros(1, np.int32)).errors
 
 
 @cuda.jit

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -590,7 +591,7 @@ def endless(out):
 
 def test_a_launch_that_never_ends_is_stopped(monkeypatch):
     monkeypatch.setattr(interleaving, "MAX_TURNS", 50)
-    monkeypatch.setattr("labkit.simulator.explorer.schedules.simulate", lambda *a, **k: None)
+    monkeypatch.setattr("labkit.simulator.explorer.schedules.simulate", lambda *a, **k: SimpleNamespace(findings=()))
     with pytest.raises(LaunchError, match="stopped after 50 accesses in one order"):
         labkit.explore(endless, 1, 64, zeros(1))
 

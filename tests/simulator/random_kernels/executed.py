@@ -47,8 +47,8 @@ class Counting(FunctionTranslator):
     def kind(self, node):
         return self.kinds.get(node)
 
-    def expression(self, node):
-        value = super().expression(node)
+    def expression_or_none(self, node):
+        value = super().expression_or_none(node)
         self.kinds[node] = value.type
         if isinstance(node, ast.IfExp) and value.static is MISSING:
             self.note("IfExp", value.type)
