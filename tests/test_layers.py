@@ -22,7 +22,7 @@ ROOMS = """
     checking exercises bench views book grading course running setup cli __main__
 """.split()
 SIMULATOR = """
-    errors limits events sampling caches groups numba_types disturbance family host_device unwritten host values
+    errors limits seam events sampling caches groups numba_types disturbance family host_device unwritten host values
     tensor_maps signatures functions random lanes language warps reading counters arguments checks l2 units arrays
     collectives dynamic advice slices scheduler report records memory raised launch pieces atomics operands tiles
     instruction translator coverage translate run in_place explorer

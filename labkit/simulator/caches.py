@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, UInt8
-from numba import njit
 
 from labkit.machine.gpus import Gpu
 from labkit.machine.occupancy import occupancy, shared_allocation
+from labkit.simulator.seam import njit
 
 
 class Cache(NamedTuple):

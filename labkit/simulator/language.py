@@ -6,11 +6,10 @@ Nothing else resolves, so a kernel's source is data: no attribute of a Python ob
 import ast
 import math
 
-from numba import types
-
 from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
 from labkit.simulator.functions.refused import ABSENT, REFUSED
+from labkit.simulator.seam import types
 
 # Modules that a kernel may name, and their names in the kernel language.
 MODULES = {

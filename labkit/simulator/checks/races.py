@@ -13,10 +13,10 @@ less. A `cell` is an element's row of shadow memory, a `party` the field of it t
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.checks import cells, overflow
 from labkit.simulator.checks.clocks import KNOWN, PUBLISHED, time_of, was_passed_on
+from labkit.simulator.seam import njit
 from labkit.trace import WARP_LANES
 
 # What is missing between two accesses that race: a `threadfence`; a warp barrier before one thread of the other's warp

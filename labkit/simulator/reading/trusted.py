@@ -11,9 +11,9 @@ from types import BuiltinFunctionType, EllipsisType, FunctionType, ModuleType, N
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.host import DeviceArray, KernelName
+from labkit.simulator.seam import types
 
 _ancestors = type.__dict__["__mro__"].__get__
 _name = type.__dict__["__name__"].__get__

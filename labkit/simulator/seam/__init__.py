@@ -1,0 +1,50 @@
+"""All that the simulator takes from numba: its types, its typing rules, its compiler, and the lock of that."""
+
+from typing import Protocol
+
+from labkit.simulator.seam import by_numba
+from labkit.simulator.seam.by_numba import (
+    NumbaError,
+    bfloat16,
+    global_compiler_lock,
+    literal_unroll,
+    njit,
+    signature,
+    types,
+)
+
+__all__ = [
+    "NumbaError",
+    "bfloat16",
+    "global_compiler_lock",
+    "literal_unroll",
+    "njit",
+    "rules",
+    "signature",
+    "types",
+]
+
+
+class Rules(Protocol):
+    """The typing rules of numba that the translator asks for. Types are those of `types`."""
+
+    def resolve(self, function, argument_types: tuple) -> tuple | None:
+        """Return (result type, argument types after conversion) of a call, or None if numba has none."""
+
+    def resolve_overload(self, cases: tuple, argument_types: tuple) -> tuple | None:
+        """Return the same for a function with these signatures, made by `signature`: numba's choice among them."""
+
+    def unify(self, *scalar_types):
+        """Return the type of a variable that is assigned values of these types, or None."""
+
+    def as_dtype(self, scalar_type):
+        """Return NumPy's dtype of a type."""
+
+    def from_dtype(self, dtype):
+        """Return the type of a NumPy dtype; raise `NumbaError` if there is none."""
+
+    def parse_signature(self, declared) -> tuple:
+        """Return the argument types of a signature as `cuda.jit` takes it, such as "void(float32[:], int32)"."""
+
+
+rules: Rules = by_numba
