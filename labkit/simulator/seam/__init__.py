@@ -1,28 +1,10 @@
-"""All that the simulator takes from numba: its types, its typing rules, its compiler, and the lock of that."""
+"""All that the simulator takes from numba: its types, its typing rules, its compiler, and the lock of that.
+
+Where numba is not installed, tables of its answers stand for its rules, and Python runs what it would compile: slowly,
+and with the same results.
+"""
 
 from typing import Protocol
-
-from labkit.simulator.seam import by_numba
-from labkit.simulator.seam.by_numba import (
-    NumbaError,
-    bfloat16,
-    global_compiler_lock,
-    literal_unroll,
-    njit,
-    signature,
-    types,
-)
-
-__all__ = [
-    "NumbaError",
-    "bfloat16",
-    "global_compiler_lock",
-    "literal_unroll",
-    "njit",
-    "rules",
-    "signature",
-    "types",
-]
 
 
 class Rules(Protocol):
@@ -47,4 +29,13 @@ class Rules(Protocol):
         """Return the argument types of a signature as `cuda.jit` takes it, such as "void(float32[:], int32)"."""
 
 
-rules: Rules = by_numba
+try:
+    from labkit.simulator.seam import by_numba as chosen
+except ModuleNotFoundError as error:
+    if error.name != "numba":
+        raise
+    from labkit.simulator.seam import by_table as chosen
+
+rules: Rules = chosen
+NumbaError, global_compiler_lock, njit = chosen.NumbaError, chosen.global_compiler_lock, chosen.njit
+bfloat16, literal_unroll, signature, types = chosen.bfloat16, chosen.literal_unroll, chosen.signature, chosen.types
