@@ -149,10 +149,6 @@ def touch(cache: Cache, copy: int, sector: int, write: bool, allocate: bool) -> 
     return hit, evicted
 
 
-@njit(cache=True)
 def dirty_sectors(cache: Cache) -> int:
     """Return the number of sectors, over all copies, that are not written back yet."""
-    count = 0
-    for mask in cache.dirty.flat:
-        count += _count_bits(np.uint64(mask))
-    return count
+    return int(np.bitwise_count(cache.dirty).sum())

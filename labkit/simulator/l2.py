@@ -74,7 +74,7 @@ class L2:
     @property
     def dirty_bytes(self) -> int:
         """Bytes that were stored and are not written back to DRAM yet."""
-        return int(dirty_sectors(self.cache)) * SECTOR_BYTES
+        return dirty_sectors(self.cache) * SECTOR_BYTES
 
     @property
     def bytes_written(self) -> int:
