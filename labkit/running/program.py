@@ -7,15 +7,14 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from numba.core import compiler_lock
-
 from labkit.cuda import simulated
 from labkit.running import stand_in
 from labkit.running.collector import PACKAGE, Collector
 from labkit.simulator import host
 from labkit.simulator.errors import SimulatorError
+from labkit.simulator.seam import global_compiler_lock
 
-HIDDEN = "<frozen runpy>", inspect.getfile(compiler_lock)  # files whose frames stand between labkit's
+HIDDEN = "<frozen runpy>", inspect.getfile(type(global_compiler_lock))  # files whose frames stand between labkit's
 
 
 def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bool = False) -> int:

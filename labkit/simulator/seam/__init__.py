@@ -39,3 +39,4 @@ except ModuleNotFoundError as error:
 rules: Rules = chosen
 NumbaError, global_compiler_lock, njit = chosen.NumbaError, chosen.global_compiler_lock, chosen.njit
 bfloat16, literal_unroll, signature, types = chosen.bfloat16, chosen.literal_unroll, chosen.signature, chosen.types
+package = chosen.package  # numba itself, or a module with what programs for kernels import from it

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+import numba as package
 from numba import literal_unroll, njit, types
 from numba.core import sigutils
 from numba.core.compiler_lock import global_compiler_lock
@@ -19,6 +20,7 @@ __all__ = [
     "global_compiler_lock",
     "literal_unroll",
     "njit",
+    "package",
     "parse_signature",
     "resolve",
     "resolve_overload",

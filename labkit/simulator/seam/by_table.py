@@ -9,7 +9,7 @@ import threading
 from functools import cache, wraps
 from pathlib import Path
 from pkgutil import resolve_name
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ __all__ = [
     "global_compiler_lock",
     "literal_unroll",
     "njit",
+    "package",
     "parse_signature",
     "resolve",
     "resolve_overload",
@@ -198,3 +199,15 @@ class _Lock:
 
 
 global_compiler_lock = _Lock()
+
+# What a program gets that imports numba, under `labkit run`: `stand_in` adds `cuda`.
+package = ModuleType("numba")
+vars(package).update(
+    __path__=[],
+    **{name: kind for name, kind in vars(types).items() if isinstance(kind, types.Type)},
+    types=types,
+    jit=njit,
+    njit=njit,
+    prange=range,
+    literal_unroll=literal_unroll,
+)

@@ -1,7 +1,9 @@
 """numba's types of scalars, arrays, tuples and records, for where numba is not installed: names and meaning are its."""
 
 from collections import namedtuple
-from types import SimpleNamespace
+from types import ModuleType
+
+import numpy as np
 
 Signature = namedtuple("Signature", "return_type args")
 
@@ -22,7 +24,9 @@ class Type:
         return self.name
 
     def __call__(self, *arguments):
-        """Return the signature of a function with this result, for `float32(float32, int32)`."""
+        """Return the signature of a function with this result, for `float32(float32, int32)`, or a number as one."""
+        if len(arguments) == 1 and not isinstance(arguments[0], Type):
+            return np.dtype(self.name).type(arguments[0])
         return Signature(self, arguments)
 
     def __getitem__(self, axes):
@@ -106,8 +110,8 @@ def literal(value: int) -> Integer:
     return INTEGERS["int64" if -(2**63) <= value < 2**63 else "uint64"]
 
 
-# What `numba.types` holds.
-types = SimpleNamespace(
+types = ModuleType("numba.types")
+vars(types).update(
     **SCALARS,
     **{kind.__name__: kind for kind in Type.__subclasses__() + Number.__subclasses__() + [Type, Tuple]},
     boolean=boolean,
