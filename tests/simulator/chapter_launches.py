@@ -1,6 +1,6 @@
 """Launches of the kernels of the first chapters, and what the simulator says of each.
 
-`python chapter_launches.py` runs them without numba, and prints the same as JSON, and how long they took.
+`python chapter_launches.py` prints it as JSON, `python chapter_launches.py without-numba` likewise where none is found.
 """
 
 import ast
@@ -12,15 +12,23 @@ import sys
 import time
 from pathlib import Path
 
-if __name__ == "__main__":
+if "without-numba" in sys.argv:
     sys.modules["numba"] = sys.modules["numba_cuda"] = None  # type: ignore[assignment]
 
 import numpy as np
 
 import labkit
 from labkit import cuda, gemm
+from labkit.simulator import seam
 
 CHAPTERS = Path(__file__).parents[2] / "notebooks" / "source"
+EXPLORED = "start-here: hasty", "start-here: mended"
+CHECKED = {
+    "pass-it-on": "start-here: mended",
+    "write-saxpy": "first-gpu-matmul: saxpy",
+    "rows-and-columns": "first-gpu-matmul: add",
+    "neighbours-together": "first-gpu-matmul: double",
+}
 CELL = re.compile(r"```\{code-cell\}[^\n]*\n(.*?)```", re.DOTALL)
 
 
@@ -125,7 +133,24 @@ def told(kernel, launch) -> dict:
     return {"outputs": outputs, "trace": json.loads(json.dumps(trace.to_json()))}
 
 
-if __name__ == "__main__":
+def explored(kernel, launch) -> list:
+    """The orders in which one round of a launch may run, and what each leaves."""
+    grid, block, x, out, _ = launch
+    outcomes = labkit.explore(kernel, grid, block, x, out, 1).outcomes
+    return [[outcome.orders, outcome.outputs[1].tolist()] for outcome in outcomes]
+
+
+def everything() -> dict:
+    """All that is told, by what is asked."""
     found, launched = kernels(), launches()
-    answers = {name: told(kernel, launched[name]) for name, kernel in found.items()}
-    json.dump({"launches": answers, "processor_seconds": time.process_time()}, sys.stdout)
+    assert found.keys() == launched.keys()
+    return {
+        **{name: told(kernel, launched[name]) for name, kernel in found.items()},
+        **{f"explored {name}": explored(found[name], launched[name]) for name in EXPLORED},
+        **{f"checked {exercise}": str(labkit.check(exercise, found[name])) for exercise, name in CHECKED.items()},
+    }
+
+
+if __name__ == "__main__":
+    answers = {"told": everything(), "numba": seam.is_installed, "processor_seconds": time.process_time()}
+    json.dump(answers, sys.stdout)

@@ -37,6 +37,8 @@ except ModuleNotFoundError as error:
     from labkit.simulator.seam import by_table as chosen
 
 rules: Rules = chosen
+is_installed = chosen.__name__.endswith("by_numba")
 NumbaError, global_compiler_lock, njit = chosen.NumbaError, chosen.global_compiler_lock, chosen.njit
 bfloat16, literal_unroll, signature, types = chosen.bfloat16, chosen.literal_unroll, chosen.signature, chosen.types
+overload = chosen.overload
 package = chosen.package  # numba itself, or a module with what programs for kernels import from it

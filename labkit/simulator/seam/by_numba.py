@@ -10,6 +10,7 @@ from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.typeconv import Conversion
 from numba.core.typing import signature
+from numba.extending import overload
 from numba.np.numpy_support import as_dtype, from_dtype
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "global_compiler_lock",
     "literal_unroll",
     "njit",
+    "overload",
     "package",
     "parse_signature",
     "resolve",

@@ -23,6 +23,7 @@ __all__ = [
     "global_compiler_lock",
     "literal_unroll",
     "njit",
+    "overload",
     "package",
     "parse_signature",
     "resolve",
@@ -171,6 +172,11 @@ def njit(function=None, **options):
         return njit
     function.py_func = function
     return function
+
+
+def overload(function):
+    """Leave out what only the compiler asks for."""
+    return lambda implementation: implementation
 
 
 def literal_unroll(values):
