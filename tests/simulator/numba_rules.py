@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from pkgutil import resolve_name
 
+from numba.core import types
+
 from labkit.simulator import seam
 from labkit.simulator.language import FUNCTIONS, SCALARS
 from labkit.simulator.seam import by_numba
@@ -18,7 +20,7 @@ LETTERS = {
     "b": "int8", "h": "int16", "i": "int32", "q": "int64", "B": "uint8", "H": "uint16", "I": "uint32", "Q": "uint64",
     "e": "float16", "f": "float32", "d": "float64", "v": "bfloat16", "F": "complex64", "D": "complex128", "?": "bool",
 }  # fmt: skip
-KINDS = {letter: SCALARS.get(name, by_numba.types.boolean) for letter, name in LETTERS.items()}
+KINDS = {letter: SCALARS.get(name, types.boolean) for letter, name in LETTERS.items()}
 LETTER_OF = {kind: letter for letter, kind in KINDS.items()}
 
 
@@ -31,6 +33,7 @@ def scalar_rules() -> dict:
     """Return the part of the file that is of no function."""
     return {
         "letters": LETTERS,
+        "names": {name: str(kind) for name, kind in sorted(vars(types).items()) if is_scalar(name, kind)},
         "conversions": {a: "".join(conversion(KINDS[a], KINDS[b]) for b in KINDS) for a in KINDS},
         "unified": {a: "".join(unified(KINDS[a], KINDS[b]) for b in KINDS) for a in KINDS},
     }
@@ -65,7 +68,7 @@ def answer(found) -> str:
     if found is None:
         return "-"
     result, operands = found
-    results = result.types if isinstance(result, by_numba.types.BaseTuple) else [result]
+    results = result.types if isinstance(result, types.BaseTuple) else [result]
     return "".join(LETTER_OF[kind] for kind in (*operands, *results))
 
 
@@ -81,6 +84,11 @@ def full_name(function) -> str:
     name = f"{module.removeprefix('_')}.{function.__name__}"
     assert resolve_name(name) is function
     return name
+
+
+def is_scalar(name, value) -> bool:
+    """Whether a name of numba's types is that of a scalar, on every machine."""
+    return isinstance(value, types.Type) and value in LETTER_OF and "long" not in name and name[:2] not in ("c_", "np")
 
 
 def conversion(given, wanted) -> str:

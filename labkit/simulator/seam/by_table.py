@@ -48,6 +48,9 @@ def _tables() -> dict:
     return json.loads(Path(__file__).with_name("rules.json").read_text(encoding="utf-8"))
 
 
+vars(types).update({name: SCALARS[kind] for name, kind in _tables()["names"].items()})
+
+
 @cache
 def _letters() -> dict:
     """Return the letter of each scalar type."""
