@@ -130,6 +130,14 @@ def test_the_simulator_needs_numpy_and_numba_alone():
         assert not strangers, f"{path.name} imports {strangers}"
 
 
+def test_the_simulator_takes_numba_from_its_seam_alone():
+    """So it runs where numba is not installed; only `random` hands on kernels that numba wrote."""
+    seam = PACKAGE / "simulator" / "seam" / "by_numba.py", PACKAGE / "simulator" / "random.py"
+    on_lanes = (path for path in (PACKAGE / "ptx").rglob("*.py") if path.stem in ("on_lanes", "findings", "__init__"))
+    for path in {*(PACKAGE / "simulator").rglob("*.py"), *on_lanes} - {*seam}:
+        assert not [name for name in imports(path) if name.split(".")[0] == "numba"], f"{path} imports numba"
+
+
 def test_the_simulator_knows_no_instruction_by_its_name():
     """What it does and waits for stands with the instruction, in `labkit/ptx`."""
     names = {name for name in ptx.__all__ if hasattr(getattr(ptx, name), "needs")}
