@@ -22,7 +22,7 @@ ROOMS = """
     checking exercises bench views book grading course running setup cli __main__
 """.split()
 SIMULATOR = """
-    errors limits events sampling caches groups numba_types disturbance family host_device unwritten host values
+    errors limits seam events sampling caches groups numba_types disturbance family host_device unwritten host values
     tensor_maps signatures functions random lanes language warps parted reading counters arguments checks l2 units
     arrays collectives dynamic pace warp_order advice slices scheduler report records memory raised launch pieces
     atomics operands tiles instruction translator coverage translate run in_place explorer
@@ -45,15 +45,8 @@ KNOW_THE_COMPILER = {
     "ptx/intrinsics.py": "what all `on_gpu` files share",
     "ptx/tensor_copies/map_types.py": "the type of a tensor map, for its `on_gpu` file",
     "bench/simulator.py": "measures numba's own simulator",
-    "running/mlir.py": "gives programs numba's signatures",
-    "running/program.py": "hides the frames of numba's lock",
-    "simulator/arguments.py": "numba's errors",
-    "simulator/functions/table.py": "numba's types of functions",
-    "simulator/numba_types.py": "numba's own inference",
     "simulator/random.py": "numba's random numbers",
-    "simulator/run.py": "numba's lock",
-    "simulator/signatures.py": "numba's signatures",
-    "simulator/translator/allocation.py": "numba's errors",
+    "simulator/seam/by_numba.py": "all else that the simulator takes from numba",
 }
 IMPORTS_A_COMPILER = re.compile(  # in a program that a module holds as a text, too
     r"^[ \t]*(?:from|import) numba\.(?:cuda|core)\b|^[ \t]*from numba import (?:.*\b)?(?:cuda|core)\b", re.M
@@ -156,6 +149,14 @@ def test_the_simulator_needs_numpy_and_numba_alone():
     for path in (PACKAGE / "simulator").rglob("*.py"):
         strangers = {name.split(".")[0] for name in imports(path)} - known
         assert not strangers, f"{path.name} imports {strangers}"
+
+
+def test_the_simulator_takes_numba_from_its_seam_alone():
+    """So it runs where numba is not installed; only `random` hands on kernels that numba wrote."""
+    seam = PACKAGE / "simulator" / "seam" / "by_numba.py", PACKAGE / "simulator" / "random.py"
+    on_lanes = (path for path in (PACKAGE / "ptx").rglob("*.py") if path.stem in ("on_lanes", "findings", "__init__"))
+    for path in {*(PACKAGE / "simulator").rglob("*.py"), *on_lanes} - {*seam}:
+        assert not [name for name in imports(path) if name.split(".")[0] == "numba"], f"{path} imports numba"
 
 
 def test_the_simulator_knows_no_instruction_by_its_name():

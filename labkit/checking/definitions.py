@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-import numba
 import numpy as np
 from IPython.core.inputtransformer2 import TransformerManager
 
 from labkit import cuda, ptx
 from labkit.rebinding import names_in
 from labkit.simulator.limits import MAX_ENTRIES
+from labkit.simulator.seam import package as numba
 
 MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "labkit.ptx": ptx, "numba.cuda": cuda}
 MAX_EXPONENT = 64  # of whole numbers: no kernel has use for more bits

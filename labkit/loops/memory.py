@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, UInt32
-from numba import TypingError, njit, types
-from numba.extending import overload
 
 from labkit.simulator.caches import Cache, touch
+from labkit.simulator.seam import njit, overload, types
 
 LOGGED, FLOPS, ITERATIONS = range(3)
 OUTSIDE, NEGATIVE = range(2)
@@ -109,6 +108,8 @@ def whole_index(value):
 def _whole(value):
     if isinstance(value, types.Integer):
         return lambda value: np.int64(value)
+    from numba import TypingError
+
     raise TypingError(f"an index must be a whole number, and this one is a {value}: divide with //")
 
 

@@ -3,7 +3,7 @@
 The name of an order lists its loops from the outermost to the innermost. C must be zero before.
 """
 
-from numba import njit
+from labkit.simulator.seam import njit
 
 
 @njit(cache=True)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numba import NumbaError, njit
 
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
@@ -13,6 +12,7 @@ from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
 from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.seam import NumbaError, is_installed, njit
 from labkit.trace import ArrayInfo, Finding
 
 PAGE_BYTES = 4096
@@ -51,7 +51,11 @@ def trace(
         The loop has a construct that cannot be traced, or fails; the message names the line.
     LaunchError
         An argument has an unsupported type.
+    ModuleNotFoundError
+        numba is not installed.
     """
+    if not is_installed:
+        raise ModuleNotFoundError("a loop has the types that numba gives it: pip install numba", name="numba")
     machine = named_cpu(cpu) if isinstance(cpu, str) else cpu
     copies = tuple(_copy(position, value) for position, value in enumerate(args))
     try:

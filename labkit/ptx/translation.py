@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from numba import types
-
+from labkit.simulator.seam import types
 from labkit.simulator.values import Value
 
 

@@ -10,16 +10,14 @@ from inspect import isfunction, signature
 from string import ascii_letters
 from typing import Any
 
-import numba
-from numba import types
-from numba.core.typing import templates
-
 from labkit import cuda
 from labkit.cuda.simulated import Kernel
 from labkit.running import modules
 from labkit.running.modules import absent, absent_names, module_with, simulated_cuda
 from labkit.simulator import host, host_device, numba_types
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.seam import package as numba
+from labkit.simulator.seam import types
 
 NAME = "numba_cuda_mlir"
 VERSION = "0.6.0"  # the one whose names stand here
@@ -125,6 +123,7 @@ def _types(name):
 
     in_bits = {f"{long[0]}{long.strip(ascii_letters)}": getattr(types, long) for long in NUMBERS}
     lacked = {field: absent(f"{name}.{field}") for field in LACKED_TYPES}
+    templates = import_module("numba.core.typing.templates")
     more = {"bfloat16": numba_types.bfloat16, "Signature": templates.Signature, "signature": templates.signature}
     more["ptr"] = POINTER
     return module_with(name, vars(types) | in_bits | lacked | more)

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from numba.core import compiler_lock
-
 from labkit.cuda import simulated
 from labkit.running import stand_in
 from labkit.running.collector import PACKAGE, Collector
@@ -18,10 +16,11 @@ from labkit.simulator import host
 from labkit.simulator.errors import SimulatorError
 from labkit.simulator.explorer.orders import simulate_in_orders
 from labkit.simulator.pace import Pace
+from labkit.simulator.seam import global_compiler_lock
 
 # pytest looks for plugins after labkit was imported, and would warn of that in each report.
 NO_WARNING = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-HIDDEN = "<frozen runpy>", inspect.getfile(compiler_lock)  # files whose frames stand between labkit's
+HIDDEN = "<frozen runpy>", inspect.getfile(type(global_compiler_lock))  # files whose frames stand between labkit's
 
 
 def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bool = False) -> int:

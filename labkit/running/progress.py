@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import TextIO
 
-from numba.core import event
-
 from labkit.running.text import COLUMNS
 from labkit.simulator.pace import Pace
+from labkit.simulator.seam import event
 
 SILENT_S = 1.0
 REWRITE_S = 0.25

@@ -10,11 +10,10 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
-import numba
-
 from labkit.running import mlir
 from labkit.running.modules import module_with, names_for_kernels, simulated_cuda
 from labkit.simulator import host
+from labkit.simulator.seam import package as numba
 
 NAME = "numba.cuda"
 PACKAGES = NAME, mlir.NAME  # all of whose modules are from here
@@ -43,6 +42,8 @@ class SubmoduleFinder(MetaPathFinder, Loader):
 def install() -> None:
     """Put labkit's `cuda` in the place of numba's, and choose the simulator, for the rest of the process."""
     os.environ["LABKIT_DEVICE"] = "simulator"
+    if sys.modules.get("numba") is not numba:  # which is not installed
+        sys.modules.update({"numba": numba, "numba.types": numba.types})
     sys.meta_path.insert(0, SubmoduleFinder())
     _place(simulated_cuda(NAME))
 

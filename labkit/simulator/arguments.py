@@ -1,8 +1,6 @@
 """Checks of a launch's grid, block, shared memory and arguments, as a GPU makes them."""
 
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaError
 
 from labkit.machine.gpus import Gpu
 from labkit.simulator import numba_types
@@ -10,6 +8,7 @@ from labkit.simulator.errors import LaunchError
 from labkit.simulator.host import check_copyable, unwrap
 from labkit.simulator.limits import MAX_ARGUMENT_BYTES
 from labkit.simulator.reading.trusted import in_words
+from labkit.simulator.seam import NumbaError, types
 from labkit.simulator.signatures import convert_arguments
 from labkit.simulator.tensor_maps import BoxedArray, WindowedImages
 from labkit.simulator.values import Array, NamedTuple, Record, TensorMap, Tuple

@@ -5,10 +5,10 @@ only if the value is. `inc` counts up to the value and restarts at 0; `dec` coun
 """
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.disturbance import SHARED_LOADS
 from labkit.simulator.memory import access_each, check_atomic, count_accesses, flatten
+from labkit.simulator.seam import njit
 from labkit.simulator.slices import Either
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, UInt8
-from numba import njit
 
 from labkit.machine.gpus import Gpu
 from labkit.machine.occupancy import occupancy, shared_allocation
+from labkit.simulator.seam import njit
 
 
 class Cache(NamedTuple):
@@ -147,10 +147,6 @@ def touch(cache: Cache, copy: int, sector: int, write: bool) -> tuple[bool, int]
     return hit, evicted
 
 
-@njit(cache=True)
 def dirty_sectors(cache: Cache) -> int:
     """Return the number of sectors, over all copies, that are not written back yet."""
-    count = 0
-    for mask in cache.dirty.flat:
-        count += _count_bits(np.uint64(mask))
-    return count
+    return int(np.bitwise_count(cache.dirty).sum())

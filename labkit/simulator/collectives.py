@@ -7,11 +7,11 @@ partial last warp does not have, need not come. Several groups of a warp may cal
 """
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.checks import collective_findings
 from labkit.simulator.lanes import intersect
 from labkit.simulator.parted import CannotPart
+from labkit.simulator.seam import njit
 from labkit.simulator.warps import START, STOP
 from labkit.trace import WARP_LANES
 

@@ -8,9 +8,9 @@ load of these is served two parts at a time where its lanes read the same word i
 """
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.caches import is_latest, touch
+from labkit.simulator.seam import njit
 from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from numba import types
-
 from labkit.simulator.family import Family
 from labkit.simulator.operands import check_argument_count
+from labkit.simulator.seam import types
 from labkit.simulator.values import Value
 
 ATTRIBUTE = "on_lanes"  # the attribute of a function that holds its instruction

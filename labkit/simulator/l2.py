@@ -7,10 +7,10 @@ of sectors, 64 bytes. Nsight Compute counts both on an H100.
 """
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.caches import dirty_sectors, make_cache, touch
 from labkit.simulator.counters import L2_HITS
+from labkit.simulator.seam import njit
 from labkit.trace import SECTOR_BYTES
 
 BUFFER_ROWS = 8_000_000
@@ -74,7 +74,7 @@ class L2:
     @property
     def dirty_bytes(self) -> int:
         """Bytes that were stored and are not written back to DRAM yet."""
-        return int(dirty_sectors(self.cache)) * SECTOR_BYTES
+        return dirty_sectors(self.cache) * SECTOR_BYTES
 
     @property
     def bytes_written(self) -> int:

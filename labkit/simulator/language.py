@@ -7,11 +7,11 @@ import ast
 import math
 
 import numpy
-from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions import bits, builtin, complexes, half, libdevice, mathematics, ufuncs
 from labkit.simulator.functions.refused import ABSENT, REFUSED
+from labkit.simulator.seam import types
 
 # Modules that a kernel may name, and their names in the kernel language.
 MODULES = {

@@ -4,12 +4,12 @@ import ast
 from contextlib import suppress
 
 import numpy as np
-from numba import types
 
 from labkit.simulator import memory
 from labkit.simulator.counters import count_plain
 from labkit.simulator.errors import LaunchError, NotFixed
 from labkit.simulator.lanes import intersect
+from labkit.simulator.seam import types
 from labkit.simulator.values import MISSING, describe
 
 # --- when a kernel is translated ---

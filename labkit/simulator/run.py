@@ -9,7 +9,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba.core.compiler_lock import global_compiler_lock
 
 from labkit.machine.gpus import UnknownDevice
 from labkit.machine.gpus import gpu as gpu_by_name
@@ -34,6 +33,7 @@ from labkit.simulator.pace import Pace
 from labkit.simulator.parted import CannotPart, Part, Parting
 from labkit.simulator.reading.source import argument_names, python_function, read_source
 from labkit.simulator.scheduler import Fork
+from labkit.simulator.seam import global_compiler_lock
 from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.program import Program
 from labkit.trace import Trace

@@ -1,12 +1,10 @@
 """Types that `cuda.jit("void(float32[:], int32)")` declares, and the conversion of arguments to them."""
 
 import numpy as np
-from numba import types
-from numba.core import sigutils
-from numba.core.errors import NumbaError
 
-from labkit.simulator import numba_types
+from labkit.simulator import numba_types, seam
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.seam import NumbaError, types
 
 
 def parse_signatures(declared) -> tuple[tuple, ...]:
@@ -14,7 +12,7 @@ def parse_signatures(declared) -> tuple[tuple, ...]:
     if declared is None:
         return ()
     several = declared if isinstance(declared, list) else [declared]
-    return tuple(sigutils.normalize_signature(signature)[0] for signature in several)
+    return tuple(seam.rules.parse_signature(signature) for signature in several)
 
 
 def declared_signatures(kernel) -> tuple[tuple, ...]:

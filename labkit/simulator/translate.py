@@ -26,10 +26,9 @@ the same, and added to the launch in one line.
 
 from types import FunctionType
 
-from numba import types
-
 from labkit.simulator.errors import KernelError
 from labkit.simulator.reading.source import argument_names, read_source
+from labkit.simulator.seam import types
 from labkit.simulator.translator.control_flow import may_block
 from labkit.simulator.translator.function import FunctionTranslator
 from labkit.simulator.translator.program import Program

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from numba import types
+from labkit.simulator.seam import types
 
 MISSING = object()  # in place of a value that is not known at compile time
 

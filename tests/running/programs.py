@@ -40,6 +40,13 @@ def run(tmp_path, text, *arguments, options=(), name="program.py"):
     return labkit(tmp_path, "run", *options, name, *arguments)
 
 
+def without_numba(tmp_path, text):
+    """Run a program's text as `run`, in a Python that finds no numba."""
+    (tmp_path / "program.py").write_text(dedent(text))
+    code = "import sys; sys.modules['numba'] = sys.modules['numba_cuda'] = None; from labkit.cli import main; main()"
+    return _python(tmp_path, "-c", code, "run", "program.py")
+
+
 def labkit(folder, *arguments):
     """Run the command line in a folder."""
     return _python(folder, "-m", "labkit.cli", *arguments)

@@ -8,7 +8,6 @@ A `chunk` is the blocks that the simulator runs at the same time, and a `slot` t
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from labkit.ptx.clusters import findings
 from labkit.ptx.translation import call_site, emit_call
@@ -23,6 +22,7 @@ from labkit.simulator.operands import (
     waiting_line,
 )
 from labkit.simulator.scheduler import ENDED, RETURNED
+from labkit.simulator.seam import types
 from labkit.simulator.values import describe
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.operands import check_argument_count
+from labkit.simulator.seam import types
 
 MIN_NORMAL = np.finfo(np.float32).tiny
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from labkit import formats
 from labkit.simulator.functions import half
 from labkit.simulator.operands import check_argument_count, constant_argument
+from labkit.simulator.seam import types
 from labkit.simulator.values import Tuple
 
 REGISTER_BITS = 32

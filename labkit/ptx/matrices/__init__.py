@@ -12,12 +12,11 @@ Matrix Multiply-Accumulate Instructions".) `mma` needs compute capability 8.0, o
 `stmatrix` 9.0.
 """
 
-from numba.np.numpy_support import from_dtype
-
 from labkit.formats import BF16, E4M3, FP16, INT8, TF32
 from labkit.ptx.formats import ON_LANES
 from labkit.ptx.instruction import instruction
 from labkit.ptx.matrices.on_lanes import LoadMatrices, Multiply, StoreMatrices
+from labkit.simulator import numba_types
 
 __all__ = [
     "ldmatrix2",
@@ -31,7 +30,7 @@ __all__ = [
 
 MULTIPLIED = BF16, FP16, TF32, E4M3, INT8
 FORMATS = {format.number: ON_LANES[format.number] for format in MULTIPLIED}
-SUMS = {format.number: from_dtype(format.accumulator_dtype) for format in MULTIPLIED}
+SUMS = {format.number: numba_types.type_of(format.accumulator_dtype) for format in MULTIPLIED}
 MMA_NEEDS = {format.number: (8, 9) if format.arithmetic == "float8 tensor" else (8, 0) for format in MULTIPLIED}
 
 

@@ -11,7 +11,6 @@ neighbours, `ldmatrix`, `stmatrix`.)
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, types
 
 from labkit.ptx.formats.on_lanes import Format, find_format
 from labkit.ptx.translation import call_site, emit_call
@@ -26,6 +25,7 @@ from labkit.simulator.operands import (
     locate_vectors,
     resolve_element,
 )
+from labkit.simulator.seam import njit, types
 from labkit.simulator.slices import Either
 from labkit.simulator.values import Tuple, describe, items_of
 from labkit.simulator.warps import START

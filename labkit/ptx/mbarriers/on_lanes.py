@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from labkit.ptx.clusters import on_lanes as clusters
 from labkit.ptx.mbarriers import findings
@@ -19,6 +18,7 @@ from labkit.ptx.translation import emit_call
 from labkit.simulator import memory
 from labkit.simulator.family import Family
 from labkit.simulator.operands import check_argument_count, integer_argument, resolve_element, waiting_line
+from labkit.simulator.seam import types
 from labkit.simulator.values import describe
 
 

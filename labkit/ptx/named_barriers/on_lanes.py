@@ -7,7 +7,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
 from labkit.ptx.named_barriers import findings
 from labkit.ptx.translation import call_site, emit_call
@@ -15,6 +14,7 @@ from labkit.simulator import collectives
 from labkit.simulator.errors import KernelError
 from labkit.simulator.family import Family
 from labkit.simulator.operands import check_argument_count, integer_argument, waiting_line
+from labkit.simulator.seam import types
 from labkit.simulator.warps import SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 

@@ -1,11 +1,11 @@
 """Bytes of an array that a TMA copy moves: boxes of it, or pixels of a convolution's windows."""
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.checks import early
 from labkit.simulator.counters import ACCESSES, MAX_WARPS, REQUESTS, SECTORS
 from labkit.simulator.errors import KernelError
+from labkit.simulator.seam import njit
 from labkit.simulator.tensor_maps import WindowedImages
 from labkit.simulator.warps import BLOCK, SM, START, THREAD
 from labkit.trace import SECTOR_BYTES, WARP_LANES

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numba import njit, types
 
 from labkit.ptx.clusters import on_lanes as clusters
 from labkit.ptx.fences import proxies
@@ -30,6 +29,7 @@ from labkit.simulator.operands import (
     locate_vectors,
     resolve_element,
 )
+from labkit.simulator.seam import njit, types
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
 
 WAVEFRONT_BYTES = 128  # a word from each of the 32 banks

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
 from labkit.ptx.fences import proxies
 from labkit.ptx.formats.on_lanes import Format, find_format
@@ -36,6 +35,7 @@ from labkit.simulator.operands import (
     resolve_element,
     waiting_line,
 )
+from labkit.simulator.seam import types
 from labkit.simulator.values import describe
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.simulator.warps import WARPGROUP_WARPS as WARPS

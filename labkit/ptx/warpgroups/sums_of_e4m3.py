@@ -14,7 +14,8 @@ figures are 0.06 and 0.28, and 1.75e-3, 2.59e-3 and 3.50e-3.
 """
 
 import numpy as np
-from numba import njit
+
+from labkit.simulator.seam import njit
 
 KEPT_BITS = 13
 RESULT = -1 << 23 - KEPT_BITS  # mask of a float32's kept bits

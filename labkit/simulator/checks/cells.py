@@ -5,8 +5,8 @@ stand for all accesses to the element.
 """
 
 import numpy as np
-from numba import njit
 
+from labkit.simulator.seam import njit
 from labkit.trace import WARP_LANES
 
 NO_THREAD = -1  # not written yet

@@ -11,8 +11,8 @@ there. Trees are never changed; a change copies one path (Driscoll and others, M
 """
 
 import numpy as np
-from numba import njit
 
+from labkit.simulator.seam import njit
 from labkit.simulator.warps import BLOCK, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 

@@ -36,13 +36,13 @@ class Log:
         """Note a finding, at the line and column of `site` if given; one whose key is known is only counted."""
         if not self.count_repeat(key, count):
             position = {"line": site.line, "column": site.column} if site else {}
-            fields = {"kind": kind, "severity": severity, "message": message, "count": count}
+            fields = {"kind": kind, "severity": severity, "message": message, "count": int(count)}
             self.found[key] = {**fields, **position, **finding}
 
     def count_repeat(self, key, count=1) -> bool:
         """Return whether this key has been noted; if so, count the finding again."""
         if key in self.found:
-            self.found[key]["count"] += count
+            self.found[key]["count"] += int(count)  # which is NumPy's where numba is not installed
             return True
         return False
 

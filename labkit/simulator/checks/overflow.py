@@ -6,7 +6,8 @@ first of its list.
 """
 
 import numpy as np
-from numba import njit
+
+from labkit.simulator.seam import njit
 
 KIND, BLOCK, THREAD, EPOCH, TIME, SITE, NEXT, LENGTH = range(8)  # the first entry of a list has its length
 FIELDS = 8

@@ -14,10 +14,10 @@ memory, a `party` the field of it that holds one earlier access (`cells`).
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from labkit.simulator.checks import cells, overflow
 from labkit.simulator.checks.clocks import KNOWN, KNOWN_BEFORE, LANES, PUBLISHED, SYNCED, TAKEN, time_of, was_passed_on
+from labkit.simulator.seam import njit
 from labkit.trace import WARP_LANES
 
 # What is missing between two accesses that race: a `syncwarp` with the lanes that have waited; a `threadfence` behind

@@ -1,9 +1,9 @@
 """Functions of an integer's bits: `cuda.popc brev clz ffs selp`, and the integer functions of libdevice."""
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.functions.table import Function, cases
+from labkit.simulator.seam import types
 
 INTEGERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 NARROW = {types.boolean, types.int8, types.int16, types.uint8, types.uint16}

@@ -3,9 +3,9 @@
 import cmath
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.functions.table import Function, from_numpy
+from labkit.simulator.seam import types
 
 
 def make_complex(real, imaginary=None):

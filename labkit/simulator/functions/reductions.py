@@ -6,7 +6,7 @@ result. Those that begin with `nan` ignore NaN.
 
 import math
 
-from numba import literal_unroll, njit
+from labkit.simulator.seam import literal_unroll, njit
 
 
 @njit

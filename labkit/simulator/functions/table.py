@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numba.core import typing
 
 from labkit.simulator import numba_types
+from labkit.simulator.seam import signature, types
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Function:
         if self.lacks_code(kinds):
             return None
         if self.cases:
-            return numba_types.resolve_overload(self.name, self.cases, kinds)
+            return numba_types.resolve_overload(self.cases, kinds)
         return numba_types.resolve(self.typed_as, kinds)
 
 
@@ -45,8 +45,8 @@ def _signature(text):
     results, arguments = text.rstrip(")").split("(")
     results = [numba_types.type_named(name) for name in _names(results)]
     arguments = [numba_types.type_named(name) for name in _names(arguments)]
-    result = results[0] if len(results) == 1 else numba_types.types.Tuple(results)
-    return typing.signature(result, *arguments)
+    result = results[0] if len(results) == 1 else types.Tuple(results)
+    return signature(result, *arguments)
 
 
 def _names(text):

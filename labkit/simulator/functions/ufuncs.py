@@ -4,9 +4,9 @@ Functions of float32 that are not exact are computed in float64 and rounded.
 """
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.functions.table import Function, from_numpy
+from labkit.simulator.seam import types
 
 EXACT = """bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor conj
     conjugate divide equal fmax fmin greater greater_equal invert isnan left_shift less less_equal logical_and

@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.language import BUILTINS, MODULES, SUBMODULES
 from labkit.simulator.reading.trusted import trusted
+from labkit.simulator.seam import types
 
 
 def language_path(value) -> str | None:

@@ -11,9 +11,9 @@ from types import BuiltinFunctionType, EllipsisType, FunctionType, ModuleType, N
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from labkit.simulator.host import DeviceArray, KernelName
+from labkit.simulator.seam import types
 
 _ancestors = type.__dict__["__mro__"].__get__
 _name = type.__dict__["__name__"].__get__
@@ -57,7 +57,7 @@ class Named:
 def trusted(value) -> Any:
     """Return a value of a type that the kernel language knows, made plain if its type is derived; else a Foreign."""
     if value is not None and value is sys.modules.get("numba.types"):  # once imported, it hands all on to this module
-        return sys.modules["numba.core.types"]
+        return sys.modules.get("numba.core.types", value)
     kind = type(value)
     known = (*_TRUSTED_TYPES, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
     if any(kind is candidate for candidate in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):

@@ -6,13 +6,12 @@ from contextlib import suppress
 from itertools import count
 
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaError
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import CASTS
 from labkit.simulator.reading.source import own_place
+from labkit.simulator.seam import NumbaError, types
 from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.program import Allocation
 from labkit.simulator.translator.variables import Variables

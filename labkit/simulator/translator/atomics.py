@@ -2,10 +2,9 @@
 
 import ast
 
-from numba import types
-
 from labkit.simulator.atomics import OPERATIONS, TAKING
 from labkit.simulator.language import ATOMICS, commutes, explain_unknown
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Value
 

@@ -1,8 +1,8 @@
 """Barriers of a block and of the whole grid, and fences."""
 
 import numpy as np
-from numba import types
 
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import GRID_GROUP, Value, describe
 

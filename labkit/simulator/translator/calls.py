@@ -6,8 +6,6 @@ from dataclasses import replace
 from inspect import Parameter, Signature
 from types import FunctionType
 
-from numba import types
-
 from labkit.simulator import language, numba_types
 from labkit.simulator.errors import KernelError, NotFixed
 from labkit.simulator.functions.reductions import REDUCTIONS
@@ -15,6 +13,7 @@ from labkit.simulator.instruction import instruction_of
 from labkit.simulator.limits import MAX_FUNCTIONS
 from labkit.simulator.reading.source import inner_function, python_function, read_source
 from labkit.simulator.reading.trusted import Device, fields_of, trusted
+from labkit.simulator.seam import types
 from labkit.simulator.signatures import declared_signatures
 from labkit.simulator.translator.control_flow import BARRIERS
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION, PYTHON_FUNCTIONS

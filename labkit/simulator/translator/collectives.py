@@ -1,8 +1,7 @@
 """Warp collectives: shuffles, votes, matches, masks of lanes, and `syncwarp`."""
 
-from numba import types
-
 from labkit.simulator import numba_types
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Tuple, Value, describe
 
@@ -51,10 +50,10 @@ class Collectives(Variables):
 
     def match_code(self, node, function, result):
         named, value = self.collective_arguments(node, "mask, value", smallest_mask=8)
-        kind = numba_types.choose_overload(MATCH_SIGNATURES, (types.int32, value.type))
-        if kind is None:
+        resolved = numba_types.resolve_overload(MATCH_SIGNATURES, (types.int32, value.type))
+        if resolved is None:
             self.fail(node, f"`{self.written(node.func)}` compares numbers, not {describe(value.type)}")
-        return self.temp(self.collective(node, function, named, self.converted(value, kind[1])), result)
+        return self.temp(self.collective(node, function, named, self.converted(value, resolved[1][1])), result)
 
     def activemask(self, node):
         self.number_arguments(node, 0, "`cuda.activemask`")

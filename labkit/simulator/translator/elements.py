@@ -4,10 +4,9 @@ import ast
 from contextlib import contextmanager
 from dataclasses import replace
 
-from numba import types
-
 from labkit.simulator.language import CALLS, FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.seam import types
 from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Array, Maybe, Record, Tuple, Value, describe, example_element

@@ -4,13 +4,12 @@ import ast
 from contextlib import contextmanager
 from typing import Any
 
-from numba import types
-
 from labkit.simulator import limits
 from labkit.simulator.errors import KernelError
 from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.reading.folding import as_written
 from labkit.simulator.reading.source import argument_names, captured_values, read_source
+from labkit.simulator.seam import types
 from labkit.simulator.translator.after_atomics import accesses_after_atomics
 from labkit.simulator.translator.guesses import find_guesses
 from labkit.simulator.translator.homes import Homes

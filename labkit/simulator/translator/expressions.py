@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
 from labkit.simulator.reading.syntax import contains, is_boolean
 from labkit.simulator.reading.trusted import Named, in_words
+from labkit.simulator.seam import types
 from labkit.simulator.translator.refused import MISPLACED, REFUSED
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Maybe, NamedTuple, Tuple, Value, describe, items_of

@@ -2,10 +2,9 @@
 
 import ast
 
-from numba import types
-
 from labkit.simulator import numba_types
 from labkit.simulator.functions.reductions import greatest, least, total, total_of_mixed
+from labkit.simulator.seam import types
 from labkit.simulator.translator.refused import NO_PYTHON_FUNCTION
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Array, Range, Value, common_type, describe, is_tuple, items_of

@@ -2,8 +2,7 @@
 
 import ast
 
-from numba import types
-
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING
 from labkit.trace import Finding

@@ -1,12 +1,12 @@
 """Translation of one function, from its syntax tree to a Python function over lanes."""
 
 import numpy as np
-from numba import types
 
 from labkit.simulator import atomics, collectives, lanes, memory, parted, pieces, raised, records, slices
 from labkit.simulator.errors import KernelError
 from labkit.simulator.functions import arithmetic, half
 from labkit.simulator.limits import work_of
+from labkit.simulator.seam import types
 from labkit.simulator.translator.branches import Branches
 from labkit.simulator.translator.calls import Calls
 from labkit.simulator.translator.captured import Captured

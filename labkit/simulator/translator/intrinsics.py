@@ -1,7 +1,6 @@
 """Functions of `cuda` in a kernel: positions here, others in the bases; `language.INTRINSICS` names the methods."""
 
-from numba import types
-
+from labkit.simulator.seam import types
 from labkit.simulator.translator.allocation import Allocations
 from labkit.simulator.translator.atomics import Atomics
 from labkit.simulator.translator.barriers import Barriers

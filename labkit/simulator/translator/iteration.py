@@ -4,9 +4,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numba import types
-
 from labkit.simulator import numba_types
+from labkit.simulator.seam import types
 from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Range, Tuple, Value, common_type, describe

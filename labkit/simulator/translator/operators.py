@@ -5,11 +5,11 @@ import operator
 from functools import partial
 
 import numpy as np
-from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.language import OPERATORS, SIGNS
 from labkit.simulator.numba_types import bfloat16
+from labkit.simulator.seam import types
 from labkit.simulator.translator.float64 import Float64Advice
 from labkit.simulator.translator.names import is_rank
 from labkit.simulator.translator.refused import REFUSED

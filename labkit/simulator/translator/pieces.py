@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from numba import types
-
 from labkit.simulator import numba_types
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import Array, Value, describe
 

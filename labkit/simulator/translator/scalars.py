@@ -3,13 +3,13 @@
 import ast
 
 import numpy as np
-from numba import types
 
 from labkit.simulator import numba_types
 from labkit.simulator.functions.bits import SELECTED
 from labkit.simulator.language import FUNCTIONS
 from labkit.simulator.numba_types import bfloat16
 from labkit.simulator.reading.trusted import Named
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Array, Tuple, Value, describe
 

@@ -2,11 +2,10 @@
 
 import ast
 
-from numba import types
-
 from labkit.simulator.reading.source import inner_function, python_function
 from labkit.simulator.reading.syntax import may_jump
 from labkit.simulator.reading.trusted import Device
+from labkit.simulator.seam import types
 from labkit.simulator.translator.elements import is_field
 from labkit.simulator.translator.refused import REFUSED
 from labkit.simulator.translator.variables import Variables

@@ -4,11 +4,10 @@ import ast
 from dataclasses import replace
 from enum import IntEnum
 
-from numba import types
-
 from labkit.simulator.language import VECTORS
 from labkit.simulator.numba_types import stored_dtype
 from labkit.simulator.reading.trusted import member_of
+from labkit.simulator.seam import types
 from labkit.simulator.translator.refused import ARRAY_METHODS
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import (

@@ -2,9 +2,8 @@
 
 import ast
 
-from numba import types
-
 from labkit.simulator.limits import MAX_ENTRIES
+from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import (
     MISSING,

@@ -3,11 +3,10 @@
 import ast
 from dataclasses import replace
 
-from numba import types
-
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
 from labkit.simulator.reading.syntax import contains
+from labkit.simulator.seam import types
 from labkit.simulator.translator.emitter import Emitter
 from labkit.simulator.values import Array, Conflict, Fixed, Tuple, describe, form_of
 

@@ -475,7 +475,7 @@ def _intrinsics():
         for name in ("all_sync", "any_sync", "eq_sync", "ballot_sync"):
             yield Use(f"cuda.{name}", str(kind), voted, (kind, name), "block")
     for kind in KINDS.values():
-        if numba_types.choose_overload(MATCH_SIGNATURES, (types.int32, kind)) is not None:
+        if numba_types.resolve_overload(MATCH_SIGNATURES, (types.int32, kind)) is not None:
             for name in ("match_any_sync", "match_all_sync"):
                 yield Use(f"cuda.{name}", str(kind), matched, (kind, name), "block")
     for kind in KINDS.values():
