@@ -189,7 +189,8 @@ class Finding:
     @property
     def fact(self) -> str:
         """Message without its remedy, for learners who want to find it themselves."""
-        return self.message.removesuffix(self.remedy).rstrip()
+        fact = self.message.removesuffix(self.remedy).rstrip(" ,;:")
+        return fact if fact.endswith(".") else f"{fact}."
 
     @property
     def is_between_blocks(self) -> bool:
