@@ -271,7 +271,7 @@ def test_a_kernel_that_does_something_else_gets_an_error_finding(mistake):
     trace = simulate_cell(text, vector(), zeros(N), grid=1, block=100)
     finding = next(f for f in trace.errors if f.kind == kind and what in f.message)
     assert finding.line == wrong_line(text)
-    assert remedy in finding.message
+    assert remedy in finding.remedy and finding.message.endswith(finding.remedy)
     assert f"ine {finding.line}" in finding.message
 
 

@@ -115,7 +115,7 @@ class Log:
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {element}, but {name_in_kernel(site, array)} has "
             f"{_shape_text(shape)}. On a GPU it {_effect_outside(site)}. {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, position, (thread,))
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
     def before_array(self, w, site_number, array, mask, index, axis):
         """Note a negative index in an instruction that does not count it from the end."""
@@ -188,13 +188,14 @@ class Log:
         if self.count_repeat(key, w.count(mask)):
             return
         lane, position = self._first_lane(w, mask, index)
-        thread = self.lane(w, lane)
+        thread, cure = self.lane(w, lane), "guard it unless you mean that."
         message = (
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. numba counts a "
             f"negative index from the end, as Python does, so this is element {position[axis] + array.shape[axis]} "
-            "and raises no error; guard it unless you mean that."
+            f"and raises no error; {cure}"
         )
-        self._add_access(key, w.count(mask), message, site, array, position, (thread,), severity="advice")
+        fields = {"severity": "advice", "remedy": cure}
+        self._add_access(key, w.count(mask), message, site, array, position, (thread,), **fields)
 
     def uninitialised(self, w, site_number, array, flat, lane, count):
         """Note a read of an element that nothing has written."""
@@ -202,14 +203,14 @@ class Log:
         key = ("uninitialised", site.line, site.column)
         if self.count_repeat(key, count):
             return
-        thread = self.lane(w, int(lane))
+        thread, cure = self.lane(w, int(lane)), "fill it first."
         position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
         message = (
             f"Line {site.line}: {self.name(thread)} reads {array.name}{_index_text(position)}, which nothing has "
             f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can "
-            "change from run to run; fill it first."
+            f"change from run to run; {cure}"
         )
-        self._add_access(key, count, message, site, array, position, (thread,))
+        self._add_access(key, count, message, site, array, position, (thread,), remedy=cure)
 
     def unassigned(self, w, mask, name, line, column):
         """Note a read of a variable that the thread has not assigned."""
@@ -217,24 +218,24 @@ class Log:
         if self.count_repeat(key, w.count(mask)):
             return
         thread = self.lane(w, int(np.argmax(w.active(mask))))
+        cure = f"Give `{name}` a value before the `if` or the loop that sets it."
         message = (
             f"Line {line}: {self.name(thread)} reads `{name}`, but nothing was assigned to it on the way this thread "
-            f"took, so on a GPU it holds anything. Give `{name}` a value before the `if` or the loop that sets it."
+            f"took, so on a GPU it holds anything. {cure}"
         )
-        self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(thread,))
+        fields = {"line": line, "column": column, "threads": (thread,), "remedy": cure}
+        self.add(key, w.count(mask), "uninitialised", message, **fields)
 
     def zero_division(self, w, mask, sign, line, column, is_complex):
         """Note a division by zero."""
         key = ("zero-division", line, column)
         if self.count_repeat(key, w.count(mask)):
             return
-        thread = self.lane(w, int(np.argmax(mask)))
+        thread, cure = self.lane(w, int(np.argmax(mask))), "Guard the division with an `if`."
         what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
-        message = (
-            f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. Guard the "
-            "division with an `if`."
-        )
-        self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(thread,))
+        message = f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. {cure}"
+        fields = {"line": line, "column": column, "threads": (thread,), "remedy": cure}
+        self.add(key, w.count(mask), "zero-division", message, **fields)
 
     def race(self, w, site_number, array, found):
         """Note `found` races of one instruction, of which the launch has kept one."""
@@ -301,12 +302,15 @@ class Log:
             what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
             what = f"waits at the barrier in line {line}, but {whom} never comes there"
+        cure = (
+            "Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or the loop "
+            "that only some threads run."
+        )
         message = (
             f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or go on before its data are "
-            "there. Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or "
-            "the loop that only some threads run."
+            f"there. {cure}"
         )
-        self._add_wait(key, message, line, (waiter, absent), other_line=other_line)
+        self._add_wait(key, message, line, (waiter, absent), other_line=other_line, remedy=cure)
 
     def grid_barrier(self, line, waiting, missing):
         """Note a grid barrier that one thread waits at and another does not reach; both are (block, thread) pairs."""
@@ -328,17 +332,17 @@ class Log:
             return
         waiter = self.thread(*stuck)
         also, threads = "", (waiter,)
-        cure = "every thread that could end it has ended, or waits there too: let it act before"
+        cure = "every thread that could end it has ended, or waits there too: let it act before."
         if other is not None:
-            cure = "let the thread that is waited for act before it waits itself"
+            cure = "let the thread that is waited for act before it waits itself."
             other_waiter = self.thread(*other)
             also = f", and {self.name(other_waiter)} waits at line {other_line}{other_reason}"
             threads = (waiter, other_waiter)
         message = (
             f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}, and no thread that still runs can "
-            f"end the wait. On a GPU this launch would hang; {cure}."
+            f"end the wait. On a GPU this launch would hang; {cure}"
         )
-        self._add_wait(key, message, line, threads, other_line=other_line)
+        self._add_wait(key, message, line, threads, other_line=other_line, remedy=cure)
 
 
 def _index(linear, shape):

@@ -102,11 +102,12 @@ class Iterations(Variables):
 
     def advise_integer_bound(self, node):
         """Advise against a float as a bound of `range`."""
+        cure = "use `//` instead of `/`, or `int(...)`."
         message = (
             f"Line {node.lineno}: `{self.written(node)}` is a float, and numba cuts it to a whole number for `range`, "
-            "where Python raises a TypeError; use `//` instead of `/`, or `int(...)`."
+            f"where Python raises a TypeError; {cure}"
         )
-        finding = Finding("float-range", "advice", message, node.lineno, node.col_offset)
+        finding = Finding("float-range", "advice", message, node.lineno, node.col_offset, remedy=cure)
         self.program.advice.setdefault((node.lineno, "float-range"), finding)
 
     def range_value(self, node) -> Value:

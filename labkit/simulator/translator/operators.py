@@ -135,23 +135,17 @@ class Operators(Variables):
             return
         other = right if left.type == types.float32 else left
         if other.static is not MISSING:
-            why = f"{other.static} is {other.type}; write `float32({other.static})`"
+            why, cure = f"{other.static} is {other.type}", f"write `float32({other.static})`."
         elif isinstance(other.type, types.Integer):
-            why = f"the other side is {other.type}; convert it with `float32(...)`"
+            why, cure = f"the other side is {other.type}", "convert it with `float32(...)`."
         else:
-            why = "the other side is float64; start it from `float32(0)`, or convert it with `float32(...)`"
-        key = (node.lineno, "float64")
-        self.program.advice.setdefault(
-            key,
-            Finding(
-                "float64",
-                "advice",
-                f"Line {node.lineno}: `{sign}` here computes in float64, which is 2 to 64 times slower than "
-                f"float32 on a GPU: {why}.",
-                node.lineno,
-                node.col_offset,
-            ),
+            why, cure = "the other side is float64", "start it from `float32(0)`, or convert it with `float32(...)`."
+        message = (
+            f"Line {node.lineno}: `{sign}` here computes in float64, which is 2 to 64 times slower than float32 on a "
+            f"GPU: {why}; {cure}"
         )
+        finding = Finding("float64", "advice", message, node.lineno, node.col_offset, remedy=cure)
+        self.program.advice.setdefault((node.lineno, "float64"), finding)
 
     def of_UnaryOp(self, node):
         if isinstance(node.op, ast.Not):
