@@ -1,4 +1,4 @@
-"""`Table`: rows under headings, as text and as HTML; and rows as JSON, one per line."""
+"""`Table`: rows under headings, as text and as HTML; rows as JSON, one per line; numbers as text."""
 
 import json
 import re
@@ -75,6 +75,11 @@ def _cell(value):
 def short_number(value: float) -> str:
     """Return a number with three digits, from 1,000 on with all digits before the point."""
     return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """Return a number of things: "1 lane", "2 lanes"."""
+    return f"{number:,} {noun}{'s'[: number != 1]}"
 
 
 def _text(value):

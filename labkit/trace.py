@@ -13,6 +13,7 @@ from jaxtyping import Int, Integer
 
 from labkit import layout
 from labkit.formats import TYPES
+from labkit.table import count_text
 
 Space = Literal["global", "shared", "local", "constant"]
 Kind = Literal["load", "store", "atomic"]
@@ -74,8 +75,8 @@ class SiteCounters:
     global memory, summed over requests. wavefronts: passes through the shared-memory banks; bank_conflicts: those
     beyond one per request (two for 64 bits per lane, four for 128, and half as many for loads whose lanes read the same
     address in pairs). l1_hits: sectors of loads found in L1; stores never hit it. l2_hits: sectors that missed L1 and
-    were found in L2, in that of its two partitions which is next to the SM. alone: loads from a shared array with no copy to it in flight, in a kernel with
-    asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None.
+    were found in the L2 partition next to the SM. alone: loads from a shared array with no copy to it in flight, in a
+    kernel with asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None.
     """
 
     site: Site
@@ -99,10 +100,10 @@ class Counters:
     integer exponent counts the multiplications to which it is compiled, a complex number the operations on its parts (6
     in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count 0. `flops_by_dtype` splits them
     ("float32", "float64", ...); operations of tensor cores, also on integers, have names such as "bfloat16 tensor" and
-    "int8 tensor", as in `gpus.Gpu.peak_tflops`. `l2_sectors` are the sectors that L2 reads or writes for SMs. DRAM bytes come from the cache model; of those written,
-    `l2_dirty_bytes` are still in L2 when the kernel ends. `barriers` counts block barriers passed, summed over blocks.
-    If only a sample of the grid ran, `sample` describes it: the totals are estimates, and `l2_hits` and the DRAM bytes
-    are None.
+    "int8 tensor", as in `gpus.Gpu.peak_tflops`. `l2_sectors` are those that SMs request from L2. DRAM
+    bytes come from the cache model; of those written, `l2_dirty_bytes` are still in L2 when the kernel ends. `barriers`
+    counts block barriers passed, summed over blocks. If only a sample of the grid ran, `sample` describes it: the
+    totals are estimates, and `l2_hits` and the DRAM bytes are None.
     """
 
     global_loads: int = 0
@@ -219,7 +220,7 @@ class ArrayInfo:
 
     `base_address` is the first byte of its first element, `strides_bytes` the distances of neighbours along each axis,
     negative for a reversed axis. Elements are given by their flat index in C order, in any layout; -1 means none.
-    `line` is where a shared or local array is made, or the kernel's first line for an argument.
+    `line` is where the kernel makes a shared or local array; 0 for an argument.
     """
 
     name: str
@@ -346,8 +347,8 @@ class Trace(BaseTrace):
 
     `outputs` are the arguments after the run; empty if only a sample of the grid ran (`counters.sample`), whose results
     are incomplete. `blank` marks the elements that no launch has written yet, by the argument's name, for each device
-    array that had some before this launch. `events` are those of the blocks in `samples`, for kernels with mbarriers, named barriers or
-    `wgmma`; empty if there were too many to store. `raised` is the first exception of a thread.
+    array that had some before this launch. `events` are those of the blocks in `samples`, for kernels with mbarriers,
+    named barriers or `wgmma`; empty if there were too many to store. `raised` is the first exception of a thread.
     """
 
     kernel: str
@@ -371,7 +372,7 @@ class Trace(BaseTrace):
     raised: Raised | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the launch, its arrays' layouts, sites, findings and counters as data for JSON: nothing one by one."""
+        """Return source, launch, layouts of arrays, sites, findings and counters as data for JSON, without contents."""
         names = "kernel source filename first_line grid block gpu shared_bytes printed".split()
         data = {name: getattr(self, name) for name in names}
         for name in ("arrays", "sites", "findings"):

@@ -205,7 +205,7 @@ def _result(instrumented, machine, copies, memory: _SimulatedMemory, complete) -
     infos = []
     for (name, array), address in zip(memory.arrays.items(), memory.addresses, strict=True):
         layout = array.shape, str(array.dtype), array.itemsize, array.strides
-        infos.append(ArrayInfo(name, "global", *layout, int(address), instrumented.first_line))
+        infos.append(ArrayInfo(name, "global", *layout, int(address)))
     return LoopTrace(
         kernel=instrumented.generator.__name__,
         source=instrumented.source,

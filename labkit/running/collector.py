@@ -1,6 +1,7 @@
 """Findings and counters of all launches of a program, merged: one entry per cause, one per kernel."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -36,6 +37,11 @@ class MergedFinding:
     launches: int = 0
     count: int = 0
 
+    @property
+    def line_and_kind(self) -> tuple[str, int, str]:
+        """File, line and kind, which findings about several arrays share."""
+        return self.file, self.finding.line, self.finding.kind
+
 
 @dataclass
 class KernelTotals:
@@ -57,20 +63,28 @@ class Collector:
     on_new: Callable[[MergedFinding], None] = lambda finding: None
     _all: dict[tuple, MergedFinding] = field(default_factory=dict)
     kernels: dict[tuple, KernelTotals] = field(default_factory=dict)
+    launches_by_line: Counter[tuple] = field(default_factory=Counter)  # by `MergedFinding.line_and_kind`
 
     def add(self, trace: Trace, time_s: float) -> None:
         """Add a launch that took `time_s` to simulate."""
         self._add_totals(trace, time_s)
-        for finding in trace.findings:
-            self._add(finding, trace.kernel, trace.filename, trace.first_line)
+        kernel = trace.kernel, trace.filename, trace.first_line
+        self._count_launch({self._add(finding, *kernel) for finding in trace.findings})
 
     def add_copy(self, finding: Finding, store: LastStore | None) -> None:
         """Add what a copy to the host showed of an array, and of the last launch that stored to it."""
         if store:
-            self._add(finding, store.kernel, store.filename, store.first_line)
+            key = self._add(finding, store.kernel, store.filename, store.first_line)
         else:
             frame = calling_frame()
-            self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
+            key = self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
+        self._count_launch({key})
+
+    def _count_launch(self, keys):
+        """Count one launch, or copy, for the findings that it had."""
+        for key in keys:
+            self._all[key].launches += 1
+        self.launches_by_line.update({self._all[key].line_and_kind for key in keys})
 
     def _add(self, finding, kernel, file, kernel_line):
         cause = finding.remedy if finding.is_between_blocks else (finding.line, finding.column, finding.other_line)
@@ -78,11 +92,10 @@ class Collector:
         if is_new := key not in self._all:
             frame = calling_frame()
             self._all[key] = MergedFinding(finding, kernel, file, kernel_line, frame.f_code.co_filename, frame.f_lineno)
-        merged = self._all[key]
-        merged.launches += 1
-        merged.count += finding.count
+        self._all[key].count += finding.count
         if is_new:
-            self.on_new(merged)
+            self.on_new(self._all[key])
+        return key
 
     def _add_totals(self, trace, time_s):
         key = trace.filename, trace.kernel, trace.first_line

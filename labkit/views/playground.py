@@ -12,11 +12,11 @@ from labkit.forecast.roofline import time_bound
 from labkit.machine.gpus import Cpu
 from labkit.rebinding import names_used_by
 from labkit.simulator.errors import SimulatorError
-from labkit.table import short_number
+from labkit.table import count_text, short_number
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, read_static
 from labkit.views.tiling import tiling
-from labkit.views.wording import count_text, type_name
+from labkit.views.wording import type_name
 
 _MAX_PAGE_STATES = 8  # how many slider positions a page without a kernel holds, at most
 _INNER_SCRIPTS = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})

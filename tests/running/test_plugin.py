@@ -35,7 +35,7 @@ def test_the_tests_whose_launches_have_errors_fail(tmp_path):
         assert f"has {n} elements" in " ".join(result.stdout.split())
     assert "test_copy.py:8: error (bounds) in kernel copy" in result.stdout
     assert "assert not True" in result.stdout  # the test's own failure
-    assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stdout
+    assert "labkit: 2 errors and 0 pieces of advice in 4 launches of 1 kernel" in result.stdout
 
 
 def test_a_refused_kernel_shows_the_lines_of_the_test_and_none_of_ours(tmp_path):
