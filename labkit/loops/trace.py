@@ -9,17 +9,7 @@ from numba.core.errors import NumbaError
 
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
-from labkit.loops.memory import (
-    FLOPS,
-    ITERATIONS,
-    LOGGED,
-    NEGATIVE,
-    OUTSIDE,
-    WHOLE_INDEX,
-    Notes,
-    count_accesses,
-    look_up_lines,
-)
+from labkit.loops.memory import FLOPS, ITERATIONS, LOGGED, WHOLE_INDEX, Notes, count_accesses, look_up_lines
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
@@ -264,16 +254,10 @@ def _findings(sites, infos, all_strays):
     shapes = {info.name: info.shape for info in infos}
     for site, strays in zip(sites, all_strays, strict=True):
         shape = shapes[site.array]
-        for kind in (OUTSIDE, NEGATIVE):
-            count, *first = map(int, strays[kind])
-            if not count:
-                continue
-            index = tuple(first[: len(shape)])
-            yield (
-                _bounds_finding(site, shape, index, count)
-                if kind == OUTSIDE
-                else _wrapped_finding(site, shape, index, count)
-            )
+        for row, make_finding in zip(strays, (_bounds_finding, _wrapped_finding), strict=True):
+            count, *first = map(int, row)
+            if count:
+                yield make_finding(site, shape, tuple(first[: len(shape)]), count)
 
 
 def _bounds_finding(site, shape, index, count):
