@@ -149,7 +149,7 @@ def test_all_steps_have_the_same_form(step):
     [
         (lambda x, y: ([1.0], y), TypeError, "x is a list, not an array"),
         (lambda x, y: (x, y[:, :1]), ValueError, "y is 2 x 1 x 4 x 8, but NHWC of this conversion is 2 x 4 x 4 x 8"),
-        (lambda x, y: (x.transpose(0, 1, 3, 2), y), ValueError, "x is not in C order"),
+        (lambda x, y: (x.transpose(0, 1, 3, 2), y), ValueError, "steps take arrays in C order, but x is not"),
         (lambda x, y: (x, y.astype(np.float64)), TypeError, "x holds float32 and y float64"),
     ],
 )
