@@ -38,7 +38,7 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(129, 400), (2, 3, 5), range(6, 17)),
         ((1, 2, 5), range(6, 13), range(13, 33)),
-        (Above(400), (3, 4), (4, 8)),  # `Above`: 501 pixels or more, about 800 on average
+        (Above(400), (3, 4), (4, 8)),  # `Above`: 501 pixels or more, about 900 on average
         (range(33, 60), Above(12), (4, 32)),
         (range(33, 60), Above(31), Above(64)),
     ),

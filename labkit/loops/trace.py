@@ -122,7 +122,7 @@ class _SimulatedMemory:
         lines = (self.addresses[array] + log[:, 1] * self.itemsizes[array]) // self.line_bytes
         level = np.zeros(len(log), np.int64)
         for depth, cache in enumerate(self.caches):
-            evicted = look_up_lines(cache, depth, lines, self.is_store[site], level)  # raises `level` where it misses
+            evicted = look_up_lines(cache, depth, lines, self.is_store[site], level)  # 1 is added to `level` of misses
         self.written_back += evicted  # dirty lines of the last cache, which go to DRAM
         count_accesses(log, level, self.offsets[self.array_of_site], self.served, self.elements)
         if self.record:

@@ -23,7 +23,7 @@ def note_partial_warpgroup(w, call, warps):
     )
     cure = "Make the call in all 128 threads of a warpgroup, whose first is a multiple of 128."
     key = ("warpgroup", line, column)
-    log_error(log, key, call, kind="warpgroup", what=what, cure=cure, count=int(warps.sum()), threads=(who,))
+    log_error(log, key, place=call, kind="warpgroup", what=what, cure=cure, count=int(warps.sum()), threads=(who,))
 
 
 def note_different_tiles(w, site, array, lanes):
@@ -51,7 +51,7 @@ def note_fragment_not_fenced(w, call, mask, written_line):
     )
     cure = "Call `ptx.wgmma_fence()` between the two."
     key, where = ("warpgroup", line, column, "fragment"), {"threads": (who,), "other_line": written_line}
-    log_error(log, key, call, kind="warpgroup", what=what, cure=cure, count=w.count(mask), **where)
+    log_error(log, key, place=call, kind="warpgroup", what=what, cure=cure, count=w.count(mask), **where)
 
 
 def note_misaligned(w, site, array, lanes, index, byte, requirement):
@@ -78,7 +78,7 @@ def check_registers(chunk, registers, call):
         f"{chunk.launch.threads_per_block} threads gets {available:,} at most: `{call[2]}` waits for ever"
     )
     cure = "Let the others give back more by `ptx.setmaxnreg_dec`, or ask for less."
-    log_error(chunk.launch.log, ("deadlock", call[0]), call, kind="deadlock", what=what, cure=cure)
+    log_error(chunk.launch.log, ("deadlock", call[0]), place=call, kind="deadlock", what=what, cure=cure)
 
 
 def _note(w, site_number, array, lanes, does, cure):
@@ -88,4 +88,4 @@ def _note(w, site_number, array, lanes, does, cure):
     who = log.lane(w, int(np.argmax(lanes)))
     key, where = ("warpgroup", site.line, site.column, does), {"array": array.name, "threads": (who,)}
     what = f"{log.name(who)} {does}"
-    log_error(log, key, site, kind="warpgroup", what=what, cure=cure, count=w.count(lanes), **where)
+    log_error(log, key, place=site, kind="warpgroup", what=what, cure=cure, count=w.count(lanes), **where)
