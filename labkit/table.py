@@ -1,4 +1,4 @@
-"""`Table`: rows under headings, as text and as HTML; and rows as JSON, one per line."""
+"""`Table`: rows under headings, as text and as HTML; rows as JSON, one per line; numbers as text."""
 
 import json
 import re
@@ -15,7 +15,7 @@ class Table:
     columns
         The headings.
     rows
-        One cell per column: text, in which backticks mark `code`, or a number (also as text), aligned right.
+        One cell per column: text, in which backticks mark `code`, or a number (also as text), which is aligned right.
     folded
         For a long table: the line that a reader clicks to see it.
     caption
@@ -31,12 +31,10 @@ class Table:
     def __repr__(self):
         cells = [self.columns, *([_text(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
-        numbers = [isinstance(cell, int | float) for cell in (self.rows or [self.columns])[0]]
+        sides = [[self._side(column) for column in range(len(self.columns))], *(map(_side, row) for row in self.rows)]
         lines = [
-            "  ".join(
-                cell.rjust(width) if number else cell.ljust(width) for cell, width, number in zip(row, widths, numbers)
-            ).rstrip()
-            for row in cells
+            "  ".join(f"{cell:{ALIGNMENT[side]}{width}}" for cell, side, width in zip(*row, widths)).rstrip()
+            for row in zip(cells, sides)
         ]
         return "\n".join([*lines, self.caption] if self.caption else lines)
 
@@ -52,7 +50,7 @@ class Table:
         return f"<details><summary>{_html(self.folded)}</summary>{table}</details>" if self.folded else table
 
     def _side(self, column):
-        """Return the side to which a heading is aligned: right if all of its column is that is not empty."""
+        """Return the side to which a heading is aligned: right if each cell below it is a number or empty."""
         sides = {_side(row[column]) for row in self.rows if row[column] != ""}
         return "right" if sides == {"right"} else "left"
 
@@ -63,6 +61,7 @@ def json_lines(rows: Iterable[Any], row_indent: str = "", end_indent: str = "", 
 
 
 NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]\d+)?%?")  # as text
+ALIGNMENT = {"left": "<", "right": ">"}  # in a format specification
 
 
 def _side(value):
@@ -73,9 +72,19 @@ def _cell(value):
     return f'<td style="text-align: {_side(value)}; vertical-align: top">{_html(_text(value))}</td>'
 
 
+def short_number(value: float) -> str:
+    """Return a number with three digits, from 1,000 on with all digits before the point."""
+    return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """Return a number of things: "1 lane", "2 lanes"."""
+    return f"{number:,} {noun}{'s'[: number != 1]}"
+
+
 def _text(value):
     if isinstance(value, float):
-        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+        return short_number(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -1,7 +1,7 @@
 """Trace of a simulated launch: plain, frozen data for views, checks, rooflines and grades.
 
 A `Trace` does not depend on the simulator that made it. Line numbers are those of the kernel's file or notebook cell;
-`Trace.source` holds the text and `Trace.first_line` its first line.
+`Trace.source` holds the text, and `Trace.first_line` is the number of its first line.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -13,6 +13,7 @@ from jaxtyping import Int, Integer
 
 from labkit import layout
 from labkit.formats import TYPES
+from labkit.table import count_text
 
 Space = Literal["global", "shared", "local", "constant"]
 Kind = Literal["load", "store", "atomic"]
@@ -33,7 +34,7 @@ class Site:
 
     `line` and `column` are those of the subscript (1-based line, 0-based column), `text` is the subscript as written,
     `array` the array's name in the kernel. `elements` is the number of neighbours per access: more than one for a
-    vector access, such as `ptx.load4`. `offset_bytes` is the begin of the access in its element, for fields of records.
+    vector access, such as `ptx.load4`. `offset_bytes` is where in its element the access begins, for fields of records.
     """
 
     line: int
@@ -73,9 +74,9 @@ class SiteCounters:
     accesses: active lanes. requests: warp instructions. bytes: requested by the lanes. sectors: 32-byte sectors of
     global memory, summed over requests. wavefronts: passes through the shared-memory banks; bank_conflicts: those
     beyond one per request (two for 64 bits per lane, four for 128, and half as many for loads whose lanes read the same
-    address in pairs). l1_hits, l2_hits: sectors found there, in L2 in the partition next to the SM (an L2 hit is an L1
-    miss; stores never hit L1). alone: loads from a shared array with no copy to it in flight, in a kernel with
-    asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None.
+    address in pairs). l1_hits: sectors of loads found in L1; stores never hit it. l2_hits: sectors that missed L1 and
+    were found in the L2 partition next to the SM. alone: loads from a shared array with no copy to it in flight, in a
+    kernel with asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None.
     """
 
     site: Site
@@ -99,10 +100,10 @@ class Counters:
     integer exponent counts the multiplications to which it is compiled, a complex number the operations on its parts (6
     in a product, 9 in a quotient). Calls of functions such as `math.sqrt` count 0. `flops_by_dtype` splits them
     ("float32", "float64", ...); operations of tensor cores, also on integers, have names such as "bfloat16 tensor" and
-    "int8 tensor", as in `gpus.Gpu.peak_tflops`. DRAM bytes come from the cache model; of those written,
-    `l2_dirty_bytes` are still in L2 when the kernel ends. `barriers` counts block barriers passed, summed over blocks.
-    If only a sample of the grid ran, `sample` describes it: the totals are estimates, and `l2_hits` and the DRAM bytes
-    are None.
+    "int8 tensor", as in `gpus.Gpu.peak_tflops`. `l2_sectors` are those that SMs request from L2. DRAM
+    bytes come from the cache model; of those written, `l2_dirty_bytes` are still in L2 when the kernel ends. `barriers`
+    counts block barriers passed, summed over blocks. If only a sample of the grid ran, `sample` describes it: the
+    totals are estimates, and `l2_hits` and the DRAM bytes are None.
     """
 
     global_loads: int = 0
@@ -166,9 +167,11 @@ def _coordinates(index, shape):
 class Finding:
     """An error of a launch, or advice, from the simulator.
 
-    kind is one of: race, in-flight, proxy, early, barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup,
-    bounds, misaligned, uninitialised, raised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes,
-    tail, one-axis, lane-wait, changed-global, float-range, same-memory, sample, time-limit (advice); unwritten (an
+    kind is one of: race, in-flight, proxy, early (an access before `ptx.launch_wait`, while the previous launch may
+    run), barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup, bounds, misaligned, uninitialised,
+    zero-division, raised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes, tail, one-axis (a
+    launch along x of a kernel that uses `grid(2)`), lane-wait (lanes of a warp that wait for one another),
+    changed-global, float-range (a float as a bound of `range`), same-memory, sample, time-limit (advice); unwritten (an
     error where a result is lost for certain); order (the result depends on the order of warps: an error, or advice
     where atomics decide it).
     `message` is written for learners; `remedy`, its last part, is the fix, if one is known. `threads` holds the two
@@ -190,7 +193,8 @@ class Finding:
     @property
     def fact(self) -> str:
         """Message without its remedy, for learners who want to find it themselves."""
-        return self.message.removesuffix(self.remedy).rstrip()
+        fact = self.message.removesuffix(self.remedy).rstrip(" ,;:")
+        return fact if fact.endswith(".") else f"{fact}."
 
     @property
     def is_between_blocks(self) -> bool:
@@ -218,6 +222,7 @@ class ArrayInfo:
 
     `base_address` is the first byte of its first element, `strides_bytes` the distances of neighbours along each axis,
     negative for a reversed axis. Elements are given by their flat index in C order, in any layout; -1 means none.
+    `line` is where the kernel makes a shared or local array; 0 for an argument.
     """
 
     name: str
@@ -343,9 +348,9 @@ class Trace(BaseTrace):
     """Trace of a simulated launch.
 
     `outputs` are the arguments after the run; empty if only a sample of the grid ran (`counters.sample`), whose results
-    are incomplete. `blank` marks elements that were never written, for each device array that had such before, by the
-    argument's name. `events` are those of the blocks in `samples`, for kernels with mbarriers, named barriers or
-    `wgmma`; empty if there were too many to store. `raised` is the first exception of a thread.
+    are incomplete. `blank` marks the elements that no launch has written yet, by the argument's name, for each device
+    array that had some before this launch. `events` are those of the blocks in `samples`, for kernels with mbarriers,
+    named barriers or `wgmma`; empty if there were too many to store. `raised` is the first exception of a thread.
     """
 
     kernel: str
@@ -369,7 +374,7 @@ class Trace(BaseTrace):
     raised: Raised | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything except arrays as data for JSON."""
+        """Return source, launch, layouts of arrays, sites, findings and counters as data for JSON, without contents."""
         names = "kernel source filename first_line grid block gpu shared_bytes printed".split()
         data = {name: getattr(self, name) for name in names}
         for name in ("arrays", "sites", "findings"):
@@ -382,5 +387,5 @@ class Trace(BaseTrace):
         part = f" ({sample.blocks_run} blocks of it)" if sample else ""
         return (
             f"<Trace of {self.kernel}: grid {self.grid}{part}, block {self.block}, "
-            f"{len(self.errors)} errors, {len(self.advice)} advice>"
+            f"{count_text(len(self.errors), 'error')}, {count_text(len(self.advice), 'piece')} of advice>"
         )

@@ -11,7 +11,19 @@ def test_text_is_aligned_and_numbers_stand_to_the_right():
 
 
 def test_numbers_are_short():
-    assert repr(Table(("x",), [(0.123456,), (52156.5,), (2.0,)])).split()[1:] == ["0.123", "52,156", "2"]
+    numbers = 0.123456, 52156.5, 2.0, 999.4, 999.9, -999.9
+    short = ["0.123", "52,156", "2", "999", "1,000", "-1,000"]
+    assert repr(Table(("x",), [(number,) for number in numbers])).split()[1:] == short
+
+
+def test_numbers_as_text_stand_to_the_right_in_whatever_row():
+    table = Table(("step", "share", "TFLOP/s"), [("tiled", "1.5", ""), ("rows", "10.25", 7), ("rest", "-", 12)])
+    assert repr(table).splitlines() == [
+        "step   share  TFLOP/s",
+        "tiled    1.5",
+        "rows   10.25        7",
+        "rest   -           12",
+    ]
 
 
 def test_html_escapes_what_it_shows_and_marks_code():

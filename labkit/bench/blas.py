@@ -1,37 +1,39 @@
-"""`labkit bench blas`: BLAS level 1 and 2 compared with torch, cuBLAS and copies of equally many bytes.
+"""`labkit bench blas`: BLAS level 1 and 2 compared with torch, a baseline, and with copies of equally many bytes.
 
-A copy reads half of its bytes and writes half. Two are timed: the driver's and a kernel of ours.
+The copies are yardsticks: they bound the time from below. Each reads half of its bytes and writes half. Two are timed:
+the driver's and a kernel of ours.
 """
 
 from functools import partial
 
 from labkit import cuda, ladder
 from labkit.bench import _harness, _torch
-from labkit.blas import copy, problem
+from labkit.blas import copy
+from labkit.blas.problem import Axpy, Copy, Dot, GemvTransposed, Nrm2
 from labkit.formats import FP32
 
 
-def torch_blas(blas_problem, format, *operands):
+def torch_blas(problem, format, *operands):
     """Return the contender of torch, which calls cuBLAS for dot and gemv."""
     import torch
 
     tensors = _torch.tensors(format, *operands)
-    match blas_problem:
-        case problem.Copy():
+    match problem:
+        case Copy():
             x, y = tensors
             call = partial(y.copy_, x)
-        case problem.Axpy():
+        case Axpy():
             alpha, x, y = tensors
             call = partial(y.add_, x, alpha=alpha)
-        case problem.Dot():
+        case Dot():
             x, y, out = tensors
             call = partial(torch.dot, x, y, out=out[0])
-        case problem.Nrm2():
+        case Nrm2():
             x, out = tensors
             call = partial(torch.linalg.vector_norm, x, out=out[0])
         case _:
-            _, A, x, _, y = tensors
-            call = partial(torch.mv, A.T if isinstance(blas_problem, problem.GemvTransposed) else A, x, out=y)
+            _, A, x, _, y = tensors  # alpha is 1 and beta 0 in all problems of gemv
+            call = partial(torch.mv, A.T if isinstance(problem, GemvTransposed) else A, x, out=y)
     return _torch.launch_on_stream(call)
 
 

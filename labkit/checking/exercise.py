@@ -37,7 +37,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Above:
-    """A random size above the published range: `Above(96)` draws 121 or more, without an upper end."""
+    """A random size above the published range: `Above(96)` draws 121 or more, 216 on average, without an upper end."""
 
     largest: int  # greatest published size
     step: int = 1  # draws exceed `largest` by a multiple of this

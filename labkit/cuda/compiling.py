@@ -5,7 +5,7 @@ from functools import partial
 from inspect import isfunction
 from types import SimpleNamespace
 
-import labkit.cuda.numpy_names  # noqa: F401 - before numba's own
+import labkit.cuda.numpy_names  # noqa: F401 - defines a name of NumPy that numba-cuda reads while it is loaded
 
 # isort: split
 from numba import cuda
@@ -20,12 +20,12 @@ from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from labkit import ptx
-from labkit.cuda import packed
+from labkit.cuda import packed  # launches in the driver's own form
 from labkit.ptx.intrinsics import load_gpu_code
 from labkit.ptx.tensor_copies.map_types import compiling_device_function
 from labkit.rebinding import names_used_by, rebuild
 
-load_gpu_code(ptx)
+load_gpu_code(ptx)  # modules that tell numba how to compile our PTX instructions
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a book uses small launches and host arrays on purpose
 config.CUDA_WARN_ON_IMPLICIT_COPY = 0
@@ -47,7 +47,7 @@ def bind_cuda(function):
     labkit_cuda = sys.modules["labkit.cuda"]
     changes = {}
     for name, value in names_used_by(function).items():
-        load_gpu_code(value)
+        load_gpu_code(value)  # of an instruction outside `labkit.ptx`; for any other value this does nothing
         if value is labkit_cuda:
             changes[name] = cuda
         elif isinstance(value, labkit_cuda.Kernel) and value.device:
@@ -83,8 +83,8 @@ dispatcher.get_current_device = _device_to_compile_for
 class Dispatcher(CUDADispatcher):
     """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
 
-    Its kernels may use all shared memory of a block, clusters of blocks, an early start and a cooperative launch, for
-    which numba has no options. Several threads may compile it at the same time.
+    Its kernels may use all shared memory of a block, clusters of blocks, programmatic dependent launch (`early`) and
+    cooperative launch, for which numba has no options. Several threads may compile it at the same time.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Dispatcher(CUDADispatcher):
 
     def compile_device(self, args, return_type=None):
         self.py_func = bind_cuda(self.py_func)
-        with compiling_device_function():
+        with compiling_device_function():  # a tensor map comes by address there, and by value in a kernel
             return super().compile_device(args, return_type)
 
     def add_overload(self, kernel, argtypes):
@@ -127,11 +127,11 @@ def prepare(kernel, cluster=1, early=False, cooperative=False):
     """Give a compiled kernel the attributes and the launch for which numba has no option, and return it.
 
     Launches may then use all dynamic shared memory of a block, not only 48 KB; run in clusters of `cluster` blocks
-    along x; begin early (`labkit.ptx.launches`); or require that all blocks run at the same time. (CUDA C++
-    Programming Guide, compute capability 7.x, "Shared Memory": a kernel must opt in to more; CUDA driver API,
-    cuKernelSetAttribute.)
+    along x; begin before the previous launch has ended (`early`, NVIDIA's programmatic dependent launch); or require
+    that all blocks run at the same time. (CUDA C++ Programming Guide, compute capability 7.x, "Shared Memory": a kernel
+    must opt in to more; CUDA driver API, cuKernelSetAttribute.)
     """
-    kernel.make_ready = partial(_make_ready, kernel, cluster, set())
+    kernel.make_ready = partial(_make_ready, kernel, cluster, set())  # `packed` calls it again, for other GPUs
     kernel.make_ready()
     if cooperative:
         kernel.cooperative = True  # numba's own name for it

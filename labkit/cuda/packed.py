@@ -1,8 +1,8 @@
 """Launches in the form that the driver's `cuLaunchKernelEx` reads; imported only where numba-cuda is installed.
 
-numba prepares each launch anew, which takes tens of microseconds, and has neither tensor maps nor early starts. A
-`PackedLaunch` is prepared once. Its arguments keep their place in memory, so that it can run many times, also with
-other addresses of arrays.
+numba prepares each launch anew, which takes tens of microseconds, and has neither tensor maps nor programmatic
+dependent launch (`early`). A `PackedLaunch` is prepared once. Its arguments keep their place in memory, so that it can
+run many times, also with other addresses of arrays.
 """
 
 import ctypes

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
-from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import expect, last_block_size
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import expect, last_block_size, shared_among_threads
 
 THREADS = 128
 ALL_CHANNELS = 33  # this many channels together, or more, mean all of them: NHWC
@@ -36,7 +35,7 @@ def make_launch(rng, N, C, pixels, V):
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, -(-last_block_size(x.size, THREADS) // 4), "the elements for all threads"),),
+        duties=(shared_among_threads(last_block_size(x.size, THREADS), most_per_thread=4),),
     )
 
 

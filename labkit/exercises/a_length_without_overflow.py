@@ -35,7 +35,7 @@ def make_launch(rng, rows, columns):
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "a warp for each row"),),  # a lane may take 2 columns
     )
 
 

@@ -39,7 +39,8 @@ def make_launch(rng, rows, channels):
             Budget("global stores", rows * channels, "each element of y once"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, 2 * last_channels, "the rows for all threads"),) if rows >= 4 * threads else (),
+        # Two threads of each channel, at least, where there are enough rows to share.
+        duties=(Duty(ACTIVE_THREADS, 2 * last_channels, "share the rows among all threads"),) * (rows >= 4 * threads),
     )
 
 

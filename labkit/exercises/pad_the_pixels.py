@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Duty, Exercise, Launch, unwritten_array
-from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import expect, last_block_size, random_matrix
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads
 
 THREADS = 128
 
@@ -20,7 +19,7 @@ def make_launch(rng, pixels, C, V):
         outputs={1: expect(y)},
         grid=(-(-y.size // THREADS),),
         block=(THREADS,),
-        duties=(Duty(ACTIVE_THREADS, -(-last_block_size(y.size, THREADS) // 4), "the elements for all threads"),),
+        duties=(shared_among_threads(last_block_size(y.size, THREADS), most_per_thread=4),),
         budgets=(
             Budget("global loads", x.size, "C * pixels: each element once, and none for the zeros"),
             Budget("global stores", y.size, "V * pixels: each element once"),
@@ -39,7 +38,7 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(129, 400), (2, 3, 5), range(6, 17)),
         ((1, 2, 5), range(6, 13), range(13, 33)),
-        (Above(400), (3, 4), (4, 8)),
+        (Above(400), (3, 4), (4, 8)),  # `Above`: 501 pixels or more, about 900 on average
         (range(33, 60), Above(12), (4, 32)),
         (range(33, 60), Above(31), Above(64)),
     ),

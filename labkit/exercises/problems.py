@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Float, Float32
 
-from labkit.checking import Dependence
+from labkit.checking import Dependence, Duty
+from labkit.checking.budget import ACTIVE_THREADS
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
@@ -31,6 +32,11 @@ def depends_on_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
     """Require that the result is T, each element of which is loaded once from shared memory."""
     why = "take each element of T from the tile in shared memory"
     return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.disturb(SHARED_LOADS, T).astype(float))])
+
+
+def shared_among_threads(elements: int, most_per_thread: int) -> Duty:
+    """Require that threads of the last block share its elements, and that each loads or stores at most this many."""
+    return Duty(ACTIVE_THREADS, -(-elements // most_per_thread), "share the elements among all threads")
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:

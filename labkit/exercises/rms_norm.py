@@ -39,7 +39,8 @@ def make_launch(rng, rows, columns):
             Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, min(columns, THREADS) // 2, "the row for all threads of its block"),),
+        # A thread may take 2 columns.
+        duties=(Duty(ACTIVE_THREADS, min(columns, THREADS) // 2, "share the row among all threads of its block"),),
     )
 
 

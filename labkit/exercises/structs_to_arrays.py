@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
-from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import depends_on_tile, expect, last_block_size, random_matrix
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import depends_on_tile, expect, last_block_size, random_matrix, shared_among_threads
 
 FIELDS, STRUCTS = 7, 128
 
@@ -30,10 +29,7 @@ def make_launch(rng, structs):
             ),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(
-            Duty(ACTIVE_THREADS, -(-last_block_size(structs, STRUCTS) // 2), "the elements for all threads"),
-            NO_ARITHMETIC,
-        ),
+        duties=(shared_among_threads(last_block_size(structs, STRUCTS), most_per_thread=2), NO_ARITHMETIC),
         dependences=(depends_on_tile(fields),),
     )
 

@@ -1,8 +1,8 @@
 """A tile of 8 channels x 32 pixels whose columns conflict in a few banks."""
 
-from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
-from labkit.checking.budget import ACTIVE_THREADS, SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, expect, random_matrix
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import SHARED_BYTES
+from labkit.exercises.problems import depends_on_tile, expect, random_matrix, shared_among_threads
 
 CHANNELS, PIXELS = 8, 32
 
@@ -26,7 +26,7 @@ def make_launch(rng, pixels):
             Budget("bank conflicts", 0, "none"),
             Budget("load requests to shared memory", CHANNELS * blocks, "one of each warp"),
         ),
-        duties=(Duty(ACTIVE_THREADS, CHANNELS * last_pixels // 4, "the elements for all threads"), NO_ARITHMETIC),
+        duties=(shared_among_threads(CHANNELS * last_pixels, most_per_thread=4), NO_ARITHMETIC),
         dependences=(depends_on_tile(x.T),),
     )
 

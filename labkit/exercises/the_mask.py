@@ -43,7 +43,7 @@ def make_launch(rng, queries, keys):
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "a warp for each row"),),
+        duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "a warp for each row"),),  # a lane may take 2 keys
     )
 
 

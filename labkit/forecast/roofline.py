@@ -12,6 +12,7 @@ import numpy as np
 
 from labkit.machine import gpus
 from labkit.machine.gpus import CPUS, GPUS, Cpu, Gpu, UnknownDevice
+from labkit.table import short_number
 from labkit.trace import SECTOR_BYTES, Trace
 
 LINE_BYTES = 128
@@ -143,7 +144,7 @@ def unit_terms(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
     }
     for dtype, flops in counted.flops_by_dtype.items():
         peak = gpu.peak_tflops.get(dtype, gpu.peak_tflops["float32"]) * busy_sms / gpu.sms
-        terms[f"{dtype} arithmetic"] = Term(flops / (peak * 1e9), f"{flops:,} FLOPs / {peak:.3g} TFLOP/s")
+        terms[f"{dtype} arithmetic"] = Term(flops / (peak * 1e9), f"{flops:,} FLOPs / {short_number(peak)} TFLOP/s")
     return terms
 
 

@@ -59,7 +59,7 @@ class Conversion(ladder.Problem):
     target: Layout = "NHWC"
     vector: int = 4
 
-    min_size: ClassVar[int] = 1
+    min_size: ClassVar[int] = 1  # of N, C, H and W; `layouts.convert` lowers it to 0 in a subclass
 
     def __post_init__(self):
         for name in ("N", "C", "H", "W", "vector"):
@@ -104,7 +104,7 @@ class Conversion(ladder.Problem):
         }[layout]
 
     def cpp_sizes(self, format: Format = FP32) -> tuple[int, ...]:
-        """Return rows and columns of the matrices."""
+        """Return what the CUDA C++ version of a step takes after its arrays: rows and columns of the matrices."""
         return self.matrices()[1:]
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:
@@ -120,7 +120,7 @@ class Conversion(ladder.Problem):
         """Return the images in the target's layout, exactly."""
         x, *_, problem = operands  # the problem may be smaller than this one (`checked_part`)
         y = format.decode(problem.oracle(x))
-        return {1: ladder.Expected(y, np.broadcast_to(0.0, y.shape))}  # operand 1 is y
+        return {1: ladder.Expected(y, bound=np.broadcast_to(0.0, y.shape))}  # operand 1 is y
 
     def checked_part(self, operands: tuple) -> tuple:
         """Return the first and the last image of a large problem."""
@@ -154,7 +154,7 @@ class Conversion(ladder.Problem):
         """
         self.check(x, y)
         if (sizes := self.matrices()) is None:
-            raise ValueError(f"{self} transposes no matrices, as this step does: use layouts.convert")
+            raise ValueError(f"this step transposes matrices, but {self} does not: use layouts.convert")
         batch, rows, cols = sizes
         return reshape(as_bits(x), batch, rows, cols), reshape(as_bits(y), batch, cols, rows)
 
@@ -169,7 +169,7 @@ class Conversion(ladder.Problem):
                 )
             if not has_c_order(X):
                 raise ValueError(
-                    f"{name} is not in C order, as steps take it: use layouts.convert, which takes any strides"
+                    f"steps take arrays in C order, but {name} is not: use layouts.convert, which takes any strides"
                 )
         if not have_same_type(x, y):
             raise TypeError(f"x holds {x.dtype} and y {y.dtype}, but elements are moved as they are: make them alike")

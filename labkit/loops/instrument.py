@@ -51,16 +51,18 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Instrumented:
-    """An instrumented loop; its arguments are the loop's, then `Notes`, then the values of `constants`.
+    """An instrumented loop.
 
-    dividing: lines that can fail at run time: divisions, and ranges with a step. loops: line of each loop, and whether
-    it is a `while`; the first entry is the function's own body. Instances with the same source at the same place are
-    equal: they have the same code, and may differ in the values of constants.
+    generator: the rewritten function, which yields where it should pause; its arguments are the loop's, then `Notes`,
+    then the values of `outer_numbers`: the numbers that the loop takes from outside, by name. dividing: lines that can
+    fail at run time: divisions, and ranges with a step. loops: line of each loop, and whether it is a `while`; the
+    first entry is the function's own body. Instances with the same source at the same place are equal: they have the
+    same code, and may differ in the values of `outer_numbers`.
     """
 
-    function: FunctionType = field(compare=False)
+    generator: FunctionType = field(compare=False)
     sites: tuple[Site, ...]
-    constants: dict[str, numbers.Number] = field(compare=False)
+    outer_numbers: dict[str, numbers.Number] = field(compare=False)
     dividing: tuple[int, ...]
     loops: tuple[tuple[int, bool], ...]
     source: str
@@ -94,8 +96,8 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     ast.increment_lineno(definition, first_line - 1)
 
     rewriter = _Rewriter(function, definition, args, source.splitlines(), first_line)
-    body = [*rewriter.iteration(definition.body, 0), ast.Expr(ast.Yield())]
-    parameters = [*inspect.signature(function).parameters, "notes__", *rewriter.constants]
+    body = rewriter.iteration(definition.body, 0)
+    parameters = [*inspect.signature(function).parameters, "notes__", *rewriter.outer_numbers]
     definition.args = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
     definition.body, definition.decorator_list, definition.returns = body, [], None
     module = ast.fix_missing_locations(ast.Module([definition], []))
@@ -107,7 +109,7 @@ def instrument(loop: Callable, args: tuple) -> Instrumented:
     return Instrumented(
         namespace[definition.name],
         tuple(rewriter.sites),
-        rewriter.constants,
+        rewriter.outer_numbers,
         tuple(sorted(rewriter.dividing)),
         tuple(rewriter.loops),
         "".join(lines),
@@ -139,7 +141,7 @@ class _Rewriter(ast.NodeTransformer):
             raise KernelError(f"`{reserved[0]}` ends in `__`, as names of the tracer do; rename it", first_line)
         closure = inspect.getclosurevars(function)
         self.outer = {**closure.globals, **closure.nonlocals}
-        self.constants: dict[str, numbers.Number] = {}
+        self.outer_numbers: dict[str, numbers.Number] = {}
         self.dividing: set[int] = set()
         self.loops = [(first_line, False)]
         self.sites: list[Site] = []
@@ -242,7 +244,7 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(value, numbers.Number):
             kind = type(value).__name__
             raise self.error(node, f"`{name}` is a {kind}; only numbers can be used from outside the loop")
-        self.constants[name] = value
+        self.outer_numbers[name] = value
         return node
 
     def visit_Attribute(self, node):

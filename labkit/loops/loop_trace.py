@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64, UInt32
 
+from labkit.table import count_text
 from labkit.trace import ArrayInfo, BaseTrace, Finding, Site
 
 
@@ -120,5 +121,5 @@ class LoopTrace(BaseTrace):
         partly = "" if self.complete else ", stopped early"
         return (
             f"<LoopTrace of {self.kernel} on {self.cpu}: {self.counters.accesses:,} accesses, "
-            f"{self.counters.l1_misses:,} L1 misses{partly}, {len(self.errors)} errors>"
+            f"{self.counters.l1_misses:,} L1 misses{partly}, {count_text(len(self.errors), 'error')}>"
         )

@@ -14,6 +14,7 @@ from labkit.simulator.seam import njit, overload, types
 
 LOGGED, FLOPS, ITERATIONS = range(3)
 OUTSIDE, NEGATIVE = range(2)
+WHOLE_INDEX = "an index must be a whole number"  # of the error in which a learner reads it
 
 
 class Notes(NamedTuple):
@@ -110,15 +111,15 @@ def _whole(value):
         return lambda value: np.int64(value)
     from numba import TypingError
 
-    raise TypingError(f"an index must be a whole number, and this one is a {value}: divide with //")
+    raise TypingError(f"{WHOLE_INDEX}, and this one is a {value}: divide with //")
 
 
 @njit(cache=True)
 def look_up_lines(cache: Cache, depth: int, lines: Int64[np.ndarray, " n"], stored, level) -> int:
-    """Send the accesses that missed all levels above to one level; return the number of evicted dirty lines.
+    """Send the accesses that missed all levels above to one level; return the number of dirty lines that it evicted.
 
-    `level` becomes depth + 1 where this level misses too. Stores reach every level, so that the last one knows which
-    lines it must write back.
+    `level` is changed in place: it becomes depth + 1 where this level misses too. Stores reach every level, so that the
+    last one knows which lines it must write back.
     """
     evicted = 0
     for n in range(lines.size):

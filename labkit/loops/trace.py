@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.loops.instrument import Instrumented, instrument, source_line
 from labkit.loops.loop_trace import LoopCounters, LoopSamples, LoopSite, LoopTrace
-from labkit.loops.memory import FLOPS, ITERATIONS, LOGGED, NEGATIVE, OUTSIDE, Notes, count_accesses, look_up_lines
+from labkit.loops.memory import FLOPS, ITERATIONS, LOGGED, WHOLE_INDEX, Notes, count_accesses, look_up_lines
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
@@ -18,7 +18,7 @@ from labkit.trace import ArrayInfo, Finding
 PAGE_BYTES = 4096
 LOG_CAPACITY = 1 << 16
 MAX_ACCESSES = 20_000_000  # some seconds of work
-MAX_ITERATIONS = 50_000_000  # also of loops without accesses
+MAX_ITERATIONS = 50_000_000  # of all loops together, also where `most_accesses` is given: a loop may access nothing
 MAX_ELEMENTS = 10**6  # that are counted one by one
 
 
@@ -34,14 +34,14 @@ def trace(
     Parameters
     ----------
     loop
-        Python function of `for` loops over array elements, decorated with `njit` or plain.
+        Python function of `for` and `while` loops over array elements, decorated with `njit` or plain.
     *args
         Its arguments, NumPy arrays of up to three dimensions and numbers; they are not modified.
     cpu
         Name in `labkit.machine.gpus.CPUS`, or a `Cpu`, whose caches are modelled.
     most_accesses
         Number of accesses after which to stop, a sample of a long run. By default a loop with more than 20 million is
-        refused.
+        refused. More than 50 million iterations are refused in either case.
     record
         Number of first accesses to keep one by one, in `LoopTrace.samples`.
 
@@ -82,7 +82,7 @@ def _copy(position, value):
 
 
 def _arrays_by_name(instrumented, copies):
-    code = instrumented.function.__code__
+    code = instrumented.generator.__code__
     names = code.co_varnames[: len(copies)]
     return {name: value for name, value in zip(names, copies, strict=True) if isinstance(value, np.ndarray)}
 
@@ -115,35 +115,36 @@ class _SimulatedMemory:
         self.record = record
         self.recorded: list[np.ndarray] = []
 
-    def drain(self, most: float) -> int:
-        """Send at most `most` of the logged accesses through the caches, and return their number."""
-        log = self.notes.log[: int(min(self.notes.tally[LOGGED], most))]
+    def drain(self, most: int) -> int:
+        """Send at most `most` of the logged accesses through the caches; return how many the log had, and empty it."""
+        logged = int(self.notes.tally[LOGGED])
+        log = self.notes.log[: min(logged, most)]
         self.notes.tally[LOGGED] = 0
         site = log[:, 0]
         array = self.array_of_site[site]
         lines = (self.addresses[array] + log[:, 1] * self.itemsizes[array]) // self.line_bytes
         level = np.zeros(len(log), np.int64)
         for depth, cache in enumerate(self.caches):
-            evicted = look_up_lines(cache, depth, lines, self.is_store[site], level)
-        self.written_back += evicted
+            evicted = look_up_lines(cache, depth, lines, self.is_store[site], level)  # 1 is added to `level` of misses
+        self.written_back += evicted  # dirty lines of the last cache, which go to DRAM
         count_accesses(log, level, self.offsets[self.array_of_site], self.served, self.elements)
         if self.record:
             first = slice(0, self.record)
             self.recorded.append(np.column_stack([log[first], level[first]]))
             self.record -= len(self.recorded[-1])
-        return len(log)
+        return logged
 
 
 def _run(instrumented: Instrumented, copies, memory: _SimulatedMemory, most_accesses: int | None) -> bool:
-    """Run the loop, and return whether it ran to its end."""
+    """Run the loop, and return whether it ran to its end with no more than `most_accesses`."""
     loop = _compile(instrumented)
-    budget = most_accesses or MAX_ACCESSES
+    left = most_accesses or MAX_ACCESSES
     try:
-        for _ in loop(*copies, memory.notes, *instrumented.constants.values()):
-            budget -= memory.drain(budget)
-            if budget <= 0 and most_accesses:
+        for _ in loop(*copies, memory.notes, *instrumented.outer_numbers.values()):  # pauses when the log is full
+            left -= memory.drain(left)
+            if left <= 0 and most_accesses:
                 return False
-            if budget <= 0 or memory.notes.tally[ITERATIONS] > MAX_ITERATIONS:
+            if left < 0 or memory.notes.tally[ITERATIONS] > MAX_ITERATIONS:
                 raise _timeout_error(instrumented.loops, memory.notes)
     except NumbaError as error:
         raise _explain_error(error, instrumented) from None
@@ -156,8 +157,10 @@ def _run(instrumented: Instrumented, copies, memory: _SimulatedMemory, most_acce
         lines = instrumented.dividing or (instrumented.first_line,)
         others = f", or in line {' or '.join(map(str, lines[1:]))}" if lines[1:] else ""
         raise KernelError(f"the loop stopped here{others}: {error}", lines[0]) from None
-    memory.drain(budget)
-    return True
+    left -= memory.drain(left)
+    if left < 0 and not most_accesses:
+        raise _timeout_error(instrumented.loops, memory.notes)
+    return left >= 0
 
 
 def _timeout_error(loops, notes):
@@ -174,14 +177,14 @@ def _timeout_error(loops, notes):
 
 @lru_cache(maxsize=64)
 def _compile(instrumented: Instrumented) -> Callable:
-    return njit(instrumented.function)
+    return njit(instrumented.generator)
 
 
 def _explain_error(error, instrumented):
     location = getattr(error, "loc", None)
     line = location.line if location else instrumented.first_line
     reason = str(error)
-    message = next((text for text in reason.splitlines() if "an index must be a whole number" in text), None)
+    message = next((text for text in reason.splitlines() if WHOLE_INDEX in text), None)
     text = source_line(instrumented.filename, line)
     if message is None:
         message = f"numba cannot compile `{text}`: its types do not go together, or a name has no value yet"
@@ -195,9 +198,9 @@ def _result(instrumented, machine, copies, memory: _SimulatedMemory, complete) -
     infos = []
     for (name, array), address in zip(memory.arrays.items(), memory.addresses, strict=True):
         layout = array.shape, str(array.dtype), array.itemsize, array.strides
-        infos.append(ArrayInfo(name, "global", *layout, int(address), instrumented.first_line))
+        infos.append(ArrayInfo(name, "global", *layout, int(address)))
     return LoopTrace(
-        kernel=instrumented.function.__name__,
+        kernel=instrumented.generator.__name__,
         source=instrumented.source,
         filename=instrumented.filename,
         first_line=instrumented.first_line,
@@ -254,34 +257,30 @@ def _findings(sites, infos, all_strays):
     shapes = {info.name: info.shape for info in infos}
     for site, strays in zip(sites, all_strays, strict=True):
         shape = shapes[site.array]
-        for kind in (OUTSIDE, NEGATIVE):
-            count, *first = map(int, strays[kind])
-            if not count:
-                continue
-            index = tuple(first[: len(shape)])
-            yield (
-                _bounds_finding(site, shape, index, count)
-                if kind == OUTSIDE
-                else _wrapped_finding(site, shape, index, count)
-            )
+        for row, make_finding in zip(strays, (_bounds_finding, _wrapped_finding), strict=True):
+            count, *first = map(int, row)
+            if count:
+                yield make_finding(site, shape, tuple(first[: len(shape)]), count)
 
 
 def _bounds_finding(site, shape, index, count):
     size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} elements"
     doing = "reads" if site.kind == "load" else "writes"
+    cure = "stop the loop at its edge, or guard the access with `if` or `min`."
     message = (
-        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_join_index(index)}], but {site.array} {size}: "
-        "stop the loop at its edge, or guard the access with `if` or `min`."
+        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_join_index(index)}], but {site.array} {size}: {cure}"
     )
-    return Finding("bounds", "error", message, site.line, site.column, site.array, index, count=count)
+    return Finding("bounds", "error", message, site.line, site.column, site.array, index, count=count, remedy=cure)
 
 
 def _wrapped_finding(site, shape, index, count):
+    cure = "check where the loop starts."
     message = (
         f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_join_index(index)}], "
-        "which counts from the end: check where the loop starts."
+        f"which counts from the end: {cure}"
     )
-    return Finding("negative-index", "advice", message, site.line, site.column, site.array, index, count=count)
+    where = site.line, site.column, site.array, index
+    return Finding("negative-index", "advice", message, *where, count=count, remedy=cure)
 
 
 def _join_index(index):

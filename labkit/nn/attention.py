@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labkit import attention
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import call_on_tensors, check_tensor, refuse_second_derivative, to_one_dtype
+from labkit.nn.operators import check_tensor, check_then_call, refuse_second_derivative, to_autocast_dtype
 
 torch_attention = torch.nn.functional.scaled_dot_product_attention
 
@@ -85,7 +85,9 @@ def scaled_dot_product_attention(
         options = {"scale": scale, "enable_gqa": enable_gqa}
         first = scaled_dot_product_attention(query[..., :keys, :], key, value, is_causal=True, **options)
         return torch.cat((first, scaled_dot_product_attention(query[..., keys:, :], key, value, **options)), -2)
-    heads = [_with_whole_rows(X.reshape(prod(X.shape[:-3]), *X.shape[-3:])) for X in to_one_dtype(query, key, value)]
+    heads = [
+        _with_whole_rows(X.reshape(prod(X.shape[:-3]), *X.shape[-3:])) for X in to_autocast_dtype(query, key, value)
+    ]
     out, _ = _attention(*heads, is_causal, scale, window)
     return out.reshape(query.shape)
 
@@ -96,7 +98,7 @@ def _attention(
 ) -> tuple[Tensor, Tensor]:
     o, lse = _empty_outputs(q, k, v, causal, scale, window)
     options = {"causal": causal, "scale": scale, "window": window}
-    call_on_tensors(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **options)
+    check_then_call(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **options)
     return o, lse
 
 
@@ -119,7 +121,7 @@ def _attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     gradients = _empty_gradients(do, q, k, v, o, lse, causal, scale, window)
     tensors = {"dO": do, "Q": q, "K": k, "V": v, "O": o, "lse": lse, **dict(zip(("dQ", "dK", "dV"), gradients))}
-    call_on_tensors(attention.attend_backward, tensors, causal=causal, scale=scale, window=window)
+    check_then_call(attention.attend_backward, tensors, causal=causal, scale=scale, window=window)
     return gradients
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from labkit import conv
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import call_on_tensors, check_tensor, refuse_second_derivative, to_one_dtype
+from labkit.nn.operators import check_tensor, check_then_call, refuse_second_derivative, to_autocast_dtype
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
 
@@ -35,7 +35,7 @@ class Conv2d(torch.nn.Conv2d):
         if self.padding_mode != "zeros":
             images = torch.nn.functional.pad(images, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = [0] * 4
-        x, filters = to_one_dtype(images, weight)
+        x, filters = to_autocast_dtype(images, weight)
         dtype = x.dtype
         if self.groups > 1:
             x, filters = x.float(), filters.float()
@@ -123,7 +123,7 @@ def _compute(call, tensors, stride, padding, dilation, groups):
     if _memory_format(next(iter(tensors.values())).dtype) == torch.channels_last:
         layout, tensors = "NHWC", {name: X.permute(PIXELS_LAST) for name, X in tensors.items()}
     sizes = {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": groups}
-    call_on_tensors(call, tensors, layout=layout, **sizes)
+    check_then_call(call, tensors, layout=layout, **sizes)
 
 
 def _memory_format(dtype):

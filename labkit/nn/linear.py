@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labkit import gemm
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import call_on_tensors, check_tensor, to_one_dtype
+from labkit.nn.operators import check_tensor, check_then_call, to_autocast_dtype
 
 
 class Linear(torch.nn.Linear):
@@ -27,7 +27,7 @@ class Linear(torch.nn.Linear):
         if input.ndim == 0 or input.shape[-1] != self.in_features:
             features = f"{self.in_features} feature{'s' * (self.in_features != 1)}"
             raise ValueError(f"input is {shape_text(input.shape)}: give it {features} along its last axis")
-        x, weight, *bias = to_one_dtype(input, self.weight, *(() if self.bias is None else (self.bias,)))
+        x, weight, *bias = to_autocast_dtype(input, self.weight, *(() if self.bias is None else (self.bias,)))
         y = _gemm(x.reshape(prod(x.shape[:-1]), self.in_features), weight, *(bias or [None]), False, True)
         return y.reshape(*input.shape[:-1], self.out_features)
 
@@ -36,7 +36,7 @@ class Linear(torch.nn.Linear):
 def _gemm(a: Tensor, b: Tensor, bias: Tensor | None, transpose_a: bool, transpose_b: bool) -> Tensor:
     c = _empty_output(a, b, bias, transpose_a, transpose_b)
     tensors = {"A": a, "B": b, "C": c, "bias": bias}
-    call_on_tensors(gemm.multiply, tensors, transpose_a=transpose_a, transpose_b=transpose_b)
+    check_then_call(gemm.multiply, tensors, transpose_a=transpose_a, transpose_b=transpose_b)
     return c
 
 

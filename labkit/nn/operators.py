@@ -13,7 +13,7 @@ from labkit import cuda
 TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
-def call_on_tensors(call: Callable, tensors: dict[str, Any], **options) -> None:
+def check_then_call(call: Callable, tensors: dict[str, Any], **options) -> None:
     """Run a call of labkit on named tensors, which include its outputs.
 
     Raise TypeError if tensors are neither on the GPU nor on the host, or have a type that no kernel accepts. Raise
@@ -43,7 +43,7 @@ def float16_to_float32(X: Tensor) -> Tensor:
     return X.float() if X.dtype == torch.float16 else X
 
 
-def to_one_dtype(*tensors: Tensor) -> list[Tensor]:
+def to_autocast_dtype(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors, converted to the type of `torch.autocast` if that is on.
 
     Raise TypeError if autocast is off, and the tensors have several types.

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -37,6 +38,11 @@ class MergedFinding:
     launches: int = 0
     count: int = 0
 
+    @property
+    def line_and_kind(self) -> tuple[str, int, str]:
+        """File, line and kind, which findings about several arrays share."""
+        return self.file, self.finding.line, self.finding.kind
+
 
 @dataclass
 class KernelTotals:
@@ -62,22 +68,28 @@ class Collector:
     orders: int = 1
     _all: dict[tuple, MergedFinding] = field(default_factory=dict)
     kernels: dict[tuple, KernelTotals] = field(default_factory=dict)
+    launches_by_line: Counter[tuple] = field(default_factory=Counter)  # by `MergedFinding.line_and_kind`
 
     def add(self, trace: Trace, time_s: float) -> None:
         """Add a launch that took `time_s` to simulate."""
         self._add_totals(trace, time_s)
-        shown = [self._add(finding, trace.kernel, trace.filename, trace.first_line) for finding in trace.findings]
-        for merged in {id(merged): merged for merged in shown}.values():
-            merged.launches += 1
+        kernel = trace.kernel, trace.filename, trace.first_line
+        self._count_launch({self._add(finding, *kernel) for finding in trace.findings})
 
     def add_copy(self, finding: Finding, store: LastStore | None) -> None:
         """Add what a copy to the host showed of an array, and of the last launch that stored to it."""
         if store:
-            merged = self._add(finding, store.kernel, store.filename, store.first_line)
+            key = self._add(finding, store.kernel, store.filename, store.first_line)
         else:
             frame = calling_frame()
-            merged = self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
-        merged.launches += 1
+            key = self._add(replace(finding, line=frame.f_lineno), "", frame.f_code.co_filename, 0)
+        self._count_launch({key})
+
+    def _count_launch(self, keys):
+        """Count one launch, or copy, for the findings that it had."""
+        for key in keys:
+            self._all[key].launches += 1
+        self.launches_by_line.update({self._all[key].line_and_kind for key in keys})
 
     def _add(self, finding, kernel, file, kernel_line):
         cause = finding.remedy if finding.is_between_blocks else (finding.line, finding.column, finding.other_line)
@@ -85,11 +97,10 @@ class Collector:
         if is_new := key not in self._all:
             frame = calling_frame()
             self._all[key] = MergedFinding(finding, kernel, file, kernel_line, frame.f_code.co_filename, frame.f_lineno)
-        merged = self._all[key]
-        merged.count += finding.count
+        self._all[key].count += finding.count
         if is_new:
-            self.on_new(merged)
-        return merged
+            self.on_new(self._all[key])
+        return key
 
     def _add_totals(self, trace, time_s):
         key = trace.filename, trace.kernel, trace.first_line
@@ -108,6 +119,7 @@ class Collector:
                 mine.count += merged.count
             else:
                 self._all[key] = merged
+        self.launches_by_line.update(other.launches_by_line)
         for key, theirs in other.kernels.items():
             kernel = self.kernels.setdefault(key, KernelTotals(theirs.kernel, theirs.file, theirs.line))
             kernel.launches += theirs.launches
@@ -118,12 +130,12 @@ class Collector:
 
     def to_bytes(self) -> bytes:
         """Return what `merge` takes, for another process of the same program."""
-        return pickle.dumps((self._all, self.kernels))
+        return pickle.dumps((self._all, self.kernels, self.launches_by_line))
 
     @staticmethod
     def from_bytes(data: bytes) -> "Collector":
-        findings, kernels = pickle.loads(data)
-        return Collector(_all=findings, kernels=kernels)
+        findings, kernels, launches_by_line = pickle.loads(data)
+        return Collector(_all=findings, kernels=kernels, launches_by_line=launches_by_line)
 
     def of_kernel(self, kernel: KernelTotals, severity: str) -> list[MergedFinding]:
         """Return a kernel's errors, or its advice."""

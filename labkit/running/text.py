@@ -33,7 +33,7 @@ def place(merged: MergedFinding) -> str:
 
 
 def summarise(collector: Collector, time_s: float) -> Group | str:
-    """Return the table of kernels, how often each finding was made, and the totals."""
+    """Return the advice, the table of kernels, how often each finding was made, and the totals."""
     if not collector.kernels:
         return "labkit: the program launched no kernel"
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
@@ -45,7 +45,7 @@ def summarise(collector: Collector, time_s: float) -> Group | str:
     repeated = [f"{line} in {n:,} launches, {count:,} times" for line, (n, count) in _repetitions(collector) if n > 1]
     launches = sum(kernel.launches for kernel in collector.kernels.values())
     totals = [
-        f"labkit: {counted(len(collector.errors), 'error')} and {len(collector.advice)} advice in "
+        f"labkit: {counted(len(collector.errors), 'error')} and {counted(len(collector.advice), 'piece')} of advice in "
         f"{counted(launches, 'launch', 'launches')} of {counted(len(collector.kernels), 'kernel')}, {time_s:.1f} s"
     ]
     if collector.orders > 1:
@@ -66,8 +66,8 @@ def _repetitions(collector: Collector):
     totals: dict[str, tuple[int, int]] = {}
     for merged in collector.findings:
         line = f"{place(merged)}: {merged.finding.kind}"
-        launches, count = totals.get(line, (0, 0))
-        totals[line] = max(launches, merged.launches), count + merged.count
+        _, count = totals.get(line, (0, 0))
+        totals[line] = collector.launches_by_line[merged.line_and_kind], count + merged.count
     return totals.items()
 
 

@@ -26,11 +26,12 @@ def lost_results(launch) -> list[Finding]:
     arrays = [*launch.arrays]
     if not findings and launch.sites and arrays and not stored and not launch.program.prints:
         line = launch.source.tree.lineno
+        cure = f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
         message = (
             f"Line {line}: the kernel never stores into any of its arrays ({', '.join(arrays)}), so its work is lost; "
-            f"write the result into one of them, for instance `{arrays[-1]}[i] = ...`."
+            f"{cure}"
         )
-        return [Finding("unwritten", "error", message, line)]
+        return [Finding("unwritten", "error", message, line, remedy=cure)]
     return findings
 
 
@@ -40,11 +41,9 @@ def unreached_stores(launch) -> list[Finding]:
     for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
         if sum(int(launch.totals[i, ACCESSES]) for i, _ in sites) == 0:
-            message = (
-                f"no thread stored to {name}, which stays as it was; if it should not, look at the condition around "
-                "this line, and at the grid."
-            )
-            findings.append(_site_advice("unwritten", sites[0][1], f"Line {sites[0][1].line}: {message}"))
+            site, cure = sites[0][1], "if it should not, look at the condition around this line, and at the grid."
+            message = f"Line {site.line}: no thread stored to {name}, which stays as it was; {cure}"
+            findings.append(_site_advice("unwritten", site, message, remedy=cure))
     return findings
 
 
@@ -53,18 +52,15 @@ def _rebound_arguments(launch, stored):
     names = launch.function.__code__.co_varnames
     for name, line in launch.program.rebound.items():
         if isinstance(launch.arguments[names.index(name)], Array) and name not in stored:
-            why = (
-                f"gives the name {name} a new meaning in the thread and leaves the array as it was; write into an "
-                f"element, `{name}[i] = ...`."
-            )
+            why = f"gives the name {name} a new meaning in the thread and leaves the array as it was"
+            cure = f"write into an element, `{name}[i] = ...`."
         elif not stored:
-            why = (
-                "changes the thread's own copy of a number, and nothing comes back; pass an array and use "
-                f"`cuda.atomic.add({name}, 0, ...)`."
-            )
+            why = "changes the thread's own copy of a number, and nothing comes back"
+            cure = f"pass an array and use `cuda.atomic.add({name}, 0, ...)`."
         else:
             continue
-        yield Finding("unwritten", "error", f"Line {line}: assigning to {name} {why}", line, array=name)
+        message = f"Line {line}: assigning to {name} {why}; {cure}"
+        yield Finding("unwritten", "error", message, line, array=name, remedy=cure)
 
 
 def slow_accesses(launch, site_counters: list[SiteCounters]) -> list[Finding]:
@@ -85,10 +81,12 @@ def slow_accesses(launch, site_counters: list[SiteCounters]) -> list[Finding]:
 
 def _cure_of_distance(launch, site_number):
     """Return the fix of a warp whose accesses are far apart: the block's x extent, or which thread takes what."""
-    width, rows = launch.block[0], launch.threads // launch.block[0]
+    width, rows = launch.block[0], launch.threads_per_block // launch.block[0]
     if width >= WARP_LANES or rows == 1 or not _neighbours_are_adjacent(launch, site_number):
         return "Let neighbouring threads (threadIdx.x) take elements that are neighbours in memory."
-    example = f", such as ({WARP_LANES}, {max(1, launch.threads // WARP_LANES)})" if launch.block[2] == 1 else ""
+    example = (
+        f", such as ({WARP_LANES}, {max(1, launch.threads_per_block // WARP_LANES)})" if launch.block[2] == 1 else ""
+    )
     wide = f"{width} thread{'s' * (width > 1)} wide"
     return (
         f"A block is {wide}, so that a warp spans {-(-WARP_LANES // width)} of its rows: make its x extent a multiple "
@@ -146,12 +144,13 @@ def _launch_advice(kind, launch, message, **fields):
 
 def idle_lanes(launch):
     """Find a block size that is not a multiple of the warp size."""
-    if launch.threads % 32:
+    if launch.threads_per_block % 32:
+        cure = "a multiple of 32 uses them all."
         message = (
-            f"Line {launch.source.first_line}: a block of {launch.threads} threads leaves "
-            f"{32 - launch.threads % 32} lanes of its last warp idle; a multiple of 32 uses them all."
+            f"Line {launch.source.first_line}: a block of {launch.threads_per_block} threads leaves "
+            f"{32 - launch.threads_per_block % 32} lanes of its last warp idle; {cure}"
         )
-        yield _launch_advice("idle-lanes", launch, message)
+        yield _launch_advice("idle-lanes", launch, message, remedy=cure)
 
 
 def one_axis(launch):
@@ -187,14 +186,13 @@ def parted_lanes(launch):
 def sample_advice(launch, counters) -> Finding:
     """Say that only a sample of the blocks ran, and how large the standard error of the totals is."""
     sample = counters.sample
-    worst = max(sample.relative_errors, key=sample.relative_errors.get)
+    worst, cure = max(sample.relative_errors, key=sample.relative_errors.get), "leave `sample` out to run every block."
     message = (
         f"Line {launch.source.first_line}: {sample.blocks_run:,} of {sample.blocks_in_grid:,} blocks ran, and findings "
         f"are theirs alone. Counters are estimates for the whole grid, with a standard error of "
-        f"{sample.relative_errors[worst]:.1%} at most ({worst.replace('_', ' ')}); leave `sample` out to run every "
-        "block."
+        f"{sample.relative_errors[worst]:.1%} at most ({worst.replace('_', ' ')}); {cure}"
     )
-    return _launch_advice("sample", launch, message)
+    return _launch_advice("sample", launch, message, remedy=cure)
 
 
 def time_limit_advice(launch) -> Finding:
@@ -210,20 +208,18 @@ def time_limit_advice(launch) -> Finding:
 
 def partial_wave(launch):
     """Find a last wave that leaves most multiprocessors idle, in a launch of few waves."""
-    blocks_per_sm = resident_blocks(launch.gpu, launch.threads, launch.shared_bytes)
+    blocks_per_sm = resident_blocks(launch.gpu, launch.threads_per_block, launch.shared_bytes)
     wave = launch.gpu.sms * blocks_per_sm
     full, last = divmod(launch.blocks, wave)
     if 1 <= full <= MAX_FULL_WAVES and 0 < last < launch.gpu.sms / 2:
-        yield Finding(
-            "tail",
-            "advice",
+        cure = f"Launch {wave} blocks that loop over the rest, or make the blocks smaller."
+        message = (
             f"Line {launch.source.first_line}: {launch.blocks} blocks are {full} full wave{'s' * (full > 1)} of {wave} "
             f"({launch.gpu.sms} multiprocessors with {blocks_per_sm} each) and a last one of {last}, during which at "
             f"least {launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
-            f"{(full + 1) * wave} blocks. Launch {wave} blocks that loop over the rest, or make the blocks smaller.",
-            launch.source.first_line,
-            count=last,
+            f"{(full + 1) * wave} blocks. {cure}"
         )
+        yield _launch_advice("tail", launch, message, count=last, remedy=cure)
 
 
 def changed_globals(launch):
@@ -233,9 +229,9 @@ def changed_globals(launch):
     for (function, name), value in frozen.items():
         now = captured[function].get(name, value)
         if not is_same(now, value):
+            cure = f"run the kernel's cell again, or use `labkit.specialise(kernel, {name}={in_words(now)})`."
             message = (
                 f"`{name}` is {in_words(now)} now, but the kernel was compiled when it was {in_words(value)}, and "
-                f"numba keeps that: run the kernel's cell again, or use "
-                f"`labkit.specialise(kernel, {name}={in_words(now)})`."
+                f"numba keeps that: {cure}"
             )
-            yield _launch_advice("changed-global", launch, message)
+            yield _launch_advice("changed-global", launch, message, remedy=cure)

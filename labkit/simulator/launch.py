@@ -77,8 +77,8 @@ class Launch:
         self.register_limit = register_limit
         self.early = early
         self.sms = gpu.sms // cluster * cluster  # the blocks of a cluster run on as many SMs
-        self.threads = block[0] * block[1] * block[2]
-        self.warps_per_block = -(-self.threads // WARP_LANES)
+        self.threads_per_block = block[0] * block[1] * block[2]
+        self.warps_per_block = -(-self.threads_per_block // WARP_LANES)
         self.label = labels
         self.undefined = undefined
         self.sites = list(program.sites)
@@ -108,7 +108,7 @@ class Launch:
         self.raised: Raised | None = None  # the first exception of a thread
         self.work = self.printed_characters = self.sampled_lanes = self.inspected_values = 0
         copies = min(gpu.sms, self.blocks)
-        self.l1 = make_l1(gpu, self.threads, self.shared_bytes, copies)
+        self.l1 = make_l1(gpu, self.threads_per_block, self.shared_bytes, copies)
         self.l2 = L2(gpu, self.totals)
         self.warpgroups_per_block = -(-self.warps_per_block // WARPGROUP_WARPS)
         other_units = (
@@ -210,12 +210,12 @@ class Launch:
 
     def _check_residence(self):
         """Raise LaunchError for a grid that waits for itself and does not fit the GPU at once."""
-        limit = self.gpu.sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        limit = self.gpu.sms * resident_blocks(self.gpu, self.threads_per_block, self.shared_bytes)
         if self.program.cooperative and self.blocks > limit:
             raise LaunchError(
                 "this kernel waits for its whole grid, so that all of its blocks must be on the GPU at once, and one "
-                f"{self.gpu.name} has room for {limit} blocks of {self.threads} threads, not {self.blocks}; launch "
-                "fewer blocks, and let each loop over more elements"
+                f"{self.gpu.name} has room for {limit} blocks of {self.threads_per_block} threads, not {self.blocks}; "
+                "launch fewer blocks, and let each loop over more elements"
             )
 
     def sample(self, min_blocks, seed):
@@ -227,7 +227,7 @@ class Launch:
                 "the blocks of this kernel wait for one another, or act on what an atomic returned, so a few of them "
                 "do not behave as all would; leave `sample` out, and simulate a smaller grid"
             )
-        resident = resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        resident = resident_blocks(self.gpu, self.threads_per_block, self.shared_bytes)
         required = [*self.recorded, *([self.inspecting[0]] if self.inspecting else [])]
         if min_blocks >= self.blocks:
             return
@@ -236,7 +236,7 @@ class Launch:
             return
         self.plan = plan
         self.place_on_sm = {block: number for number, group in enumerate(plan.groups) for block in group.tolist()}
-        self.l1 = make_l1(self.gpu, self.threads, self.shared_bytes, copies=len(plan.groups))
+        self.l1 = make_l1(self.gpu, self.threads_per_block, self.shared_bytes, copies=len(plan.groups))
         self.l2 = NoL2()
 
     def sm(self, block):
@@ -272,11 +272,11 @@ class Launch:
     def _waves(self):
         """Yield the chunks of each wave of resident blocks."""
         sms = self.sms
-        wave = sms * resident_blocks(self.gpu, self.threads, self.shared_bytes)
+        wave = sms * resident_blocks(self.gpu, self.threads_per_block, self.shared_bytes)
         for start in range(0, self.blocks, wave):
             blocks = np.arange(start, min(start + wave, self.blocks))
             blocks_per_sm = -(-len(blocks) // sms)
-            sms_per_chunk = min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // blocks_per_sm
+            sms_per_chunk = min(CHUNK_LANES // self.threads_per_block, self._blocks_that_fit()) // blocks_per_sm
             sms_per_chunk = max(1, sms_per_chunk // self.cluster) * self.cluster
             sm = blocks % sms
             starts = range(0, min(sms, len(blocks)), sms_per_chunk)
@@ -313,7 +313,7 @@ class Launch:
     def _run_sample(self):
         """Run the groups of the plan in chunks, and keep each block's counts."""
         groups = self.plan.groups
-        groups_per_chunk = max(1, min(CHUNK_LANES // self.threads, self._blocks_that_fit()) // len(groups[0]))
+        groups_per_chunk = max(1, min(CHUNK_LANES // self.threads_per_block, self._blocks_that_fit()) // len(groups[0]))
         for first in range(0, len(groups), groups_per_chunk):
             blocks = np.sort(np.concatenate(groups[first : first + groups_per_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
@@ -325,7 +325,7 @@ class Launch:
 
     def _check_size(self):
         """Raise LaunchError for a launch that would take too much of this machine's time or memory."""
-        lanes = (self.plan.blocks_run if self.plan else self.blocks) * self.threads
+        lanes = (self.plan.blocks_run if self.plan else self.blocks) * self.threads_per_block
         if lanes > limits.MAX_LANES:
             raise LaunchError(
                 f"the launch has {lanes:,} threads, and the simulator runs {limits.MAX_LANES:,} at most; simulate a "
@@ -334,7 +334,7 @@ class Launch:
         if self.program.waits_for_all and (lanes > limits.MAX_LANES_TOGETHER or self.blocks > self._blocks_that_fit()):
             raise LaunchError(
                 f"threads that wait for one another are simulated side by side, and {self.blocks:,} blocks of "
-                f"{self.threads} are too many for that; simulate a smaller problem"
+                f"{self.threads_per_block} are too many for that; simulate a smaller problem"
             )
 
     def _blocks_that_fit(self):
@@ -350,7 +350,7 @@ class Launch:
             if a.space == "shared":
                 bytes_per_block += 0 if a.dynamic else math.prod(a.shape) * (a.dtype.itemsize + SHADOW_BYTES)
             else:
-                bytes_per_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads
+                bytes_per_block += math.prod(a.shape) * (a.dtype.itemsize + 1) * self.threads_per_block
         return bytes_per_block
 
     def memory(self) -> list[bytes]:

@@ -59,8 +59,8 @@ class Chunk:
         if launch.dynamic_dtypes:
             self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.epochs)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
-        self.state = np.zeros((len(blocks), launch.threads), np.int8)  # of each thread: RUNNING, RETURNED ...
-        self.wait_line = np.zeros((len(blocks), launch.threads), np.int64)
+        self.state = np.zeros((len(blocks), launch.threads_per_block), np.int8)  # of each thread: RUNNING, RETURNED ...
+        self.wait_line = np.zeros((len(blocks), launch.threads_per_block), np.int64)
         self.sampled = [
             (slot, b) for slot, b in enumerate(blocks) if b in launch.recorded
         ]  # blocks in the trace's samples
@@ -142,7 +142,7 @@ class Chunk:
 
     def _lanes_of(self, warp):
         """Return the number of lanes of a warp of a block."""
-        return min(WARP_LANES, self.launch.threads - warp * WARP_LANES)
+        return min(WARP_LANES, self.launch.threads_per_block - warp * WARP_LANES)
 
     def _schedule(self):
         """Run any set that can continue, until all have ended."""

@@ -35,8 +35,9 @@ def find_unwritten(blank: np.ndarray, store: LastStore | None) -> Finding | None
     tell by a count how much that is. None for an array that a launch with errors left so.
     """
     if store is None and blank.all():
-        message = "the array is copied to the host, and nothing has written to it; launch a kernel that fills it first."
-        return Finding("unwritten", "error", message, 0)
+        cure = "launch a kernel that fills it first."
+        message = f"the array is copied to the host, and nothing has written to it; {cure}"
+        return Finding("unwritten", "error", message, 0, remedy=cure)
     if store is None or store.has_errors:
         return None
     position = np.unravel_index(int(blank.argmax()), blank.shape)

@@ -24,7 +24,7 @@ class WarpSet:
         """`members`: (slot, warp in block) pairs, in slot order; `lane`: the only one of the warp that runs here."""
         self.chunk = chunk
         self.launch = launch = chunk.launch
-        threads = launch.threads
+        threads = launch.threads_per_block
         rows = []
         start = 0
         for slot, warp in members:

@@ -9,10 +9,11 @@ from labkit import layout
 from labkit.loops import LoopTrace
 from labkit.machine.gpus import Cpu
 from labkit.machine.gpus import cpu as named_cpu
+from labkit.table import count_text
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, layout_data, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, count_text, element_name, elements_in
+from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, element_name, elements_in
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:

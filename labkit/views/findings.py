@@ -1,9 +1,10 @@
 """Findings on the kernel's source: the line, a caret, the sentence, the two threads of a race."""
 
 from labkit.loops import LoopTrace
+from labkit.table import count_text
 from labkit.trace import Finding, Trace
 from labkit.views.base import COLOURS, View, table
-from labkit.views.wording import ANY_TRACE, check_trace, count_text
+from labkit.views.wording import ANY_TRACE, check_trace
 
 MARKS = {"error": "✖ error", "advice": "◆ advice"}
 

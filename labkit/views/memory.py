@@ -5,10 +5,11 @@ from matplotlib.patches import Rectangle
 
 from labkit import layout
 from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
+from labkit.table import count_text
 from labkit.trace import BANKS, SECTOR_BYTES, Trace
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, heading, layout_data, pack, pack_lanes, strip_marks, table, unpack
-from labkit.views.wording import block_name, check_trace, count_text, elements_in, join, recorded_block
+from labkit.views.wording import block_name, check_trace, elements_in, join, recorded_block
 
 MOST_STEPS = 2000
 

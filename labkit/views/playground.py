@@ -12,10 +12,11 @@ from labkit.forecast.roofline import time_bound
 from labkit.machine.gpus import Cpu
 from labkit.rebinding import names_used_by
 from labkit.simulator.errors import SimulatorError
+from labkit.table import count_text, short_number
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, read_static
 from labkit.views.tiling import tiling
-from labkit.views.wording import count_text, type_name
+from labkit.views.wording import type_name
 
 _MAX_PAGE_STATES = 8  # how many slider positions a page without a kernel holds, at most
 _INNER_SCRIPTS = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
@@ -228,7 +229,7 @@ def _counters(trace):
         "DRAM bytes": f"{counted.dram_bytes:,}",
         "FLOPs": f"{counted.flops:,}",
         "barriers": f"{counted.barriers:,}",
-        "least time": f"{bound.time_ms * 1000:.3g} µs",
+        "least time": f"{short_number(bound.time_ms * 1000)} µs",
         "limited by": bound.limiter,
     }
 

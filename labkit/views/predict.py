@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from numbers import Real
 
+from labkit.table import short_number
 from labkit.views.base import COLOURS, View, table
 
 # Guesses of this session by their question, so that running the cell again does not lose them.
@@ -95,7 +96,7 @@ def _shown(value):
         return "none"
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if value == int(value) else short_number(value)
 
 
 def _draw_still_question(figure, data, step):

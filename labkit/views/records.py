@@ -9,6 +9,7 @@ from labkit.formats import FORMATS
 from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS
 from labkit.results import Results
 from labkit.results.computed import add_computed
+from labkit.table import short_number
 from labkit.views import chart, records_figure
 from labkit.views.base import COLOURS, View, strip_marks, table
 from labkit.views.records_figure import STEP_STYLES, Peak, Series
@@ -312,4 +313,4 @@ def _figure(value, y) -> str:
 def _text(value) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 or isinstance(value, int) else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else short_number(value)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from labkit.table import short_number
 from labkit.views.base import COLOURS
 
 STEP_STYLES = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "hot"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
@@ -155,7 +156,7 @@ class RecordsChart:
             face = COLOURS["A"] if one.is_step else "none"
             edge = COLOURS["A" if one.is_step else BASELINE_COLOUR]
             axes.barh(middle, value, 0.75 * BAR, color=face, edgecolor=edge, linewidth=1.2)
-            text, colour = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", COLOURS["fg"]
+            text, colour = short_number(value), COLOURS["fg"]
         axes.annotate(text, (value or 0, middle), (4, 0), textcoords="offset points", va="center", color=colour)
 
 

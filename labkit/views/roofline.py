@@ -7,6 +7,7 @@ from labkit.forecast import roofline as model
 from labkit.ladder import Problem
 from labkit.loops import LoopTrace
 from labkit.machine.gpus import Cpu, Gpu
+from labkit.table import short_number
 from labkit.trace import Trace
 from labkit.views import chart, roofline_figure
 from labkit.views.base import View, table
@@ -56,7 +57,7 @@ def roofline(
         "legend": _legend(points, device, problem),
         "table": table(
             ("kernel", "FLOP / byte", "at best, GFLOP/s", "measured, GFLOP/s"),
-            [[p.label, f"{p.intensity:.3g}", _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in points],
+            [[p.label, short_number(p.intensity), _giga(p.predicted_tflops), _giga(p.measured_tflops)] for p in points],
         ),
     }
     return View("chart", f"Roofline: {device.name}, {precision}", data, chart.still_function(draw_content))
@@ -87,7 +88,7 @@ def _place(name, trace, device, precision, measured, problem):
 def _sentence(point, trace, device, precision, problem):
     roof = model.attainable_tflops(device, point.intensity, precision)
     which = "memory" if point.intensity < model.ridge_point(device, precision) else "arithmetic"
-    text = f"`{point.label}` stands at **{point.intensity:.3g} FLOP/byte**: "
+    text = f"`{point.label}` stands at **{short_number(point.intensity)} FLOP/byte**: "
     text += f"the {which} roof allows {_speed(roof)}"
     if point.predicted_tflops < 0.95 * roof:
         limit = "one core" if isinstance(device, Cpu) else _limiter(trace, device)
@@ -104,10 +105,10 @@ def _limiter(trace, gpu):
 
 
 def _speed(tflops):
-    return f"{tflops:.3g} TFLOP/s" if tflops >= 1 else f"{tflops * 1000:.3g} GFLOP/s"
+    return f"{short_number(tflops)} TFLOP/s" if tflops >= 1 else f"{short_number(tflops * 1000)} GFLOP/s"
 
 
 def _giga(tflops):
     if not tflops:
         return ""
-    return f"{tflops * 1000:,.3g}" if tflops < 1 else f"{tflops * 1000:,.0f}"
+    return short_number(tflops * 1000)

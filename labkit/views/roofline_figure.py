@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from labkit.forecast import roofline
 from labkit.machine.gpus import Cpu, Gpu
+from labkit.table import short_number
 from labkit.views import chart
 from labkit.views.base import COLOURS
 
@@ -66,7 +67,7 @@ def _roofs(axes, device, precision, marks):
     peak = roofline.peak_tflops(device, precision)
     corners = np.array([left, ridge, right])
     axes.plot(corners, np.minimum(corners * device.dram_gb_s / 1000, peak), color=COLOURS["fg"], linewidth=2.2)
-    name = f"{peak:.3g} TFLOP/s" if peak >= 1 else f"{peak * 1000:.3g} GFLOP/s"
+    name = f"{short_number(peak)} TFLOP/s" if peak >= 1 else f"{short_number(peak * 1000)} GFLOP/s"
     axes.annotate(f"{name} {precision}", (right, peak), (-4, 6), textcoords="offset points", ha="right", weight="bold")
     if isinstance(device, Cpu):
         core = peak / device.cores

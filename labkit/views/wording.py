@@ -25,11 +25,6 @@ def join(parts) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def count_text(number: int, noun: str) -> str:
-    """Return a number of things: "1 lane", "2 lanes"."""
-    return f"{number:,} {noun}{'s'[: number != 1]}"
-
-
 def type_name(thing) -> str:
     """Return a value's type in words: None, a list, an int."""
     if thing is None:

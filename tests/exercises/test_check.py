@@ -109,6 +109,14 @@ def test_a_race_names_two_threads_and_two_lines():
     assert verdict.message.count("line ") >= 2
 
 
+def test_a_verdict_leaves_the_remedy_to_the_learner():
+    beyond = cell("write-saxpy").replace("if i < out.size", "if i <= out.size")
+    verdict = check("write-saxpy", function("write-saxpy", beyond))
+    error = verdict.trace.errors[0]
+    assert verdict.reason == "bounds" and verdict.message == error.fact
+    assert error.message == f"{error.fact} {error.remedy}" and error.remedy.startswith("Guard the access")
+
+
 def test_a_budget_names_the_line_that_uses_most_of_it():
     verdict = check("neighbours-together", function("neighbours-together", cell("neighbours-together", "blank")))
     assert verdict.reason == "budget"
@@ -234,7 +242,7 @@ def test_the_run_that_the_verdict_speaks_of_is_there_for_the_views():
 
 
 def test_a_verdict_in_html_shows_code_as_text():
-    text = cell("write-saxpy").replace("if i < out.size", "if i <= out.size")
+    text = cell("write-saxpy").replace("out[i] =", "x[i * (i < out.size)] =")
     html = check("write-saxpy", function("write-saxpy", text))._repr_html_()
     assert "&lt; out.size" in html
     assert "i < out.size" not in html

@@ -122,6 +122,7 @@ def test_an_access_outside_is_a_finding_with_line_and_index():
     assert load.kind == store.kind == "bounds"
     assert load.line == line_of(too_far, "y[i]") and load.index == (8,) and load.count == 3
     assert "reads x[8], but x has 8 elements" in load.message and "writes y[8]" in store.message
+    assert load.fact.endswith("x has 8 elements.") and load.message.endswith(load.remedy)
 
 
 @njit
@@ -135,6 +136,7 @@ def test_a_negative_index_wraps_and_is_advice():
     assert traced.outputs[1].tolist() == [3, 0, 1, 2]
     assert not traced.errors
     assert traced.advice[0].kind == "negative-index" and traced.advice[0].index == (-1,)
+    assert traced.advice[0].fact.endswith("x[-1], which counts from the end.")
 
 
 def test_a_run_can_be_sampled():
@@ -144,6 +146,35 @@ def test_a_run_can_be_sampled():
     assert traced.counters.accesses == 100_001
     assert traced.samples.index.tolist() == [0, 0, 1, 1, 2]
     assert traced.samples.level.tolist() == [3, 3, 0, 0, 0]
+
+
+@njit
+def copy_up_to(x, y, last):
+    for i in range(x.size):
+        y[i] = x[i]
+        if i == last:
+            return
+
+
+@pytest.mark.parametrize("most, complete", [(10, False), (99, False), (100, True), (None, True)])
+@pytest.mark.parametrize("last", [49, -1])
+def test_a_run_is_complete_if_it_made_no_more_accesses_than_asked_for(most, complete, last):
+    """Wherever it ends, by `return` or with its last line."""
+    x = np.ones(60 if last > 0 else 50, np.float32)
+    traced = trace(copy_up_to, x, np.zeros_like(x), last, most_accesses=most)
+    assert traced.complete == complete
+    assert traced.counters.accesses == (most or 100)
+
+
+@pytest.mark.parametrize("last", [49, -1])
+def test_the_limit_of_accesses_is_exact(last, monkeypatch):
+    x = np.ones(60 if last > 0 else 50, np.float32)
+    module = import_module(trace.__module__)
+    monkeypatch.setattr(module, "MAX_ACCESSES", 100)
+    assert trace(copy_up_to, x, np.zeros_like(x), last).counters.accesses == 100
+    monkeypatch.setattr(module, "MAX_ACCESSES", 99)
+    with pytest.raises(KernelError, match="use smaller arrays or fewer rounds"):
+        trace(copy_up_to, x, np.zeros_like(x), last)
 
 
 @njit

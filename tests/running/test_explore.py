@@ -76,7 +76,7 @@ def test_right_kernels_do_not_depend_on_the_order(tmp_path):
     """
     result = explore(tmp_path, program)
     assert result.returncode == 0, result.stderr
-    assert "labkit: 0 errors and 0 advice in 3 launches of 3 kernels" in result.stderr
+    assert "labkit: 0 errors and 0 pieces of advice in 3 launches of 3 kernels" in result.stderr
 
 
 def test_an_order_that_an_atomic_decides_is_advice(tmp_path):

@@ -19,7 +19,7 @@ def test_a_fault_is_told_once_however_many_launches_have_it(tmp_path):
     assert "9 | out[t] = s[(t + 1) % 64] + x[t + 1]" in report
     assert "Launched at program.py:15." in report
     assert "program.py:9: bounds in 3 launches, 3 times" in report
-    assert re.search(r"labkit: 2 errors and 0 advice in 3 launches of 1 kernel, [\d.]+ s", report)
+    assert re.search(r"labkit: 2 errors and 0 pieces of advice in 3 launches of 1 kernel, [\d.]+ s", report)
     assert max(map(len, report.splitlines())) <= 80
 
 
@@ -36,7 +36,7 @@ late[2, 32](np.zeros(60))
 """
     )
     report = run(tmp_path, program).stderr
-    assert "labkit: 1 error and 0 advice in 1 launch of 1 kernel" in report
+    assert "labkit: 1 error and 0 pieces of advice in 1 launch of 1 kernel" in report
     assert "launches, " not in report  # the load and the store are of one launch
 
 
@@ -325,7 +325,7 @@ out.copy_to_host()
     result = run(tmp_path, program)
     assert result.stdout == "[0 1 2 3]\n"
     assert result.returncode == 1
-    assert "labkit: 1 error and 0 advice" in result.stderr
+    assert "labkit: 1 error and 0 pieces of advice" in result.stderr
     assert "program.py:15: error (unwritten) in kernel double" in result.stderr
     assert "Copied at program.py:28." in result.stderr
 
@@ -355,3 +355,26 @@ def test_the_help_fits_80_columns(tmp_path):
     for option in ("--explore", "--time-limit", "--json", "--junit", "--github", "-m"):
         assert option in result.stdout
     assert "..." not in result.stdout.split("Arguments")[1]  # nothing is cut off
+
+
+def test_the_launches_of_a_line_are_counted_whatever_arrays_it_fails_on(tmp_path):
+    """Each launch fails on another array of the line, the last on one by a load and by a store."""
+    program = (
+        HEADER
+        + """
+@cuda.jit
+def add(x, y):
+    i = cuda.grid(1)
+    y[i] += x[i]
+
+for sizes in (32, 31), (31, 32):
+    add[1, 32](*(np.zeros(size, np.float32) for size in sizes))
+"""
+    )
+    report = run(tmp_path, program, options=("--json", "report.json")).stderr
+    assert "program.py:8: bounds in 2 launches, 3 times" in report
+    findings = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert sorted((finding["array"], finding["launches"], finding["count"]) for finding in findings) == [
+        ("x", 1, 1),
+        ("y", 1, 2),
+    ]

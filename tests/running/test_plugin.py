@@ -36,7 +36,7 @@ def test_the_tests_whose_launches_have_errors_fail(tmp_path):
         assert f"has {n} elements" in " ".join(result.stdout.split())
     assert "test_copy.py:8: error (bounds) in kernel copy" in result.stdout
     assert "assert not True" in result.stdout  # the test's own failure
-    assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stdout
+    assert "labkit: 2 errors and 0 pieces of advice in 4 launches of 1 kernel" in result.stdout
 
 
 def test_a_refused_kernel_shows_the_lines_of_the_test_and_none_of_ours(tmp_path):
@@ -76,7 +76,7 @@ def test_the_launches_of_all_workers_are_in_one_table(tmp_path):
     assert spread.returncode == alone.returncode == 1
     for result in (alone, spread):
         assert "2 passed" in result.stdout and "3 failed" in result.stdout
-        assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stdout
+        assert "labkit: 2 errors and 0 pieces of advice in 4 launches of 1 kernel" in result.stdout
     assert [table_row(alone)[:2], table_row(spread)[:2]] == [["copy", "4"]] * 2
     assert table_row(alone)[2:7] == table_row(spread)[2:7]
 
@@ -90,4 +90,4 @@ def test_pytest_as_the_program_of_labkit_run_prints_no_warning_of_ours(tmp_path)
     result = labkit(tmp_path, "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py")
     assert "4 passed, 1 failed" in result.stdout or "1 failed, 4 passed" in result.stdout
     assert "warning" not in result.stdout
-    assert "labkit: 2 errors and 0 advice in 4 launches of 1 kernel" in result.stderr
+    assert "labkit: 2 errors and 0 pieces of advice in 4 launches of 1 kernel" in result.stderr

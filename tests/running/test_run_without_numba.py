@@ -39,7 +39,7 @@ print(out.copy_to_host()[:3], half(float32(3)), [*prange(2)])
 def test_a_program_runs_with_the_types_of_numba(tmp_path):
     result = without_numba(tmp_path, TYPED)
     assert result.stdout == "[962. 901. 842.] 1.5 [0, 1]\n", result.stderr
-    assert "labkit: 0 errors and 0 advice in 1 launch of 1 kernel" in result.stderr
+    assert "labkit: 0 errors and 0 pieces of advice in 1 launch of 1 kernel" in result.stderr
 
 
 def test_faults_are_told_as_with_numba(tmp_path):

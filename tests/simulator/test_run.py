@@ -362,6 +362,7 @@ def test_a_trace_serialises_to_json():
     assert data["kernel"] == "tiled" and data["grid"] == [1, 1, 1]
     assert {a["name"] for a in data["arrays"]} == {"A", "B", "C", "A_tile", "B_tile"}
     assert data["counters"]["flops"] == 2 * 16**3
+    assert repr(trace) == "<Trace of tiled: grid (1, 1, 1), block (16, 16, 1), 0 errors, 0 pieces of advice>"
 
 
 def test_source_and_lines_are_those_of_the_cell():

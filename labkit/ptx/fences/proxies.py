@@ -42,7 +42,7 @@ class Unfenced(SharedState):
 def fence(w, mask):
     """Run `fence_async`: TMA and the tensor cores see the earlier writes of these lanes."""
     chunk = w.chunk
-    fenced = np.zeros((len(chunk.blocks), chunk.launch.threads + 1), np.bool_)
+    fenced = np.zeros((len(chunk.blocks), chunk.launch.threads_per_block + 1), np.bool_)
     lanes = w.active(mask)
     fenced[w.slot[lanes], w.thread[lanes] + 1] = True
     for array in chunk.shared:

@@ -468,7 +468,8 @@ class Registers:
         if limit is None:
             raise KernelError(
                 f"the compiler ignores `{call[2]}` in a kernel whose registers nothing limits: say how many threads a "
-                f"block has and how many blocks an SM holds, `@cuda.jit(launch_bounds=({w.launch.threads}, 1))`",
+                "block has and how many blocks an SM holds, "
+                f"`@cuda.jit(launch_bounds=({w.launch.threads_per_block}, 1))`",
                 call[0],
             )
         self.given = min(limit, requested or limit)  # ptxas allocates no more

@@ -356,17 +356,17 @@ class Log:
             return
         waiter = self.thread(*stuck)
         also, threads = "", (waiter,)
-        cure = "every thread that could end it has ended, or waits there too: let it act before"
+        cure = "every thread that could end it has ended, or waits there too: let it act before."
         if other is not None:
-            cure = "let the thread that is waited for act before it waits itself"
+            cure = "let the thread that is waited for act before it waits itself."
             other_waiter = self.thread(*other)
             also = f", and {self.name(other_waiter)} waits at line {other_line}{other_reason}"
             threads = (waiter, other_waiter)
         message = (
             f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}, and no thread that still runs can "
-            f"end the wait. On a GPU this launch would hang; {cure}."
+            f"end the wait. On a GPU this launch would hang; {cure}"
         )
-        self._add_wait(key, message, line, threads, other_line=other_line)
+        self._add_wait(key, message, line, threads, other_line=other_line, remedy=cure)
 
 
 def _index(linear, shape):

@@ -64,7 +64,7 @@ def _run_in(order, make_launch, arguments, names, pace) -> _Outcome:
         launch.record((), None)
         launch.order, launch.pace, launch.l2 = order, pace, NoL2()
         launch.patience = MAX_SETS  # each set of warps runs the loops again
-        is_small = launch.blocks * launch.threads <= CHUNK_LANES
+        is_small = launch.blocks * launch.threads_per_block <= CHUNK_LANES
         if not (is_small or launch.program.keeps_clocks):  # else the order changes no race
             launch.is_checked = False
 

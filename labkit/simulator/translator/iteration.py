@@ -102,14 +102,14 @@ class Iterations(Variables):
 
     def advise_integer_bound(self, node):
         """Advise against a float as a bound of `range`."""
-        cure = "use `//` instead of `/`, or `int(...)`"
+        cure = "use `//` instead of `/`, or `int(...)`."
         if node in self.integer_quotients:
-            cure = f"write `{self.written(in_whole_numbers(node))}`"
+            cure = f"write `{self.written(in_whole_numbers(node))}`."
         message = (
             f"Line {node.lineno}: `{self.written(node)}` is a float, and numba cuts it to a whole number for `range`, "
-            f"where Python raises a TypeError; {cure}."
+            f"where Python raises a TypeError; {cure}"
         )
-        finding = Finding("float-range", "advice", message, node.lineno, node.col_offset)
+        finding = Finding("float-range", "advice", message, node.lineno, node.col_offset, remedy=cure)
         self.program.advice.setdefault((node.lineno, "float-range"), finding)
 
     def range_value(self, node) -> Value:

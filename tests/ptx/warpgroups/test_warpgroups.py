@@ -528,7 +528,7 @@ def moving(options, dec=40, inc=216):
 def test_a_block_has_the_registers_that_its_kernel_was_compiled_for(options, dec, inc, there):
     found = moving(options, dec, inc)
     assert [f.kind for f in found] == ["deadlock"] * (there is not None)
-    assert all(f"a launch of 256 threads gets {there:,} at most" in f.message for f in found)
+    assert all(f"a block of 256 threads gets {there:,} at most" in f.message for f in found)
 
 
 @pytest.mark.parametrize(
