@@ -20,6 +20,7 @@ WIDTH_OF_FILES = 120  # characters per line where the output is no terminal
 MIN_TEXT_WIDTH = 8  # of a column of text, which is folded below its natural width
 GAP_WIDTH = 2  # between columns
 PACKAGES = ("numpy", "numba", "numba-cuda", "torch", "cuda-bindings", "nvidia-cuda-nvrtc", "jupyterlab")
+PACKAGES += ("triton", "triton-viz", "jax")
 
 
 def header() -> dict:
