@@ -20,7 +20,8 @@ from labkit.machine import device
 WIDTH_OF_FILES = 120  # characters per line where the output is no terminal
 MIN_TEXT_WIDTH = 8  # of a column of text, which is folded below its natural width
 GAP_WIDTH = 2  # between columns
-PACKAGES = "numpy numba numba-cuda numba-cuda-mlir torch cuda-bindings nvidia-cuda-nvrtc jupyterlab".split()
+PACKAGES = """numpy numba numba-cuda numba-cuda-mlir torch cuda-bindings nvidia-cuda-nvrtc jupyterlab triton triton-viz
+    jax""".split()
 
 
 def header() -> dict:

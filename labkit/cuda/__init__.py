@@ -11,14 +11,13 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from numba import types as _types
-
 from labkit.cuda.constants import specialise as specialise
 from labkit.cuda.simulated import FindingWarning as FindingWarning
 from labkit.cuda.simulated import Kernel
 from labkit.machine import device as _device
 from labkit.simulator import host
 from labkit.simulator.language import KNOWN
+from labkit.simulator.seam import types as _types
 from labkit.simulator.signatures import parse_signatures
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ OF_THE_COMPILER = """
     test_sync: test_threadfence_block_codegen test_threadfence_codegen test_threadfence_system_codegen
     test_intrinsics: test_habs_ptx test_hadd_ptx test_hfma_ptx test_hmul_ptx test_hneg_ptx test_hsub_ptx
     test_vector_type: test_vector_type_alias
+    test_cooperative_groups: test_false_cooperative_doesnt_link_cudadevrt
 """
 
 # They ask for the words of numba's own error messages; ours are in test_beginner_errors.py.

@@ -185,7 +185,8 @@ class Race:
 
     def _index_is_loaded(self, site):
         """Return whether an element of an array decides which element is accessed."""
-        names, known = _names(_parse(site.text).slice), set()
+        indices = [n.slice for n in ast.walk(_parse(site.text)) if isinstance(n, ast.Subscript)]
+        names, known = _names(*indices), set()
         while names:
             known |= names
             assigned = [

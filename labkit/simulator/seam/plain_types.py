@@ -120,4 +120,5 @@ vars(types).update(
     integer_domain=frozenset(INTEGERS.values()),
     literal=literal,
     unliteral=lambda kind: kind,
+    __all__=[*SCALARS, "boolean", "void"],
 )
