@@ -8,13 +8,11 @@ import sys
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import numba
-from numba.core.errors import NumbaError
-
 from labkit.machine.gpus import gpu as find_gpu
 from labkit.simulator import host, host_device
 from labkit.simulator.caches import resident_blocks
 from labkit.simulator.errors import LaunchError
+from labkit.simulator.seam import NumbaError, typeof
 from labkit.simulator.signatures import parse_signatures
 
 # What belongs to numba's compiler, or to the machine code that it makes.
@@ -155,7 +153,7 @@ class Inspected:
         """Keep the types of a launch's arguments."""
         values = [host.unwrap(a.value if isinstance(a, host.InOut) else a) for a in arguments]
         try:
-            self._launched.setdefault(tuple(map(numba.typeof, values)))
+            self._launched.setdefault(tuple(map(typeof, values)))
         except (NumbaError, ValueError):  # such as a tensor map, for which numba has no type
             return
 

@@ -40,5 +40,5 @@ rules: Rules = chosen
 is_installed = chosen.__name__.endswith("by_numba")
 NumbaError, global_compiler_lock, njit = chosen.NumbaError, chosen.global_compiler_lock, chosen.njit
 bfloat16, literal_unroll, signature, types = chosen.bfloat16, chosen.literal_unroll, chosen.signature, chosen.types
-overload, event = chosen.overload, chosen.event
+overload, event, typeof = chosen.overload, chosen.event, chosen.typeof
 package = chosen.package  # numba itself, or a module with what programs for kernels import from it

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 import numba as package
-from numba import literal_unroll, njit, types
+from numba import literal_unroll, njit, typeof, types
 from numba.core import event, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
@@ -28,6 +28,7 @@ __all__ = [
     "resolve",
     "resolve_overload",
     "signature",
+    "typeof",
     "types",
     "unify",
 ]

@@ -30,6 +30,7 @@ __all__ = [
     "resolve",
     "resolve_overload",
     "signature",
+    "typeof",
     "types",
     "unify",
 ]
@@ -221,6 +222,11 @@ class event:
         """Take a listener."""
 
     unregister = register
+
+
+def typeof(value):
+    """Return the type of a value; none has one here."""
+    raise NumbaError(f"without numba, {type(value).__name__} has no type")
 
 
 # What a program gets that imports numba, under `labkit run`: `stand_in` adds `cuda`.
