@@ -4,7 +4,7 @@ Where numba is not installed, tables of its answers stand for its rules, and Pyt
 and with the same results.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Rules(Protocol):
@@ -40,5 +40,6 @@ rules: Rules = chosen
 is_installed = chosen.__name__.endswith("by_numba")
 NumbaError, global_compiler_lock, njit = chosen.NumbaError, chosen.global_compiler_lock, chosen.njit
 bfloat16, literal_unroll, signature, types = chosen.bfloat16, chosen.literal_unroll, chosen.signature, chosen.types
-overload, event, typeof = chosen.overload, chosen.event, chosen.typeof
+overload, typeof = chosen.overload, chosen.typeof
+event: Any = chosen.event
 package = chosen.package  # numba itself, or a module with what programs for kernels import from it

@@ -266,9 +266,9 @@ def test_a_ranking_is_a_table_with_reasons():
         is_measured=True,
     )
     assert repr(few).splitlines() == [
-        "algorithm         ms     workspace, MB  why not",
-        "direct/registers  1.235  0.0",
-        "fft/tiled         2.000  1.5",
+        "algorithm            ms  workspace, MB  why not",
+        "direct/registers  1.235            0.0",
+        "fft/tiled         2.000            1.5",
         "winograd/f4x4                           it takes R < 4",
     ]
     assert "it takes R &lt; 4" in few._repr_html_()
