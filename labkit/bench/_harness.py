@@ -218,7 +218,7 @@ def _resources(step, operands, format) -> dict:
     """Return the largest number of registers per thread and the bytes of workspace, without those that are 0."""
     workspace = CountingWorkspace()
     kernels = [launch.kernel for launch in step.launches(*operands, format=format, workspace=workspace)]
-    counts = [kernel.get_regs_per_thread() for kernel in kernels if hasattr(kernel, "get_regs_per_thread")]
+    counts = [kernel.get_regs_per_thread() for kernel in kernels] if cuda.on_gpu() else []
     registers = max((count for by_signature in counts for count in by_signature.values()), default=0)
     found = {"registers": registers, "workspace_bytes": workspace.size_bytes}
     return {name: number for name, number in found.items() if number}

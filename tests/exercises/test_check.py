@@ -109,12 +109,17 @@ def test_a_race_names_two_threads_and_two_lines():
     assert verdict.message.count("line ") >= 2
 
 
-def test_a_verdict_leaves_the_remedy_to_the_learner():
+def test_a_verdict_of_an_index_outside_tells_the_fix():
     beyond = cell("write-saxpy").replace("if i < out.size", "if i <= out.size")
     verdict = check("write-saxpy", function("write-saxpy", beyond))
-    error = verdict.trace.errors[0]
-    assert verdict.reason == "bounds" and verdict.message == error.fact
-    assert error.message == f"{error.fact} {error.remedy}" and error.remedy.startswith("Guard the access")
+    assert verdict.reason == "bounds" and verdict.message == verdict.trace.errors[0].message
+    assert verdict.message.endswith("is too wide by 1 here: write `i < out.size`.")
+
+
+def test_a_verdict_of_a_race_leaves_the_fix_to_the_learner():
+    early = cell("pass-it-on").replace("cuda.syncthreads()", "pass")
+    verdict = check("pass-it-on", function("pass-it-on", early))
+    assert verdict.reason == "race" and verdict.trace.errors[0].remedy not in verdict.message
 
 
 def test_a_budget_names_the_line_that_uses_most_of_it():

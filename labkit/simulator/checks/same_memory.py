@@ -25,19 +25,19 @@ def cure_of_same_memory(launch, name: str, other: str) -> str:
 def lost_elements(launch):
     """Find reads of what was stored under another array's name, in a recorded block.
 
-    Arrays of two dtypes are left out: there the bits of one may be meant to be read as the other.
+    Arrays of two dtypes or alignments are left out: there the bits of one are meant to be read as the other.
     """
-    dtypes = {a.name: a.dtype for a in launch.program.allocations.values() if a.shape == 0}
-    if len(dtypes) < 2:
+    kinds = {a.name: (a.dtype, a.alignment) for a in launch.program.allocations.values() if a.shape == 0}
+    if len(kinds) < 2:
         return
     told = set()
     last_store = {}  # by block: the site of each element's last store
     for block, site_number, _, elements in launch.sampled:
         site = launch.sites[site_number]
-        if site_number < 0 or site.array not in dtypes:
+        if site_number < 0 or site.array not in kinds:
             continue
-        shape = launch.dynamic_bytes // dtypes[site.array].itemsize
-        stores = last_store.setdefault((block, dtypes[site.array]), np.full(shape, NOBODY))
+        shape = launch.dynamic_bytes // kinds[site.array][0].itemsize
+        stores = last_store.setdefault((block, kinds[site.array]), np.full(shape, NOBODY))
         elements = elements[elements >= 0]
         if site.kind != "load":
             stores[elements] = site_number
