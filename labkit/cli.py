@@ -141,7 +141,7 @@ def bench(
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def run(
     program: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT", help="A script, and its own options and arguments.")
+        list[str], typer.Argument(metavar="SCRIPT", help="A script, followed by its own options and arguments.")
     ],
     module: Annotated[
         bool, typer.Option("-m", metavar=" ", help="SCRIPT is the name of a module, as in `python -m`.")
@@ -151,7 +151,7 @@ def run(
         typer.Option(
             "--explore",
             metavar=" ",
-            help="Run each launch in several orders of its blocks and warps; a result that depends on it is an error.",
+            help="Run each launch in several orders of its blocks and warps, and report results that depend on it.",
         ),
     ] = False,
     time_limit: Annotated[
@@ -159,25 +159,25 @@ def run(
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Check each launch for so long. Its other blocks run unchecked: results stay whole.",
+            help="Check each launch for this time, then run its other blocks unchecked, so that results stay complete.",
         ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write findings and counters to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write findings and counters as JSON.")] = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the kernels to this file as JUnit tests.")
     ] = None,
     github: Annotated[
-        bool, typer.Option("--github", metavar=" ", help="Print findings as annotations of a workflow too.")
+        bool, typer.Option("--github", metavar=" ", help="Also print findings as annotations of a GitHub workflow.")
     ] = False,
 ):
     """Run a program that uses numba.cuda on the simulator, and report the faults of its kernels.
 
-    Options stand before SCRIPT. The exit status is the program's own; if that is 0 and a kernel has an error, it is 1.
+    Options go before SCRIPT. The exit status is the program's own; if that is 0 and a kernel has an error, it is 1.
     """
     from labkit.running.command import run_and_report
 
     if program[0].startswith("-"):
-        _fail(f"there is no option {program[0]}; `labkit run --help` lists them, and those of a script follow it")
+        _fail(f"there is no option {program[0]}; `labkit run --help` lists them; options of a script go after its name")
     if not module and not Path(program[0]).is_file():
         _fail(f"there is no file {program[0]}; give a script, or `-m` and the name of a module")
     for file in filter(None, (json, junit)):

@@ -1,4 +1,4 @@
-"""What programs ask of a compiled kernel, without a GPU: the simulator's answers, and a sentence where it has none.
+"""Attributes of compiled kernels on the simulator: values where it has them, else an error that says so.
 
 The names are those of numba-cuda's dispatcher and of its entries in `overloads`.
 """
@@ -15,7 +15,7 @@ from labkit.simulator.errors import LaunchError
 from labkit.simulator.seam import NumbaError, typeof
 from labkit.simulator.signatures import parse_signatures
 
-# What belongs to numba's compiler, or to the machine code that it makes.
+# Attributes of numba's compiler, or of the machine code that it makes.
 OF_COMPILER = set(
     """get_regs_per_thread get_local_mem_per_thread inspect_llvm inspect_asm inspect_lto_ptx inspect_sass
     inspect_sass_cfg inspect_cfg inspect_disasm_cfg add_overload call compile_device disable_compile dump
@@ -31,8 +31,8 @@ class NoMachineCode:
 
     def __init__(self, kernel: str, name: str):
         self._sentence = (
-            f"`{kernel}.{name}` needs a kernel in machine code, and the simulator makes none; use it on a machine with "
-            "a GPU, without labkit's simulator"
+            f"`{kernel}.{name}` needs machine code, which the simulator does not make; use it on a machine with a GPU, "
+            "without labkit's simulator"
         )
 
     def _refuse(self, *args, **kwargs) -> NoReturn:
@@ -104,7 +104,7 @@ class Overload:
 
 
 class Inspected:
-    """A kernel's answers: those of its `overloads`, which are its declared signatures and those it was launched for."""
+    """A kernel with numba's attributes; its `overloads` are its declared signatures and those it was launched for."""
 
     py_func: Any
     options: dict
@@ -136,17 +136,17 @@ class Inspected:
         return overload
 
     def recompile(self) -> None:
-        """Translate the kernel anew when it is next launched, with the globals of that time."""
+        """Translate the kernel again at its next launch, with the globals of that time."""
         from labkit.simulator.run import forget
 
         forget(self.py_func)
 
     def enable_caching(self) -> None:
-        """Do nothing: a kernel is translated anew in each process."""
+        """Do nothing: each process translates its kernels again."""
 
     @property
     def specialized(self) -> bool:
-        """Whether it is compiled for one signature alone."""
+        """Whether it is compiled for only one signature."""
         return len(self.signatures) == 1
 
     def note_launch(self, arguments) -> None:

@@ -59,9 +59,9 @@ class KernelTotals:
 
 @dataclass
 class Collector:
-    """All that a program's launches showed.
+    """Findings and counters of a program's launches.
 
-    `on_new` is called with each finding that no earlier launch had; `orders` is the number in which a launch may run.
+    `on_new` is called with each finding that no earlier launch had; `orders` counts the orders that a launch runs in.
     """
 
     on_new: Callable[[MergedFinding], None] = lambda finding: None

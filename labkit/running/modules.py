@@ -1,4 +1,4 @@
-"""Modules that stand in for those of a package for GPUs: names that the simulator has, and names that it has not."""
+"""Stand-ins for a GPU package's modules: names that the simulator has, and names that it refuses."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from labkit.simulator import host, host_device
 from labkit.simulator.errors import LaunchError
 
 SUBMODULES = "random", "types", "cudadrv", "vectorizers"  # that are read before they are imported
-# Names of `cuda` that the simulator lacks: an import works, and a use says so.
+# Names of `cuda` that the simulator lacks: importing one works, using it raises an error.
 LACKED = """compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device declare_device
     from_cuda_array_interface open_ipc_array IpcHandle set_memory_manager BaseCUDAMemoryManager GetIpcHandleMixin
     HostOnlyCUDAMemoryManager MemoryPointer MappedMemory PinnedMemory LinkableCode Archive CUSource Cubin Fatbin LTOIR
@@ -73,12 +73,12 @@ def names_for_kernels(name: str) -> ModuleType:
 
 
 def absent_names(name: str) -> ModuleType:
-    """Return a module that the simulator has nothing in place of; a use of its names says so."""
+    """Return a module that the simulator lacks: using one of its names raises an error."""
     return _module_of_any_name(name, lambda field: absent(f"{name}.{field}"))
 
 
 def absent(name: str) -> type:
-    """Return a value for a name that the simulator has nothing in place of; an import works, and a use says so.
+    """Return a value for a name that the simulator lacks: importing it works, using it raises an error.
 
     It is a class, so that other classes may be compared with it, and kernels refuse it as an unknown name of `cuda`.
     """

@@ -11,7 +11,9 @@ COLLECTORS = pytest.StashKey()  # the session's collector
 
 def pytest_addoption(parser):
     parser.getgroup("labkit").addoption(
-        "--labkit", action="store_true", help="run numba.cuda kernels on labkit's simulator; its errors fail tests"
+        "--labkit",
+        action="store_true",
+        help="run numba.cuda kernels on labkit's simulator; a launch with an error fails its test",
     )
 
 

@@ -60,7 +60,7 @@ def run_program(arguments: Sequence[str], collector: Collector, *, is_module: bo
 
 
 def collect_launches(*collectors: Collector) -> None:
-    """Give all launches from now on to collectors, instead of warning of their findings."""
+    """Give all later launches to collectors, instead of warning of their findings."""
 
     def add(trace, time_s):
         for line in trace.printed:
@@ -77,7 +77,7 @@ def collect_launches(*collectors: Collector) -> None:
 
 @contextmanager
 def options_of_launches(explore: bool, time_limit_s: float | None):
-    """Run all launches meanwhile in several orders if `explore`, check each up to the limit, and show progress."""
+    """Within the context, run launches in several orders if `explore`, check each up to the limit, show progress."""
     progress = Progress()
 
     @contextmanager

@@ -17,7 +17,7 @@ from labkit.simulator.seam import event
 SILENT_S = 1.0
 REWRITE_S = 0.25
 LINE_S = 10.0  # between two lines where none can be rewritten
-PREPARING = "labkit: preparing the checks: once on this machine, about 10 s"
+PREPARING = "labkit: preparing checks for their first use on this machine, about 10 s"
 
 
 class Progress(event.Listener):

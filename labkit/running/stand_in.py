@@ -55,7 +55,7 @@ def _place(module):
 
 @contextmanager
 def _without_stand_in():
-    """Give `numba.cuda` its own meaning again meanwhile, for code that reads numba's source."""
+    """Restore numba's own `numba.cuda` within the context, for code that reads numba's source."""
     placed = {name: sys.modules.pop(name) for name in (NAME, *MODULES) if name in sys.modules}
     finders = [finder for finder in sys.meta_path if isinstance(finder, SubmoduleFinder)]
     for finder in finders:

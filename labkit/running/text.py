@@ -56,7 +56,7 @@ def summarise(collector: Collector, time_s: float) -> Group | str:
 
 
 def _advice(collector: Collector) -> list[str]:
-    """Return the pieces of advice, of one kind and line only the first."""
+    """Return the advice: the first piece per kind and line."""
     by_line = {(place(merged), merged.finding.kind): describe(merged) + "\n" for merged in reversed(collector.advice)}
     return list(reversed(by_line.values()))
 
@@ -72,7 +72,7 @@ def _repetitions(collector: Collector):
 
 
 def console(**options) -> Console:
-    """Return a console of 80 columns, of which nothing is taken for markup."""
+    """Return a console of 80 columns without markup."""
     return Console(width=COLUMNS, soft_wrap=True, highlight=False, markup=False, **options)
 
 

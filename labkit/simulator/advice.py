@@ -41,8 +41,8 @@ def unreached_stores(launch) -> list[Finding]:
     for name in {s.array for s in launch.sites if s.space == "global" and s.kind != "load"}:
         sites = [(i, s) for i, s in enumerate(launch.sites) if s.array == name and s.kind != "load"]
         if sum(int(launch.totals[i, ACCESSES]) for i, _ in sites) == 0:
-            site, cure = sites[0][1], "if it should not, look at the condition around this line, and at the grid."
-            message = f"Line {site.line}: no thread stored to {name}, which stays as it was; {cure}"
+            site, cure = sites[0][1], "if it should change, check the condition around this line, and the grid."
+            message = f"Line {site.line}: no thread stored to {name}, which is unchanged; {cure}"
             findings.append(_site_advice("unwritten", site, message, remedy=cure))
     return findings
 
@@ -55,7 +55,7 @@ def _rebound_arguments(launch, stored):
             why = f"gives the name {name} a new meaning in the thread and leaves the array as it was"
             cure = f"write into an element, `{name}[i] = ...`."
         elif not stored:
-            why = "changes the thread's own copy of a number, and nothing comes back"
+            why = "changes the thread's own copy of a number, which is lost at the end of the thread"
             cure = f"pass an array and use `cuda.atomic.add({name}, 0, ...)`."
         else:
             continue
@@ -119,11 +119,11 @@ def _bank_conflict(counters):
     site, requests, conflicts = counters.site, counters.requests, counters.bank_conflicts
     wavefronts, ideal = counters.wavefronts, counters.wavefronts - conflicts
     padding = "one element" if site.elements == 1 else f"{site.elements} elements"
-    cure = f"Pad the rows by {padding}, or change which thread takes what."
+    cure = f"Pad the rows by {padding}, or change which thread takes which element."
     if site.bytes == 16:
         cure = (
-            f"Pad the rows by {padding}; or, where nothing may lie between them, swizzle them, so that the same piece "
-            "of neighbouring rows lies in different places."
+            f"Pad the rows by {padding}; or, where rows must stay contiguous, swizzle them, so that the same piece "
+            "of neighbouring rows is in different banks."
         )
     message = (
         f"Line {site.line}: `{site.text}` takes {wavefronts / requests:.1f} passes through the banks of shared "
@@ -168,17 +168,17 @@ def one_axis(launch):
 
 
 def parted_lanes(launch):
-    """Say where lanes of one warp wait for one another, which older GPUs do not bear."""
+    """Say where lanes of one warp wait for one another, with which older GPUs hang."""
     if launch.parting.warps:
         line = launch.parting.line
         cure = (
-            "Let a lane do its work and end the wait of others in the loop itself: `while not done:`, and in it "
-            "`if cuda.atomic.cas(...) == 0:` with the work, what gives the lock back, and `done = True`."
+            "Let each lane do its work and release the others inside the loop: `while not done:`, and in it "
+            "`if cuda.atomic.cas(...) == 0:` with the work, the release of the lock, and `done = True`."
         )
         message = (
-            f"Line {line}: lanes of one warp wait here for one another. GPUs since Volta (compute capability 7.0) let "
-            "them go on one by one, and older ones hang. Counters are those of lanes that are on their own from the "
-            f"kernel's first line on, so that no two of them share a request. {cure}"
+            f"Line {line}: lanes of one warp wait here for one another. GPUs before Volta (compute capability 7.0) "
+            "hang there; later ones run the lanes on their own. Counters treat each lane of such a warp as on its own "
+            f"from the kernel's first line, so no two share a request. {cure}"
         )
         yield Finding("lane-wait", "advice", message, line, launch.program.wait_columns[line], remedy=cure)
 
@@ -189,7 +189,7 @@ def sample_advice(launch, counters) -> Finding:
     worst, cure = max(sample.relative_errors, key=sample.relative_errors.get), "leave `sample` out to run every block."
     message = (
         f"Line {launch.source.first_line}: {sample.blocks_run:,} of {sample.blocks_in_grid:,} blocks ran, and findings "
-        f"are theirs alone. Counters are estimates for the whole grid, with a standard error of "
+        f"cover only these. Counters are estimates for the whole grid, with a standard error of "
         f"{sample.relative_errors[worst]:.1%} at most ({worst.replace('_', ' ')}); {cure}"
     )
     return _launch_advice("sample", launch, message, remedy=cure)
@@ -216,7 +216,7 @@ def partial_wave(launch):
         message = (
             f"Line {launch.source.first_line}: {launch.blocks} blocks are {full} full wave{'s' * (full > 1)} of {wave} "
             f"({launch.gpu.sms} multiprocessors with {blocks_per_sm} each) and a last one of {last}, during which at "
-            f"least {launch.gpu.sms - last} multiprocessors stand idle; the launch takes about as long as one of "
+            f"least {launch.gpu.sms - last} multiprocessors idle; the launch takes about as long as one of "
             f"{(full + 1) * wave} blocks. {cure}"
         )
         yield _launch_advice("tail", launch, message, count=last, remedy=cure)

@@ -10,9 +10,9 @@ from labkit.trace import Finding
 
 @dataclass(frozen=True)
 class LastStore:
-    """What a copy is told of the last launch that stored to an array: `stores` of them in all, the first on `line`.
+    """The last launch that stored to an array: its number of stores, and the line of the first.
 
-    One with errors counts, too, since they may be why it did not store.
+    A launch with errors counts, too, since they may be why it did not store.
     """
 
     kernel: str
@@ -36,15 +36,15 @@ def find_unwritten(blank: np.ndarray, store: LastStore | None) -> Finding | None
     """
     if store is None and blank.all():
         cure = "launch a kernel that fills it first."
-        message = f"the array is copied to the host, and nothing has written to it; {cure}"
+        message = f"the array is copied to the host before anything has written to it; {cure}"
         return Finding("unwritten", "error", message, 0, remedy=cure)
     if store is None or store.has_errors:
         return None
     position = np.unravel_index(int(blank.argmax()), blank.shape)
     first = f"[{', '.join(str(int(i)) for i in position)}]"
     fact = (
-        f"{int(blank.sum()):,} of {blank.size:,} elements reach the host unwritten, the first is {first}; line "
-        f"{store.line} of `{store.kernel}` is what stores to the array"
+        f"{int(blank.sum()):,} of {blank.size:,} elements reach the host unwritten, {first} first; line "
+        f"{store.line} of `{store.kernel}` stores to the array"
     )
     blocks, threads = prod(store.grid), prod(store.block)
     if store.stores != blocks * threads or blocks * threads >= blank.size:

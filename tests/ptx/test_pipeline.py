@@ -39,9 +39,7 @@ def test_what_is_left_away_is_found_out(change, kind):
 def test_the_barrier_belongs_behind_the_wait():
     trace, _ = pipeline.run(specialise(pipeline.gemm, MEETS=False), 32, 64, 160)
     found = next(f for f in trace.errors if f.array == "a_tile" and f.line > f.other_line)
-    cure = (
-        f"Put `cuda.syncthreads()` behind the wait for the copy of line {found.other_line}, before line {found.line}."
-    )
+    cure = f"Put `cuda.syncthreads()` after the wait for the copy of line {found.other_line}, before line {found.line}."
     assert found.remedy == cure
 
 

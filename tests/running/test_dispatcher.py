@@ -62,7 +62,7 @@ k.{question}
     result = run(tmp_path, HEADER + program)
     assert result.returncode == 1
     name = question.split("(")[0].split(".")[0]
-    assert f"LaunchError: `k.{name}` needs a kernel in machine code, and the simulator makes none" in result.stderr
+    assert f"LaunchError: `k.{name}` needs machine code, which the simulator does not make" in result.stderr
     assert "AttributeError" not in result.stderr
 
 
@@ -84,7 +84,7 @@ def test_no_name_of_numbas_dispatcher_is_missing():
 def test_a_refused_name_gives_no_value(name):
     value = getattr(declared, name)
     for use in (value.__call__, lambda: value.field, lambda: value > 1, lambda: f"{value}", lambda: value["a"]):
-        with pytest.raises(LaunchError, match=f"`declared.{name}` needs a kernel in machine code"):
+        with pytest.raises(LaunchError, match=f"`declared.{name}` needs machine code"):
             use()
 
 

@@ -282,7 +282,7 @@ FOUND = {
     ),
     "a barrier behind an if": (
         body(ONE, "if i < x.size:\n    cuda.syncthreads() #<\n    y[i] = x[i]"),
-        "barrier", "never comes there", "move it out of the `if`",
+        "barrier", "never reaches it", "move it out of the `if`",
     ),
 }  # fmt: skip
 
@@ -312,7 +312,7 @@ def test_a_number_that_is_changed_inside_stays_as_it_was_and_that_is_said():
     trace = simulate_cell(text, vector(), 0.0)
     (finding,) = trace.errors
     assert (finding.kind, finding.line) == ("unwritten", wrong_line(text))
-    assert "nothing comes back" in finding.message and "cuda.atomic.add(total, 0, ...)" in finding.message
+    assert "lost at the end of the thread" in finding.message and "cuda.atomic.add(total, 0, ...)" in finding.message
     assert trace.outputs[1] == 0.0
 
 

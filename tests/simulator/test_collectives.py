@@ -260,10 +260,10 @@ def syncwarp_in_a_branch(x, out):
     ("kernel", "call", "lanes", "says"),
     [
         (full_mask_in_a_branch, "cuda.shfl_sync", [0, 20], "names lane 20 of its warp"),
-        (ballot_in_a_shorter_loop, "cuda.ballot_sync", [16, 0], "does not come there with the same mask"),
+        (ballot_in_a_shorter_loop, "cuda.ballot_sync", [16, 0], "does not make this call with the same mask"),
         (everyone_with_half_a_mask, "cuda.shfl_sync", [16], "bit 16 is not set"),
         (different_masks, "cuda.any_sync", [0, 3], "with the same mask"),
-        (syncwarp_in_a_branch, "cuda.syncwarp", [0, 8], "waits for ever"),
+        (syncwarp_in_a_branch, "cuda.syncwarp", [0, 8], "waits forever"),
     ],
     ids=lambda p: getattr(p, "__name__", None),
 )

@@ -379,7 +379,7 @@ def test_a_barrier_that_some_threads_never_reach_is_reported_and_the_run_goes_on
     barrier = only_error(trace, "barrier")
     assert barrier.line == line_of(kernel, "cuda.syncthreads()")
     assert threads(barrier) == who
-    assert "never comes there" in barrier.message
+    assert "never reaches it" in barrier.message
     np.testing.assert_array_equal(trace.outputs[1], values())
 
 

@@ -13,7 +13,7 @@ def note_misaligned(w, site_number, array, lanes, index, byte):
     what = f"which is byte {int(byte[lane]):,} of shared memory, but a tile begins at a multiple of 1024 bytes"
     if array.alignment < 1024:
         what = f"but {array.name} may begin at any multiple of {array.alignment} bytes, and a tile at one of 1024 alone"
-        cure = f"Ask for `alignment=1024` where {array.name} is made."
+        cure = f"Pass `alignment=1024` where {array.name} is made."
     note_tile(w, site_number, array, lanes, index, "misaligned", what, cure)
 
 

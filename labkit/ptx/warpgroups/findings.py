@@ -75,7 +75,7 @@ def check_registers(chunk, registers, call):
     counts = ", ".join(map(str, registers.count[slot]))
     what = (
         f"the warpgroups of a block want {counts} registers a thread, {requested[slot]:,} in all, and a block of "
-        f"{chunk.launch.threads_per_block} threads gets {available:,} at most: `{call[2]}` waits for ever"
+        f"{chunk.launch.threads_per_block} threads gets {available:,} at most: `{call[2]}` waits forever"
     )
     cure = "Let the others give back more by `ptx.setmaxnreg_dec`, or ask for less."
     log_error(chunk.launch.log, ("deadlock", call[0]), place=call, kind="deadlock", what=what, cure=cure)

@@ -30,13 +30,13 @@ def report_absent_lane(w, position, call, lane, other):
         return
     thread, absent = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
     cure = (
-        "Make the call where all named lanes come, before the `if` or loop that parts them, or name only those "
-        "that come: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`."
+        "Make the call where all named lanes reach it, before the `if` or loop that splits them, or name only "
+        "those that do: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`."
     )
     message = (
         f"Line {line}: the mask that {log.name(thread)} gives to `cuda.{call}` names lane {other} of its warp, "
-        f"but {log.name(absent)}, which is that lane, does not come there with the same mask. On a GPU the "
-        f"result is undefined, or the warp waits for ever. {cure}"
+        f"but {log.name(absent)}, which is that lane, does not make this call with the same mask. On a GPU the "
+        f"result is undefined, or the warp waits forever. {cure}"
     )
     log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(thread, absent))
 
@@ -83,10 +83,10 @@ def report_partial_warps(w, call, active, partial_warps):
     if len(absent):
         threads.append(log.lane(w, int(absent[0])))
         missing = f"{log.name(threads[1])}, of the same warp, does not"
-        cure = "Move the call out of the `if` or the loop that parts the warp."
+        cure = "Move the call out of the `if` or the loop that splits the warp."
     message = (
-        f"Line {line}: {log.name(threads[0])} calls `{name}`, but {missing}. A warp does it with all of its 32 lanes "
-        f"together, or what happens is undefined. {cure}"
+        f"Line {line}: {log.name(threads[0])} calls `{name}`, but {missing}. All 32 lanes of a warp must make this "
+        f"call together, or the result is undefined. {cure}"
     )
     log.add(
         key, int(partial_warps.sum()), "mask", message, remedy=cure, line=line, column=column, threads=tuple(threads)

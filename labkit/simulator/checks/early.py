@@ -91,7 +91,7 @@ def _note(w, site_number, array, missing, flat):
         what = f"{array.name}[{', '.join(map(str, index))}]"
     verb = {"load": "reads", "store": "writes", "atomic": "updates"}[site.kind]
     message = (
-        f"Line {site.line}: {log.name(thread)} {verb} {what} while the launch before this one may still be at work "
-        f"there, for the kernel begins early. {CURE}"
+        f"Line {site.line}: {log.name(thread)} {verb} {what} while the previous launch may still be using it, "
+        f"since this kernel begins early. {CURE}"
     )
     log.add(key, count, "early", message, remedy=CURE, site=site, array=array.name, index=index, threads=(thread,))

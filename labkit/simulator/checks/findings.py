@@ -145,8 +145,8 @@ class Log:
         cure = f"Give it an index from 0 on, such as {array.shape_in(lane)[axis] + position[axis]}."
         message = (
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. "
-            "This instruction counts no index from the end, as a subscript does: it reaches what lies in front of the "
-            f"array, and on a GPU it {_effect_outside(site)}. {cure}"
+            "Unlike a subscript, this instruction does not count a negative index from the end: it reaches memory "
+            f"before the array, and on a GPU it {_effect_outside(site)}. {cure}"
         )
         self._add_access(key, w.count(mask), message, site, array, position, (thread,), remedy=cure)
 
@@ -163,7 +163,7 @@ class Log:
         cure = f"Let each thread begin at a multiple of {elements} elements, in rows of a multiple of {elements}."
         if array.alignment < width_bytes:
             where = f"and {array.name} may begin at any multiple of {array.alignment} bytes"
-            cure = f"Ask for `alignment={width_bytes}` where {array.name} is made."
+            cure = f"Pass `alignment={width_bytes}` where {array.name} is made."
         elif array.address % width_bytes:
             cure = f"Slice the device array that {array.name} is taken from at a multiple of {elements} elements."
         message = (
@@ -186,7 +186,7 @@ class Log:
         element, earlier = f"{array.name}{_index_text(position)}", f"{operation.name} that {self.name(other)} began"
         if operation.site == site_number and array.space == "shared":
             cure = CURE_OF_A_RING
-            what = f"begins a copy to {element} before {earlier} there in an earlier round of this line has arrived"
+            what = f"begins a copy to {element} before {earlier} there in an earlier iteration has arrived"
         else:
             cure = operation.cure
             what = (
@@ -206,7 +206,7 @@ class Log:
             return
         lane, position = self._first_lane(w, mask, index)
         thread = self.lane(w, lane)
-        cure = "Guard it unless you mean that."
+        cure = "Guard the index unless you mean that."
         message = (
             f"Line {site.line}: {self.name(thread)} {_verb(site)} {array.name}{_index_text(position)}. numba counts a "
             f"negative index from the end, as Python does, so this is element {position[axis] + array.shape[axis]} "
@@ -238,8 +238,8 @@ class Log:
         thread = self.lane(w, int(np.argmax(w.active(mask))))
         cure = f"Give `{name}` a value before the `if` or the loop that sets it."
         message = (
-            f"Line {line}: {self.name(thread)} reads `{name}`, but nothing was assigned to it on the way this thread "
-            f"took, so on a GPU it holds anything. {cure}"
+            f"Line {line}: {self.name(thread)} reads `{name}`, but nothing was assigned to it on the path of this "
+            f"thread, so on a GPU its value is undefined. {cure}"
         )
         self.add(key, w.count(mask), "uninitialised", message, line=line, column=column, threads=(thread,), remedy=cure)
 
@@ -249,7 +249,7 @@ class Log:
         if self.count_repeat(key, w.count(mask)):
             return
         thread = self.lane(w, int(np.argmax(mask)))
-        what = "the thread ends there without a word" if is_complex else "numba's GPU code goes on with 0"
+        what = "the thread silently ends there" if is_complex else "numba's GPU code goes on with 0"
         cure = "Guard the division with an `if`."
         message = f"Line {line}: {self.name(thread)} divides by zero with `{sign}`. No GPU reports that: {what}. {cure}"
         self.add(key, w.count(mask), "zero-division", message, line=line, column=column, threads=(thread,), remedy=cure)
@@ -282,7 +282,7 @@ class Log:
         position = array.position(array.c_order(element % array.elements if array.space == "shared" else element))
         name = f"{array.name}{_index_text(position)}"
         it = "it" if other.array == array.name else f"{other.array}, which begins at the same byte,"
-        again = " in the next round of the loop" * race.in_next_iteration
+        again = " in the next iteration of the loop" * race.in_next_iteration
         cure = (
             cure_of_same_memory(self.launch, site.array, other.array)
             or cure_of_shared_state(self.launch, site)
@@ -325,13 +325,13 @@ class Log:
         if other_line:
             what = f"waits at the barrier in line {line} while {whom} waits at another one, in line {other_line}"
         else:
-            what = f"waits at the barrier in line {line}, but {whom} never comes there"
+            what = f"waits at the barrier in line {line}, but {whom} never reaches it"
         cure = (
             "Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or the loop "
             "that only some threads run."
         )
         message = (
-            f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or go on before its data are "
+            f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or continue before its data are "
             f"there. {cure}"
         )
         self._add_wait(key, message, line, (waiter, absent), other_line=other_line, remedy=cure)
@@ -342,10 +342,10 @@ class Log:
         if self.count_repeat(key):
             return
         waiter, absent = self.thread(*waiting), self.thread(*missing)
-        cure = "Every thread of the grid must reach the same `sync()`: move it out of the `if` that only some take."
+        cure = "Every thread of the grid must reach the same `sync()`: move it out of the `if` around it."
         message = (
             f"Line {line}: {self.name(waiter)} waits for the whole grid in line {line}, but {self.name(absent)} never "
-            f"comes there. On a GPU this launch would hang. {cure}"
+            f"reaches it. On a GPU this launch would hang. {cure}"
         )
         self._add_wait(key, message, line, (waiter, absent), remedy=cure)
 
@@ -384,14 +384,14 @@ def _effect_of_race(site, other):
 
 def _effect_too_early(site, operation):
     if operation.reads:
-        return "it can take some of the new values along"
+        return "it can pick up some of the new values"
     if site.kind == "load":
         return "what is read can be old, new or some of each"
     return "either value can be the one that stays"
 
 
 def _effect_outside(site):
-    return "gets whatever lies there" if site.kind == "load" else "overwrites what belongs to something else"
+    return "gets whatever is stored there" if site.kind == "load" else "overwrites other data"
 
 
 def _verb(site):

@@ -11,8 +11,7 @@ import numpy as np
 
 NONE = 0
 CURE_OF_A_RING = (
-    "The ring is too short for so many copies at a time, if each is waited for before its use: give it one stage more, "
-    "or let copies run one step less ahead."
+    "The ring is too short for this many copies in flight: add a stage, or issue each copy one iteration later."
 )
 
 

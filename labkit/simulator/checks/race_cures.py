@@ -45,7 +45,7 @@ class Race:
 
     @property
     def is_plain_release(self) -> bool:
-        """True if one of the accesses gives a lock back by a plain store."""
+        """True if one of the accesses releases a lock by a plain store."""
         is_lock = self.site.array in {array for array, _ in self.locks}
         return is_lock and {self.site.kind, self.other.kind} == {"atomic", "store"}
 
@@ -53,13 +53,13 @@ class Race:
     def how(self) -> str:
         """The reason that either access may come first, as the middle of a sentence."""
         if self.missing == WARP:
-            return "and what another thread of its warp told in between does not speak for it"
+            return "and the signal that another thread of its warp sent in between covers only that thread"
         if self.missing == WAIT:
-            return "and it has not met the lane of its warp that has waited for that"
+            return "and only another lane of its warp has waited for that, which it has not met since"
         if self.missing == FENCE:
-            return "and the atomic in between does not say that what was done before it can be seen"
+            return "and the atomic in between does not order the accesses before it"
         if self.missing == LOCK_FENCE:
-            return "and a lock alone does not say that what follows it is not read before it"
+            return "and a lock alone does not keep later reads from running before it"
         return "with nothing to say which comes first"
 
     def cure(self) -> str:
@@ -69,31 +69,31 @@ class Race:
         if self.spin:
             return self._cure_of_spin(self.spin)
         if self.missing == WAIT:
-            return f"Put `cuda.syncwarp()` behind the wait, before line {site.line}, or let all lanes wait."
+            return f"Put `cuda.syncwarp()` after the wait, before line {site.line}, or let all lanes wait."
         if self.missing == FENCE:
-            cure = f"Put `cuda.threadfence()` after line {other.line}, before the atomic that tells other blocks of it"
-            return f"{cure}; one belongs {self._behind_the_lock()}, too." if self.locks else f"{cure}."
+            cure = f"Put `cuda.threadfence()` after line {other.line}, before the atomic that signals other blocks"
+            return f"{cure}, and another {self._after_the_lock()}." if self.locks else f"{cure}."
         if self.missing == LOCK_FENCE:
-            return f"Put `cuda.threadfence()` {self._behind_the_lock()}."
+            return f"Put `cuda.threadfence()` {self._after_the_lock()}."
         if self.is_plain_release:
             return self._cure_of_plain_release()
         if self.across and (tells := self._telling_atomic()):
             return (
-                f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there tells "
-                "other blocks what its own thread has done, which must have waited for the others of its block."
+                f"Put `cuda.syncthreads()` between line {other.line} and line {tells.line}: the atomic there "
+                "signals other blocks, and its thread must first have waited for the others of its block."
             )
         if self.missing == WARP and self.across:
             return (
-                f"Put `cuda.syncthreads()` after line {other.line}, before one thread tells other blocks of it: that "
-                "speaks for what it did itself, and for its block once all have met."
+                f"Put `cuda.syncthreads()` after line {other.line}, before one thread signals other blocks: the "
+                "signal covers only that thread, and its whole block once all have met."
             )
         if self.missing == WARP:
             where = (
-                f"behind the wait for the copy of line {other.line}" if self.is_copied else f"after line {other.line}"
+                f"after the wait for the copy of line {other.line}" if self.is_copied else f"after line {other.line}"
             )
             return (
-                f"Put `cuda.syncwarp()` {where}, before one thread tells other warps of it: that speaks for what it "
-                "did itself, and for its warp once they have met."
+                f"Put `cuda.syncwarp()` {where}, before one thread signals other warps: the signal covers only that "
+                "thread, and its whole warp once all have met."
             )
         if update := self._atomic_update():
             return f"Add in one step: `{update}`."
@@ -104,7 +104,7 @@ class Race:
         if not self.across and stores and self._index_is_loaded(stores[0]) and (atomic := self._in_one_step(stores[0])):
             return f"Compare and store in one step, {atomic}."
         if self.is_copied and not parted and site.kind == "load":
-            return f"Put {barrier} behind the wait for the copy of line {other.line}, before line {site.line}."
+            return f"Put {barrier} after the wait for the copy of line {other.line}, before line {site.line}."
         if self.in_next_iteration and site.line == other.line:
             loop = self._enclosing(LOOPS)
             return (
@@ -113,11 +113,11 @@ class Race:
         if parted:
             around = self._enclosing(ast.If)
             outside = f", outside of the `if` in line {around.lineno}" if around and not self.across else ""
-            return f"Split the line: read into a variable, let all wait at {barrier}{outside}, and then write."
+            return f"Split the line: read into a variable, let all threads wait at {barrier}{outside}, then write."
         if site.line == other.line:
             return "Give each thread an element of its own, or use `cuda.atomic`."
         if self.in_next_iteration:
-            back = f"before the loop comes back to line {site.line}"
+            back = f"before the loop returns to line {site.line}"
             return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
         first, last = sorted((site.line, other.line))
         return f"Put {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
@@ -132,11 +132,11 @@ class Race:
         if barrier := self._barrier_of_block():
             line, loop = barrier
             rest = (
-                "launch the kernel once for each round of the loop" if loop else "let another launch do what follows it"
+                "launch the kernel once per iteration of the loop" if loop else "let another launch do what follows it"
             )
             return (
                 f"`cuda.syncthreads()` in line {line} waits for the threads of one block, and blocks run in any order: "
-                f"{rest}, or wait for all with `cuda.cg.this_grid().sync()`."
+                f"{rest}, or wait for all blocks with `cuda.cg.this_grid().sync()`."
             )
         if parted or (stores and reads and not self._index_is_loaded(stores[0])):
             return f"{in_any_order}: write the results to a second array, which the next launch reads."
@@ -205,21 +205,21 @@ class Race:
         subscript = _parse(spin.text)
         name, index = ast.unparse(subscript.value), ast.unparse(subscript.slice)
         return (
-            f"What one thread waits for and another sets must be accessed by atomics: read it by "
+            f"Use atomics for what one thread waits for and another sets: read it by "
             f"`cuda.atomic.add({name}, {index}, 0)`, set it by `cuda.atomic.exch({name}, {index}, ...)`, and put "
-            "`cuda.threadfence()` before that if it tells of other data."
+            "`cuda.threadfence()` before that if it signals that other data are ready."
         )
 
-    def _behind_the_lock(self) -> str:
+    def _after_the_lock(self) -> str:
         lines = " or ".join(map(str, sorted({line for _, line in self.locks})))
-        return f"behind line {lines}, where the lock is taken"
+        return f"after line {lines}, where the lock is taken"
 
     def _cure_of_plain_release(self):
         store = next(s for s in (self.site, self.other) if s.kind == "store")
         stores = [n for n in ast.walk(self.kernel) if isinstance(n, ast.Assign) and n.lineno == store.line]
         value = ast.unparse(stores[0].value) if stores else "..."
         return (
-            f"Give the lock back by `cuda.atomic.exch({_arguments(_parse(store.text))}, {value})`, with "
+            f"Release the lock by `cuda.atomic.exch({_arguments(_parse(store.text))}, {value})`, with "
             "`cuda.threadfence()` before it."
         )
 

@@ -17,8 +17,8 @@ def cure_of_same_memory(launch, name: str, other: str) -> str:
     if whole[first][1].dtype != whole[second][1].dtype:
         parts = f"{second} = cuda.shared.array(0, ...)[n:]"
     return (
-        f"{first} and {second} are the same memory, as every `cuda.shared.array(0, ...)` is: let one begin behind the "
-        f"other, `{parts}`, and give the launch the bytes of both."
+        f"{first} and {second} are the same memory, as every `cuda.shared.array(0, ...)` is: let one begin where "
+        f"the other ends, `{parts}`, and give the launch the bytes of both."
     )
 
 

@@ -25,7 +25,7 @@ ROUNDINGS = 1000  # by which sums of floats may differ between orders, in units 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What one order led to: the arrays by name; None where it did not end."""
+    """Arrays by name after a run in one order; None where it did not end."""
 
     order: WarpOrder
     arrays: dict[str, np.ndarray] | None
@@ -36,7 +36,7 @@ def simulate_in_orders(kernel, grid, block, *args: Any, shared_bytes: int = 0, p
     """Run as `simulate`, and then in the other `ORDERS`; return the trace of the first run with the findings of all.
 
     An array whose contents depend on the order is an error. It is advice if the kernel uses what an atomic returned,
-    since then a right kernel may fill an array in any order. Sums of floats by atomics may differ by their rounding.
+    since then a right kernel may fill an array in any order. Sums of floats by atomics may differ by rounding.
     A launch beyond its time limit is not run in further orders.
     """
     pace = pace or Pace()
@@ -79,7 +79,7 @@ def _run_in(order, make_launch, arguments, names, pace) -> _Outcome:
 
 
 def _stopped(error, order):
-    message = f"Line {error.line}: with {order.name}, the launch does not come to its end: {error.reason}"
+    message = f"Line {error.line}: with {order.name}, the launch does not end: {error.reason}"
     return Finding("order", "error", message, error.line)
 
 
@@ -133,7 +133,7 @@ def _differences(trace, results, outcomes, program, has_errors) -> Iterator[Find
         if race:
             cure = f"The race on {race.array} in line {race.line} is the likely cause: fix that first."
         elif is_decided_by_atomic:
-            cure = "Here an atomic decides which thread comes first: make sure that any order will do."
+            cure = "Here an atomic decides which thread comes first: make sure that every order is right."
         else:
             cure = "Let one thread write each element, or put a barrier between the accesses of several."
         severity = "advice" if is_decided_by_atomic else "error"

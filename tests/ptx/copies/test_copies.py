@@ -307,7 +307,7 @@ def test_a_barrier_before_the_wait_is_none_behind_it():
     kernel = kernel_in(text, **NAMES)
     (found,) = labkit.simulate(kernel, 1, 64, np.ones(256, np.float32), np.zeros(64, np.float32)).errors
     assert (found.kind, found.line, found.other_line) == ("race", line_of(kernel, "= tile"), line_of(kernel, "async("))
-    assert found.remedy.startswith("Put `cuda.syncthreads()` behind the wait for the copy of line")
+    assert found.remedy.startswith("Put `cuda.syncthreads()` after the wait for the copy of line")
 
 
 def test_copies_that_nobody_waits_for_do_no_harm():
@@ -398,7 +398,7 @@ def test_both_places_lie_at_multiples_of_the_width():
     x = np.zeros((8, 32), np.uint16)
     found, *_ = labkit.simulate(kernel, 1, 8, x, VALID, x).errors
     assert (found.kind, found.array) == ("misaligned", "tile")
-    assert found.remedy == "Ask for `alignment=16` where tile is made."
+    assert found.remedy == "Pass `alignment=16` where tile is made."
 
 
 def test_a_copy_reads_inside_its_row():
@@ -425,7 +425,7 @@ def test_no_index_of_a_tile_counts_from_the_end(call):
     kernel = kernel_in(text, **NAMES)
     (found,) = labkit.simulate(kernel, 1, 32, np.zeros((32, 8), np.uint16), np.zeros(32)).errors
     assert (found.kind, found.line, found.index, found.count) == ("bounds", line_of(kernel, call), (-8, 0), 8)
-    assert "counts no index from the end" in found.message and found.remedy.endswith("such as 24.")
+    assert "does not count a negative index from the end" in found.message and found.remedy.endswith("such as 24.")
 
 
 SHARED_PLACE = """

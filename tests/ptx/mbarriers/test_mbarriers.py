@@ -220,7 +220,7 @@ def test_an_arrival_of_one_lane_does_not_tell_what_the_others_have_written(bring
     made, (race,) = handed_over(bring, announce, BY_ALL)
     assert race.kind == "race" and race.count == 2 * 31
     assert (race.line, race.other_line) == (line_of(made, "= box[31"), line_of(made, bring[0]))
-    after = "behind the wait for the copy of" if bring == COPY else "after"
+    after = "after the wait for the copy of" if bring == COPY else "after"
     assert race.remedy.startswith(f"Put `cuda.syncwarp()` {after} line {race.other_line}, ")
 
 
@@ -282,8 +282,8 @@ def test_a_wait_speaks_for_the_lane_that_waits(waits, meet, reads, is_ordered):
     races = labkit.simulate(made, 1, 64, x, np.zeros(WARP)).errors
     assert bool(races) == (not is_ordered)
     for race in races:
-        assert race.array == "box" and race.remedy.startswith("Put `cuda.syncwarp()` behind the wait, before line")
-        assert "has not met the lane of its warp that has waited" in race.message
+        assert race.array == "box" and race.remedy.startswith("Put `cuda.syncwarp()` after the wait, before line")
+        assert "only another lane of its warp has waited for that" in race.message
 
 
 WAIT_FOR_A_LANE = """

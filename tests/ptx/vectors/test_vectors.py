@@ -184,7 +184,7 @@ def test_a_slice_of_a_device_array_must_begin_where_a_vector_may():
 
 def test_a_shared_array_must_ask_for_its_alignment():
     (found,) = simulate(unaligned_array, 1, 32, NUMBERS, np.zeros(32, np.float32)).errors[:1]
-    assert found.kind == "misaligned" and found.remedy == "Ask for `alignment=8` where kept is made."
+    assert found.kind == "misaligned" and found.remedy == "Pass `alignment=8` where kept is made."
 
 
 def test_each_element_of_a_vector_takes_part_in_a_race():

@@ -292,8 +292,8 @@ def test_an_index_outside_names_the_thread_the_shape_and_a_guard():
     assert {(f.line, f.array) for f in bounds} == {(line, "x"), (line, "y")}
     read = next(f for f in bounds if f.array == "x")
     assert read.message == (
-        f"Line {line}: thread 36 of block 1 reads x[100], but x has 100 elements. On a GPU it gets whatever lies "
-        "there. Guard the access, for instance `if i < x.size:`."
+        f"Line {line}: thread 36 of block 1 reads x[100], but x has 100 elements. On a GPU it gets whatever is "
+        "stored there. Guard the access, for instance `if i < x.size:`."
     )
     assert (read.severity, read.index, read.threads) == ("error", (100,), (thread(36, block=(1, 0)),))
     assert read.count == 28
@@ -357,7 +357,7 @@ def test_a_negative_index_wraps_and_is_told():
     line = line_of(left_neighbour, "y[i] =")
     assert finding.message == (
         f"Line {line}: thread 0 of block 0 reads x[-1]. numba counts a negative index from the end, as Python does, "
-        "so this is element 63 and raises no error. Guard it unless you mean that."
+        "so this is element 63 and raises no error. Guard the index unless you mean that."
     )
     assert (finding.kind, finding.severity, finding.count) == ("negative-index", "advice", 1)
     np.testing.assert_array_equal(trace.outputs[1], np.roll(numbers(64), 1))
@@ -778,7 +778,7 @@ def tile_too_small(x, y):
 def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
     (outside,) = findings(tile_too_small, 1, 32, numbers(32), zeros(32), kind="bounds")
     assert "Make s as large as the block needs, or guard the access, for instance `if t < s.size:`." in outside.message
-    assert "On a GPU it overwrites what belongs to something else." in outside.message
+    assert "On a GPU it overwrites other data." in outside.message
 
 
 RACES = {
@@ -831,7 +831,7 @@ def test_lanes_of_one_warp_are_told_to_split_a_line_around_their_warps_barrier()
         x[t] = x[t ^ 1]
 
     (race,) = findings(shifted, 1, 64, numbers(64), kind="race")
-    assert race.remedy == "Split the line: read into a variable, let all wait at `cuda.syncwarp()`, and then write."
+    assert race.remedy == "Split the line: read into a variable, let all threads wait at `cuda.syncwarp()`, then write."
 
 
 @pytest.mark.parametrize("line", RACES)

@@ -82,12 +82,12 @@ def kernel(x, y, n, flag):
 BARRIERS = {
     "reduction": (REDUCTION, "cuda.syncthreads()", "s[t] +=", "at the end of the body of the loop in line 8, outside"),
     "last block": (LAST_BLOCK, "cuda.syncthreads()", "y[i] =", "between line 6 and line 10: the atomic there"),
-    "Jacobi": (JACOBI, "g.sync()", "x[i - 1]", "after line 9, before the loop comes back to line 7."),
+    "Jacobi": (JACOBI, "g.sync()", "x[i - 1]", "after line 9, before the loop returns to line 7."),
     "in turns": (
         IN_TURNS,
         "cuda.syncthreads()",
         "63 - t",
-        "after line 9, before the loop comes back to line 6, outside",
+        "after line 9, before the loop returns to line 6, outside",
     ),
     "one for all": (
         ONE_FOR_ALL,
@@ -111,7 +111,7 @@ def test_a_barrier_is_put_where_it_fixes_the_race(name):
     kernel = kernel_in(text.format("pass"))
     found = [f for f in errors(kernel, blocks) if f.remedy.startswith(f"Put `{barrier}` {cure}")]
     assert line_of(kernel, fragment) in (found[0].line, found[0].other_line)
-    assert ("in the next round of the loop" in found[0].fact) == ("loop" in cure)
+    assert ("in the next iteration of the loop" in found[0].fact) == ("loop" in cure)
 
 
 WAITS = """
@@ -391,7 +391,7 @@ def test_a_barrier_of_one_block_is_not_one_of_all():
     found = errors(kernel_in(text.format("cuda.syncthreads()")), 2)
     assert {f.remedy for f in found} == {
         "`cuda.syncthreads()` in line 7 waits for the threads of one block, and blocks run in any order: launch the "
-        "kernel once for each round of the loop, or wait for all with `cuda.cg.this_grid().sync()`."
+        "kernel once per iteration of the loop, or wait for all blocks with `cuda.cg.this_grid().sync()`."
     }
     assert errors(kernel_in(IN_ROUNDS.format("g.sync()")), 2) == ()
 

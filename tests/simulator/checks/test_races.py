@@ -407,13 +407,13 @@ def test_a_lock_is_taken_before_a_fence_and_given_back_behind_one(take):
         found = under_a_lock(take, behind, before)
         assert {(f.kind, f.array) for f in found} == {("race", "total")}
         assert all("Put `cuda.threadfence()`" in f.remedy for f in found)
-        assert all("behind line 4, where the lock is taken" in f.remedy for f in found)
+        assert all("after line 4, where the lock is taken" in f.remedy for f in found)
         assert all(("before the atomic" in f.remedy) == (before == "pass") for f in found)
 
 
 def test_a_lock_is_given_back_by_an_atomic():
     (race,) = under_a_lock(give_back="mutex[0] = 0")
-    assert race.array == "mutex" and race.remedy.startswith("Give the lock back by `cuda.atomic.exch(mutex, 0, 0)`")
+    assert race.array == "mutex" and race.remedy.startswith("Release the lock by `cuda.atomic.exch(mutex, 0, 0)`")
 
 
 BLOCK_UNDER_A_LOCK = """
