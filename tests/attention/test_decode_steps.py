@@ -43,7 +43,7 @@ def ran(step, problem, format=None, seed=0):
 EXAMPLES = [(step, format, problem) for step in STEPS for format in step.formats for problem in step.examples]
 
 
-@pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 8), ids=str)
+@pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 5), ids=str)
 def test_examples_are_right(step, format, problem):
     ran(step, problem, format)
 
@@ -235,7 +235,7 @@ def test_a_step_as_it_stands_has_no_error(step):
     assert errors_of(Path(step.module.__file__).read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("text", sampled((case for step in STEPS for case in without_a_wait(step)), 12))
+@pytest.mark.parametrize("text", sampled((case for step in STEPS for case in without_a_wait(step)), 8))
 def test_a_step_without_one_of_its_waits_is_told(text, monkeypatch):
     monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(MULTIPROCESSOR_COUNT=4))
     assert errors_of(text)

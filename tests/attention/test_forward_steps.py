@@ -88,7 +88,7 @@ MASKED = [
 
 
 @pytest.mark.parametrize("problem", MASKED, ids=str)
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 def test_no_tile_is_loaded_that_is_all_masked(step, problem):
     """The bytes of each array are those of a formula, which knows the tiles of which some scores are seen."""
     check_traffic(step, problem)

@@ -186,6 +186,7 @@ def step_is_right(step, problem):
     return is_right(step, before, ran(step, problem, before)[1])
 
 
+@pytest.mark.sample(28)
 @pytest.mark.parametrize(("step", "right", "wrong"), WRONG)
 def test_a_wrong_kernel_is_told(step, right, wrong):
     text = Path(step.module.__file__).read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ def launches_of(step, *sizes):
 
 @pytest.mark.parametrize("sizes", [(MANY, 1), (1, MANY)], ids=["sequences", "heads"])
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 def test_blocks_beyond_65535_work_on_their_own_head(step, sizes):
     """Of arrays that have an equal part for each head a block touches the part of its head, and no other."""
     launches = launches_of(step, *sizes, 1 if step.problem is attention.AttentionDecode else 5, 16)
