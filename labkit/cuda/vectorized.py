@@ -200,6 +200,24 @@ def _quaternary(_core):
     return kernel
 
 
+def _quinary(_core):
+    def kernel(a, b, c, d, e, out):
+        i = cuda.grid(1)
+        if i < out.shape[0]:
+            out[i] = _core(a[i], b[i], c[i], d[i], e[i])
+
+    return kernel
+
+
+def _senary(_core):
+    def kernel(a, b, c, d, e, f, out):
+        i = cuda.grid(1)
+        if i < out.shape[0]:
+            out[i] = _core(a[i], b[i], c[i], d[i], e[i], f[i])
+
+    return kernel
+
+
 def _rows_of_two(_core):
     def kernel(a, out):
         i = cuda.grid(1)
@@ -227,6 +245,15 @@ def _rows_of_four(_core):
     return kernel
 
 
+def _rows_of_five(_core):
+    def kernel(a, b, c, d, out):
+        i = cuda.grid(1)
+        if i < out.shape[0]:
+            _core(a[i], b[i], c[i], d[i], out[i])
+
+    return kernel
+
+
 # Makers of kernels, by the number of inputs and outputs.
-ELEMENTWISE = {2: _unary, 3: _binary, 4: _ternary, 5: _quaternary}
-ROWS = {2: _rows_of_two, 3: _rows_of_three, 4: _rows_of_four}
+ELEMENTWISE = {2: _unary, 3: _binary, 4: _ternary, 5: _quaternary, 6: _quinary, 7: _senary}
+ROWS = {2: _rows_of_two, 3: _rows_of_three, 4: _rows_of_four, 5: _rows_of_five}

@@ -33,6 +33,23 @@ def make(target):
 compare(make, x, x[::-1].copy())
 compare(make, x.reshape(3, 4), x[:4].astype(np.float64))
 """,
+    "five_and_six_inputs": """
+def make(target):
+    @vectorize(["float64(float64, float64, float64, float64, float64)"], target=target)
+    def call_option(spot, strike, years, rate, volatility):
+        d = (math.log(spot / strike) + (rate + volatility**2 / 2) * years) / (volatility * math.sqrt(years))
+        present = strike * math.exp(-rate * years)
+        below = 1 + math.erf((d - volatility * math.sqrt(years)) / math.sqrt(2.0))
+        return (spot * (1 + math.erf(d / math.sqrt(2.0))) - present * below) / 2
+    return call_option
+def make_six(target):
+    @vectorize(["float32(float32, float32, float32, float32, float32, float32)"], target=target)
+    def six(a, b, c, d, e, f):
+        return a + b * c - d * e + f
+    return six
+compare(make, np.linspace(5, 30, 12), np.linspace(1, 40, 12), np.full(12, 2.0), np.full(1, 0.02), np.full(12, 0.3))
+compare(make_six, x, x + 1, x - 2, x * 3, x[:1], x)
+""",
     "types_of_the_first_call": """
 def make(target):
     @vectorize([], target=target)
@@ -54,6 +71,15 @@ def make(target):
     return multiply
 compare(make, x.reshape(2, 2, 3), x.reshape(2, 3, 2))
 compare(make, x.reshape(2, 2, 3), x[:6].reshape(3, 2))
+""",
+    "rows_of_four_inputs": """
+def make(target):
+    @guvectorize(["void(float32[:], float32[:], float32, float32, float32[:])"], "(n),(n),(),()->(n)", target=target)
+    def blend(a, b, s, t, out):
+        for i in range(a.shape[0]):
+            out[i] = s * a[i] + t * b[i]
+    return blend
+compare(make, x.reshape(4, 3), x.reshape(4, 3) + 1, np.arange(4, dtype=np.float32), np.ones(4, np.float32))
 """,
     "numbers_of_rows": """
 def make(target):
