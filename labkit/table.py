@@ -77,9 +77,9 @@ def short_number(value: float) -> str:
     return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
 
 
-def count_text(number: int, noun: str) -> str:
-    """Return a number of things: "1 lane", "2 lanes"."""
-    return f"{number:,} {noun}{'s'[: number != 1]}"
+def count_text(number: int, noun: str, plural: str = "") -> str:
+    """Return a number of things: "1 lane", "2 lanes", "2 launches"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _text(value):

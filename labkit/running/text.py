@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from labkit.running.collector import Collector, KernelTotals, MergedFinding
+from labkit.table import count_text
 
 COLUMNS = 80
 
@@ -44,14 +45,13 @@ def summarise(collector: Collector, time_s: float) -> Group | str:
         table.add_row(*_row(collector, kernel))
     repeated = [f"{line} in {n:,} launches, {count:,} times" for line, (n, count) in _repetitions(collector) if n > 1]
     launches = sum(kernel.launches for kernel in collector.kernels.values())
-    totals = [
-        f"labkit: {counted(len(collector.errors), 'error')} and {counted(len(collector.advice), 'piece')} of advice in "
-        f"{counted(launches, 'launch', 'launches')} of {counted(len(collector.kernels), 'kernel')}, {time_s:.1f} s"
-    ]
+    errors, advice = count_text(len(collector.errors), "error"), count_text(len(collector.advice), "piece")
+    total_launches, kernels = count_text(launches, "launch", "launches"), count_text(len(collector.kernels), "kernel")
+    totals = [f"labkit: {errors} and {advice} of advice in {total_launches} of {kernels}, {time_s:.1f} s"]
     if collector.orders > 1:
         totals.append(f"each launch ran in up to {collector.orders} orders of its blocks and warps")
     if in_part := sum(merged.launches for merged in collector.advice if merged.finding.kind == "time-limit"):
-        totals.append(f"{counted(in_part, 'launch', 'launches')} checked only in part, by the time limit")
+        totals.append(f"{count_text(in_part, 'launch', 'launches')} checked only in part, by the time limit")
     return Group(*map(Text, _advice(collector)), table, "", *map(Text, repeated), *map(Text, totals))
 
 
@@ -90,11 +90,6 @@ def short_path(path: str) -> str:
         return min(os.path.relpath(path), path, key=len)
     except ValueError:  # on another drive of Windows
         return path
-
-
-def counted(n: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: "1 launch", "2 launches"."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def _row(collector: Collector, kernel: KernelTotals) -> list[str]:
