@@ -7,7 +7,7 @@ only if the value is. `inc` counts up to the value and restarts at 0; `dec` coun
 import numpy as np
 
 from labkit.simulator.disturbance import SHARED_LOADS
-from labkit.simulator.memory import access_each, check_atomic, count_accesses, flatten
+from labkit.simulator.memory import access_each, check_atomic, check_atomic_order, count_accesses, flatten
 from labkit.simulator.seam import njit
 from labkit.simulator.slices import Either
 
@@ -102,6 +102,7 @@ def atomic(w, site, array, mask, operation, value, compare, result_used, *index)
         _change_integers(operation, array.data, flat, lanes, value, compare, array.dtype.type(1), old, changed)
     if not np.array_equal(before, array.data.take(flat)):
         launch.version += 1
+    check_atomic_order(w, site, array, flat, lanes)
     launch.clocks.exchange(w, array, flat, lanes, changed, result_used, result_used and operation in TAKING)
     check_atomic(w, site, array, flat, lanes)
     w.chunk.sample(w, site, array, mask, flat)

@@ -161,6 +161,18 @@ def check_read(w, site, array, mask, flat):
     _report(w, site, array, flat, *array.shadow.check_loads(w, site, flat, lanes))
 
 
+def check_atomic_order(w, site, array, flat, lanes):
+    """Note races of an atomic with plain writes, before it tells its warp anything.
+
+    A thread may learn of a write by an atomic on the written element itself. It could have come before the write, too.
+    """
+    if array.shadow is not None and w.chunk.launch.is_checked:
+        order, race = races.current_order(w, site), w.chunk.launch.noted_race
+        parts = array.shadow.cells(flat)
+        results = [races.check_atomic_order(rows, lanes, *order, cells, race) for cells, rows in parts]
+        _report(w, site, array, flat, *races.combine_units(results))
+
+
 def check_atomic(w, site, array, flat, lanes, is_guess=False):
     """Note the errors of an atomic, or of a read whose value a compare-and-swap then checks."""
     if array.shadow is not None and w.chunk.launch.is_checked:

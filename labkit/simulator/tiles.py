@@ -88,6 +88,7 @@ def check_atomics(w, site, array, lanes, flat):
     """Check that these lanes may change the elements `flat`, an equal share each, by atomics."""
     if array.shadow is not None:
         expanded = expand_lanes(w, lanes, flat.size // len(lanes))
+        memory.check_atomic_order(expanded, site, array, flat, expanded.all_lanes)
         memory.check_atomic(expanded, site, array, flat, expanded.all_lanes)
 
 

@@ -220,6 +220,7 @@ def find_barriers(w, site, array, mask, index, block_offset=0):
         if not mask.any():
             return numbers, False
     memory.count_accesses(w, site, array, flat, mask, False)
+    memory.check_atomic_order(w, site, array, flat, lanes)
     memory.check_atomic(w, site, array, flat, lanes)
     return numbers, mask
 

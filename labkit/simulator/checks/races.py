@@ -465,8 +465,32 @@ def note_arrivals(flat, mask, order, knowledge, site, shadow):
 
 
 @njit(cache=True)
+def check_atomic_order(flat, mask, order, knowledge, shadow, race):
+    """Check atomics against plain writes; return as `check_loads`."""
+    found = np.int64(0)
+    for row in range(order.warps.shape[0]):
+        start, stop, block, thread0, epoch, warp_epoch, _ = _warp_state(order, knowledge, row)
+        for lane in range(start, stop):
+            if mask[lane]:
+                access = block, thread0 + lane - start, epoch, warp_epoch
+                found += _note_race_with_write(
+                    order, knowledge, row, shadow[flat[lane]], access, flat[lane], found, race
+                )
+    return found, 0, -1
+
+
+@njit(cache=True)
+def _note_race_with_write(order, knowledge, row, cell, access, element, found, race):
+    """As `_note_race`, with the plain writes of the element."""
+    party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, order.grid_epoch, *access)
+    if party < 0:
+        return 0
+    return _note_race(order, knowledge, row, cell, party, cells.V_THREAD, access, element, found, race)
+
+
+@njit(cache=True)
 def check_atomics(flat, mask, is_guess, order, knowledge, site, shadow, race):
-    """Check atomics against plain accesses; return as `check_loads`.
+    """Check atomics against plain reads, and for elements that nothing has written; return as `check_loads`.
 
     A guess is a read whose value a compare-and-swap then checks by itself. Only plain writes can spoil it, and it is
     not kept, since the compare-and-swap will be.
@@ -484,12 +508,8 @@ def check_atomics(flat, mask, is_guess, order, knowledge, site, shadow, race):
                 if cell[cells.A_BLOCK] < 0:
                     first = lane if unwritten == 0 else first
                     unwritten += 1
-            else:
-                party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, grid_epoch, *access)
-                if party >= 0:
-                    found += _note_race(
-                        order, knowledge, row, cell, party, cells.V_THREAD, access, flat[lane], found, race
-                    )
+            elif is_guess:
+                found += _note_race_with_write(order, knowledge, row, cell, access, flat[lane], found, race)
             if is_guess:
                 continue
             party = _first_unordered_by_barriers(cell, cells.R_LOW, cells.R_OTHER, grid_epoch, *access)

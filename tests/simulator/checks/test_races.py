@@ -907,3 +907,19 @@ def test_a_grid_that_waits_for_itself_must_fit_on_the_gpu():
     x = np.zeros((2, 1), np.int32)
     with pytest.raises(LaunchError, match="room for 264 blocks of 1024 threads, not 265"):
         labkit.simulate(rows_in_turn, 265, 1024, x)
+
+
+def test_an_atomic_does_not_order_itself_after_a_write():
+    @cuda.jit
+    def kernel(out):
+        count = cuda.shared.array(1, np.int32)
+        if cuda.threadIdx.x == 0:
+            count[0] = 0
+        cuda.syncwarp()  # the threads of the other warp may have counted before
+        out[cuda.threadIdx.x] = cuda.atomic.add(count, 0, 1)
+
+    (race,) = errors(kernel, 1, 64, np.zeros(64, np.int32))
+    assert race.kind == "race"
+    assert race.count == 32
+    assert "Put `cuda.syncthreads()` between line" in race.message
+    assert errors(kernel, 1, 32, np.zeros(32, np.int32)) == ()
