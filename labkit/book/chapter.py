@@ -19,6 +19,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CHECKED = "nbval-check-output"
+HIDDEN = "setup"
 _SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
 
 
@@ -68,6 +69,8 @@ def _cell(cell, id, source):
     metadata = {key: cell.metadata[key] for key in ("tags", "exercise", "jupyter") if key in cell.metadata}
     if "tags" in metadata:
         metadata["tags"] = list(metadata["tags"])
+    if HIDDEN in metadata.get("tags", ()):  # JupyterLab folds the source, and shows what the cell returns
+        metadata["jupyter"] = {"source_hidden": True}
     make = new_code_cell if cell.cell_type == "code" else new_markdown_cell
     return make(source, id=id, metadata=metadata)
 

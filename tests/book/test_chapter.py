@@ -144,3 +144,9 @@ def test_a_faulty_source_is_refused_with_what_to_change(write, old, new, message
     assert SOURCE.count(old) == 1
     with pytest.raises(SourceError, match=message):
         read_chapter(write(SOURCE.replace(old, new)), BOOK)
+
+
+def test_the_source_of_a_setup_cell_is_folded(write):
+    setup, exercise = read_chapter(write(SOURCE), BOOK).blank.cells[1], read_chapter(write(SOURCE), BOOK).blank.cells[3]
+    assert setup.metadata["jupyter"] == {"source_hidden": True}
+    assert "jupyter" not in exercise.metadata

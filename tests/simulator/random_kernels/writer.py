@@ -321,7 +321,7 @@ class Writer:
         return self.choose(
             (
                 "i", self.variable(), self.variable(), self.variable(), "2", "0.5", "float32(0.5)", "-3", "int32(5)",
-                "math.pi", self.filled(), "2 ** -3", "(1 << 33)",
+                "math.pi", self.filled(), "2 ** -3", "(i + (1 << 33))",
             )
         )  # fmt: skip
 

@@ -1,0 +1,120 @@
+"""The shape of a chapter: what a reader meets on the way through its source, counted."""
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+
+# Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
+MOVING = set(
+    "banks cache collapse fragments inspector landscape lowering memory outputs passes pipeline playground "
+    "rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling warp_timeline window winners "
+    "wraparound".split()
+)
+CHARTS = {"agreement", "attention_errors", "hit_rates", "records", "roofline", "variance_errors"}
+END = re.compile(r"^## Exercises", re.M)
+FOLDED = re.compile(r"<details>.*?</details>", re.S)
+TABLE_OF_TEXT = re.compile(r"^\|[ :|-]+\|$", re.M)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Counts of a chapter up to its exercises; folded text is left out.
+
+    Attributes
+    ----------
+    words_before_moving
+        Words before the first picture that moves.
+    words_without
+        Words of the longest stretch without a picture.
+    core_words
+        Words in all.
+    tables
+        Tables in the text, and cells that print a table or lines in a loop.
+    record_lines, code_lines
+        Lines of code that fetch or format records, and lines of code.
+    """
+
+    words_before_moving: int
+    words_without: int
+    core_words: int
+    tables: int
+    record_lines: int
+    code_lines: int
+
+
+def read_shape(path: Path) -> Shape:
+    """Count a chapter's source."""
+    words, stretches, before_moving = 0, [0], None
+    tables = record_lines = code_lines = 0
+    pictures, records = {}, set()  # variables that hold pictures, by what kind; variables that hold records
+    for cell in jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells:
+        if cell.cell_type == "markdown":
+            text, *exercises = END.split(FOLDED.sub("", cell.source), maxsplit=1)
+            count = len(text.split())
+            words += count
+            stretches[-1] += count
+            tables += len(TABLE_OF_TEXT.findall(text))
+            if exercises:
+                break
+            continue
+        tree = ast.parse(cell.source)
+        kind = _picture(tree, pictures)
+        if kind:
+            stretches.append(0)
+        if kind == "moving" and before_moving is None:
+            before_moving = words
+        if {"setup", "gpu"} & set(cell.metadata.get("tags", ())):
+            continue
+        lines = [line for line in cell.source.splitlines() if line.strip()]
+        code_lines += len(lines)
+        record_lines += _record_lines(tree, records)
+        tables += _prints_a_table(tree)
+    before = words if before_moving is None else before_moving
+    return Shape(before, max(stretches), words, tables, record_lines, code_lines)
+
+
+def _picture(tree, pictures) -> str | None:
+    """Return the kind of picture that a cell shows: "moving", "chart" or none. A `predict` is none."""
+    last = tree.body[-1] if tree.body else None
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            pictures[statement.targets[0].id] = _kind(statement.value)
+    if not isinstance(last, ast.Expr):
+        return None
+    return pictures.get(last.value.id) if isinstance(last.value, ast.Name) else _kind(last.value)
+
+
+def _kind(value) -> str | None:
+    for call in ast.walk(value):
+        if isinstance(call, ast.Call) and (name := _name(call.func)) in MOVING | CHARTS:
+            return "moving" if name in MOVING else "chart"
+    return None
+
+
+def _name(function) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _record_lines(tree, records) -> int:
+    """Count the lines of statements that read records, themselves or through a variable; charts of them are free."""
+    lines = set()
+    for statement in tree.body:
+        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        if not names & (records | {"results", "standings"}) or _kind(statement) == "chart":
+            continue
+        lines |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign | ast.For):
+                target = node.target if isinstance(node, ast.For) else node.targets[0]
+                records |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return len(lines)
+
+
+def _prints_a_table(tree) -> bool:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    looped = [node for loop in ast.walk(tree) if isinstance(loop, ast.For) for node in ast.walk(loop)]
+    prints = [node for node in looped if isinstance(node, ast.Call) and _name(node.func) == "print"]
+    return any(_name(call.func) in ("Table", "table") for call in calls) or bool(prints)
