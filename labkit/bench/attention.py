@@ -2,10 +2,13 @@
 
 from functools import partial
 
-from labkit import attention
+from labkit import attention, cuda, gemm, softmax
+from labkit.arrays.views import reshape
 from labkit.bench import _harness, _torch
-from labkit.formats import FP32
+from labkit.calls.plan import plan
+from labkit.formats import BF16, FP32
 
+MAX_SCORES_BYTES = 2**33  # of S in 16 bits, which standard attention keeps in memory, and P beside it
 BACKENDS = {"flash": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}
 
 
@@ -34,6 +37,46 @@ def as_bhsd(X, layout: str):
     return X if layout == "BHSD" else X.transpose(1, 2)
 
 
+def standard_torch(problem, format, Q, K, V, O, *_):
+    """Return a launch of three lines of torch: two matmuls and a softmax, with S and P in memory."""
+    import torch
+
+    Q, K, V, O = (as_bhsd(X, problem.layout) for X in _torch.tensors(format, Q, K, V, O))
+
+    def call():
+        return torch.softmax(Q * problem.head_dim**-0.5 @ K.mT, -1) @ V
+
+    return _torch.launch_on_stream(call, store_result=O.copy_)
+
+
+def standard_ours(problem, format, Q, K, V, O, *_):
+    """Return a launch of this package's three calls: two GEMMs and a softmax, with S in memory."""
+    heads = problem.batch * problem.heads
+    Q, K, V, O = (reshape(X, heads, X.shape[2], problem.head_dim) for X in (Q, K, V, O))
+    S = cuda.device_array((heads, problem.queries, problem.keys), format.dtype)
+    calls = [
+        gemm.plan(Q, K, C=S, alpha=problem.head_dim**-0.5, transpose_b=True, format=format),
+        plan(softmax.softmax, S, out=S, format=format),
+        gemm.plan(S, V, C=O, format=format),
+    ]
+
+    def launch(stream):
+        for call in calls:
+            call(stream=stream)
+
+    return launch
+
+
+def standard_attention(problem, format) -> dict:
+    """Return the contenders that store all scores, by name: none for masks, GQA, float32, or more scores than fit."""
+    is_plain = not problem.causal and problem.window is None and problem.scale is None and problem.layout == "BHSD"
+    bytes_of_scores = problem.batch * problem.heads * problem.queries * problem.keys * format.dtype.itemsize
+    if format == FP32 or not is_plain or problem.heads_per_kv > 1 or bytes_of_scores > MAX_SCORES_BYTES:
+        return {}
+    ours = {"standard (labkit)": standard_ours} if format == BF16 else {}  # the softmax knows no float16
+    return {"standard (torch)": standard_torch, **ours}
+
+
 def torch_supports(problem) -> bool:
     """Say if torch is installed and computes this problem: its causal mask starts top left, and it has no window."""
     is_same = problem.window is None and not (problem.causal and problem.keys != problem.queries)
@@ -45,7 +88,8 @@ def baselines(problem, format):
     if not torch_supports(problem):
         return {}
     backends = ["efficient"] if format == FP32 else list(BACKENDS)
-    return {backend: partial(torch_attention, backend=backend) for backend in backends}
+    fused = {backend: partial(torch_attention, backend=backend) for backend in backends}
+    return fused | standard_attention(problem, format)
 
 
 LADDER = attention.ladder("forward")

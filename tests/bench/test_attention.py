@@ -21,6 +21,23 @@ def test_backends_of_torch_stand_beside_ours_where_they_compute_the_problem(monk
     assert bench.baselines(same, BF16) == {}
 
 
+def test_standard_attention_stands_beside_the_backends_where_its_scores_fit(monkeypatch):
+    monkeypatch.setattr(_torch, "is_installed", lambda: True)
+    backends = ["flash", "cuDNN", "efficient"]
+    assert list(bench.baselines(Problem(2, 4, 64, 64), BF16)) == [*backends, "standard (torch)", "standard (labkit)"]
+    assert list(bench.baselines(Problem(2, 4, 64, 64), FP16)) == [*backends, "standard (torch)"]
+    assert list(bench.baselines(Problem(1, 17, 16384, 64), BF16)) == backends
+    assert list(bench.baselines(Problem(2, 4, 64, 64, kv_heads=2), BF16)) == backends
+
+
+def test_three_calls_of_ours_are_attention():
+    problem = Problem(1, 2, 40, 64)
+    before = problem.operands(BF16)
+    (operands,) = _harness.copies_on_gpu(before, 1)
+    launch = bench.standard_ours(problem, BF16, *operands)
+    assert _harness._error(problem, problem.expected(before, BF16), launch, before, operands, BF16) < 2e-2
+
+
 def test_each_problem_has_16k_tokens_of_width_2048():
     ladder = attention.ladder("forward")
     problems = ladder.step("ping_pong").benched
@@ -36,6 +53,17 @@ def test_torch_computes_what_the_problem_expects(layout):
         problem = Problem(2, 4, 300, 64, causal=True, layout=layout)
         before = problem.operands(format)
         for way in bench.baselines(problem, format).values():
+            (operands,) = _harness.copies_on_gpu(before, 1)
+            launch = way(problem, format, *operands)
+            assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
+
+
+@pytest.mark.needs("gpu", "torch")
+def test_standard_attention_computes_what_the_problem_expects():
+    for format, most in ((FP16, 5e-3), (BF16, 2e-2)):
+        problem = Problem(2, 4, 300, 64)
+        before = problem.operands(format)
+        for way in bench.standard_attention(problem, format).values():
             (operands,) = _harness.copies_on_gpu(before, 1)
             launch = way(problem, format, *operands)
             assert _harness._error(problem, problem.expected(before, format), launch, before, operands, format) < most
