@@ -84,24 +84,26 @@ def test_a_step_costs_what_its_docstring_says(step_by_rows):
 
 
 def test_no_tile_is_touched_that_is_all_masked(step_by_rows):
-    step, problem = step_by_rows, Problem(1, 1, 256, 64, causal=True)
-    traces = {trace.kernel: trace for trace in ran(step, problem).traces}
-    of_keys, of_queries = traces[step.slug], traces["of_queries"]
+    step = step_by_rows
     is_in_vectors = hasattr(step.module, "MI")
     own, passing = (step.BM, step.BN) if is_in_vectors else (step.TILE, step.TILE)
-    blocks = range(0, 256, own)
-    seen = {"keys": sum((256 - left) // passing for left in blocks), "queries": sum(top + own for top in blocks)}
+    length = own * (2 if is_in_vectors else 4)
+    traces = {trace.kernel: trace for trace in ran(step, Problem(1, 1, length, 64, causal=True)).traces}
+    of_keys, of_queries = traces[step.slug], traces["of_queries"]
+    blocks = range(0, length, own)
+    seen = {"keys": sum((length - left) // passing for left in blocks), "queries": sum(top + own for top in blocks)}
     seen["queries"] //= passing
     for trace, outside, tiles in ((of_keys, "KV", seen["keys"]), (of_queries, ("Q", "dO"), seen["queries"])):
         loads, row = loads_of(trace), 64 // (8 if is_in_vectors else 1)
         for name in ("Q", "K", "V", "dO"):
-            assert loads[name] == row * (256 if name in outside else tiles * passing)
+            assert loads[name] == row * (length if name in outside else tiles * passing)
 
 
 @pytest.mark.sample(2)
 def test_a_window_hides_either_side_of_a_tile(step):
     """Some tiles have keys before it, others keys behind it, and none has both."""
-    ran(step, Problem(1, 1, 320, 64, window=150))
+    length, window = (320, 150) if step.slug in BY_TILES else (160, 75)
+    ran(step, Problem(1, 1, length, 64, window=window))
 
 
 @pytest.mark.parametrize("window", [66, 130, 159])

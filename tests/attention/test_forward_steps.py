@@ -21,7 +21,7 @@ from labkit.simulator import limits
 
 Problem = attention.AttentionForward
 STEPS = attention.ladder("forward")
-PROBLEMS = 100 if WHOLE else 3  # random ones, of a step
+PROBLEMS = 100 if WHOLE else 2  # random ones, of a step
 
 
 BY_TILES = {step.slug for step in STEPS if hasattr(step.module, "WARPGROUPS")}  # test_wgmma_steps.py has more

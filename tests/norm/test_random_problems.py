@@ -19,7 +19,7 @@ STEPS = [step for ladder in ladders("norm") for step in ladder if issubclass(ste
 def batches(step):
     """Random small problems that a step takes: sides of any size, and one of them not that small."""
     sizes = {name: st.integers(1, most) for name, most in {"N": 5, "C": 4, "H": 9, "W": 9}.items()}
-    long = st.sampled_from([{}, {"N": 70}, {"C": 70}, {"C": 140}, {"C": 300}, {"W": 1100}])
+    long = st.sampled_from([{}, {"N": 70}, {"C": 70}, {"C": 140}, {"C": 300}, {"W": 1100, "H": 1}])
     hard = st.booleans() if any(example.hard for example in step.examples) else st.just(False)
     others = {
         "relu": st.booleans(),
@@ -39,7 +39,7 @@ def batches(step):
         if hasattr(step, "ROW_BYTES"):  # planes of whole rows, for TMA
             of["H"] *= step.ROW_BYTES // 4
         if hasattr(step, "SMEM_LINES"):  # pixels of whole vectors, which fill whole lines
-            of |= {"C": 8 * min(of["C"], 70), "H": step.LINE_VECTORS}
+            of |= {"N": min(of["N"], 20), "C": 8 * min(of["C"], 40), "H": step.LINE_VECTORS}
         assume(of["N"] * of["H"] * of["W"] >= 8)  # sums of squares are as wrong as two values are near
         return step.problem(**of, **{name: draw(value) for name, value in others.items()})
 

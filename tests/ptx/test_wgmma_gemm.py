@@ -152,7 +152,7 @@ def line(call):
     ],
 )  # fmt: skip
 def test_what_is_missing_is_found_out(before, after, kinds):
-    trace, _ = run(mutant(before, after), 200, 70, 640)
+    trace, _ = run(mutant(before, after), 120, 40, 520)
     assert set(kinds.split()) & {f.kind for f in trace.errors}, trace.errors
 
 
@@ -160,7 +160,7 @@ def test_an_arrival_before_the_wait_lets_the_tile_be_overwritten():
     early = GEMM.replace(line("wgmma_wait"), "").replace(
         "ptx.mbarrier_arrive(empty, stage)\n", "ptx.mbarrier_arrive(empty, stage)\n" + line("wgmma_wait")
     )
-    trace, _ = run(early, 200, 70, 640)
+    trace, _ = run(early, 120, 40, 520)
     assert {(f.kind, f.array) for f in trace.errors} == {("race", "a"), ("race", "b")}
 
 

@@ -9,7 +9,8 @@ from programs import HEADER, SHIFT, labkit, run
 
 
 def test_a_fault_is_told_once_however_many_launches_have_it(tmp_path):
-    result = run(tmp_path, SHIFT)
+    (tmp_path / "program.py").write_text(SHIFT)
+    result = labkit(tmp_path, "run", "program.py")  # a new Python
     assert result.returncode == 1
     assert result.stdout.startswith("sum ")
     report = result.stderr
