@@ -28,7 +28,7 @@ Contender = Callable[..., Callable[[object], object]]
 CUDA_CPP = "CUDA C++"
 MAX_SETS = 64
 L2_MULTIPLE = 2  # bytes of all sets of operands together, at least
-MAX_LAUNCH_MS = 200  # slower launches are left out
+MAX_LAUNCH_MS = 200
 CALLING_MS = 100  # of calls, over which host time is measured
 
 
@@ -56,6 +56,8 @@ class Benchmark:
         Number of a ladder's steps, the fastest first, that are timed in formats other than its first.
     l2_multiple
         Smallest total size of all operand sets, as a multiple of L2's size.
+    max_launch_ms
+        Steps that are predicted to take longer are left out.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Benchmark:
     yardsticks: Mapping[str, Contender] = field(default_factory=dict)
     fastest_steps: int = 2
     l2_multiple: int = L2_MULTIPLE
+    max_launch_ms: float = MAX_LAUNCH_MS
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,11 @@ def rows_of_ladder(benchmark: Benchmark, ladder: Ladder) -> list[dict]:
             steps = steps[: benchmark.fastest_steps]
         cases = [(problem, step) for step in steps for problem in step.benched]
         for problem, same_problem in groupby(sorted(cases, key=_by_problem), key=lambda case: case[0]):
-            timed = [step for _, step in same_problem if _predicted_ms(rows, step, problem, format) <= MAX_LAUNCH_MS]
+            timed = [
+                step
+                for _, step in same_problem
+                if _predicted_ms(rows, step, problem, format) <= benchmark.max_launch_ms
+            ]
             _record.report_progress(f"timing {benchmark.name} {problem} in {format.name}")
             rows += measure(benchmark, problem, format, timed)
     return rows
