@@ -177,6 +177,24 @@ def kernel(x, y, n, flag):
             ("y[(e * 7) % y.size] = new", "pass"),
         ],
     ),
+    "a greatest value, read in its condition and at the end": (
+        """
+@cuda.jit
+def kernel(x, y, n, flag):
+    i = cuda.grid(1)
+    if x[i] > y[0]:
+        cuda.atomic.max(y, 0, i)
+    x[i] = y[0]
+""",
+        [
+            "Read it by an atomic, too: `cuda.atomic.add(y, 0, 0)` in place of `y[0]`.",
+            "read it by `cuda.atomic.add(y, 0, 0)` if it may still change after that, or in another launch if",
+        ],
+        [
+            ("if x[i] > y[0]", "if x[i] > cuda.atomic.add(y, 0, 0)"),
+            ("x[i] = y[0]", "x[i] = cuda.atomic.add(y, 0, 0)"),
+        ],
+    ),
     "a histogram": (
         """
 @cuda.jit
@@ -220,6 +238,13 @@ def test_blocks_that_race_get_one_cure_and_it_cures(name):
         assert old in text
         text = text.replace(old, new)
     assert errors(kernel_in(text), 2, np.int32) == ()
+
+
+def test_a_read_in_the_condition_of_an_atomic_gets_no_barrier_in_a_branch():
+    text = BETWEEN_BLOCKS["a greatest value, read in its condition and at the end"][0]
+    first, last = errors(kernel_in(text), 1, np.int32)
+    assert first.remedy == "Read it by an atomic, too: `cuda.atomic.add(y, 0, 0)` in place of `y[0]`."
+    assert last.remedy == "Put `cuda.syncthreads()` between line 5 and line 6, outside of the `if` in line 4."
 
 
 def test_no_compare_and_swap_is_told_for_floats_which_numba_has_not():
