@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from labkit.cuda import simulated
 from labkit.running import stand_in
@@ -76,9 +77,12 @@ def collect_launches(*collectors: Collector) -> None:
 
 
 @contextmanager
-def options_of_launches(explore: bool, time_limit_s: float | None):
-    """Within the context, run launches in several orders if `explore`, check each up to the limit, show progress."""
-    progress = Progress()
+def options_of_launches(explore: bool, time_limit_s: float | None, stream: TextIO | None = None):
+    """Within the context, run launches in several orders if `explore`, check each up to the limit.
+
+    Their progress is written to the stream, or to the error stream.
+    """
+    progress = Progress(stream)
 
     @contextmanager
     def options_of(kernel):
