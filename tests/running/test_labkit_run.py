@@ -126,6 +126,14 @@ def test_a_misspelt_name_of_the_host_is_told_with_the_right_one(tmp_path):
     assert "(did you mean `cuda.to_device`?)" in result.stderr
 
 
+@pytest.mark.parametrize("package", ["numba.cuda", "numba_cuda_mlir.cuda"])
+def test_a_misspelt_name_that_is_imported_is_told_with_the_right_one(tmp_path, package):
+    result = run(tmp_path, f"from {package} import gridd")
+    assert "(did you mean `cuda.grid`?)" in result.stderr and result.returncode == 1
+    result = run(tmp_path, f"try:\n    from {package} import gridd\nexcept ImportError:\n    print('none')")
+    assert result.stdout == "none\n"
+
+
 def test_random_numbers_come_from_numbas_generator(tmp_path):
     program = (
         HEADER
