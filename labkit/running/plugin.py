@@ -52,8 +52,9 @@ def pytest_load_initial_conftests(early_config):
         early_config.stash[COLLECTORS] = collector = Collector(orders=1 + len(ORDERS) if options.labkit_explore else 1)
         program.collect_launches(collector)
         launches = ExitStack()
+        limit = options.labkit_time_limit, "--labkit-time-limit"
         unseen = StringIO()  # a test's own output stays as it is
-        launches.enter_context(program.options_of_launches(options.labkit_explore, options.labkit_time_limit, unseen))
+        launches.enter_context(program.options_of_launches(options.labkit_explore, *limit, unseen))
         early_config.add_cleanup(launches.close)
     elif options.labkit_explore or options.labkit_time_limit is not None:
         raise pytest.UsageError("--labkit-explore and --labkit-time-limit need --labkit, which runs the simulator")

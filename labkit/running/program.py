@@ -77,16 +77,18 @@ def collect_launches(*collectors: Collector) -> None:
 
 
 @contextmanager
-def options_of_launches(explore: bool, time_limit_s: float | None, stream: TextIO | None = None):
+def options_of_launches(
+    explore: bool, time_limit_s: float | None, option: str = "--time-limit", stream: TextIO | None = None
+):
     """Within the context, run launches in several orders if `explore`, check each up to the limit.
 
-    Their progress is written to the stream, or to the error stream.
+    `option` is the one that sets the limit. Progress is written to the stream, or to the error stream.
     """
     progress = Progress(stream)
 
     @contextmanager
     def options_of(kernel):
-        pace = Pace(time_limit_s)
+        pace = Pace(time_limit_s, option)
         with progress.launch(kernel, pace):
             yield {"pace": pace, "by": simulate_in_orders} if explore else {"pace": pace}
 

@@ -188,6 +188,7 @@ endless[1, 1](np.zeros(2))
     assert result.returncode == 1
     assert [int(line) for line in re.findall(r'File ".*?", line (\d+)', result.stderr)] == [10]
     assert "KernelError: line 7: the kernel was stopped here after" in result.stderr
+    assert "or pass `--time-limit 60`: launches may then do 20 times as much work" in result.stderr
 
 
 def test_a_module_runs_as_python_does(tmp_path):

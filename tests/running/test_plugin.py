@@ -58,6 +58,22 @@ def test_refused():
     assert "FAILED test_refused.py::test_refused - Failed: labkit.simulator.errors" in result.stdout
 
 
+def test_a_loop_without_end_is_told_with_the_option_of_pytest(tmp_path):
+    (tmp_path / "test_endless.py").write_text(
+        HEADER
+        + """\
+@cuda.jit
+def endless(x):
+    while x[0] == 0:
+        x[1] += 1
+
+def test_endless():
+    endless[1, 1](np.zeros(2))
+"""
+    )
+    assert "or pass `--labkit-time-limit 60`: launches" in pytest(tmp_path, "--labkit").stdout
+
+
 def test_without_the_option_nothing_changes(tmp_path):
     (tmp_path / "test_plain.py").write_text(
         "def test_plain():\n    import sys\n    assert 'labkit.cuda' not in sys.modules\n"

@@ -15,6 +15,7 @@ from labkit.simulator.arguments import flatten_arguments
 from labkit.simulator.errors import KernelError
 from labkit.simulator.l2 import NoL2
 from labkit.simulator.launch import CHUNK_LANES, Launch
+from labkit.simulator.limits import PATIENCE
 from labkit.simulator.memory import equal_with_nan
 from labkit.simulator.pace import Pace
 from labkit.simulator.warp_order import MAX_SETS, ORDERS, WarpOrder
@@ -64,6 +65,8 @@ def _run_in(order, make_launch, arguments, names, pace) -> _Outcome:
         launch.record((), None)
         launch.order, launch.pace, launch.l2 = order, pace, NoL2()
         launch.patience = MAX_SETS  # each set of warps runs the loops again
+        if pace.time_limit_s is not None:
+            launch.patience *= PATIENCE
         is_small = launch.blocks * launch.threads_per_block <= CHUNK_LANES
         if not (is_small or launch.program.keeps_clocks):  # else the order changes no race
             launch.is_checked = False
