@@ -95,11 +95,13 @@ def _has_error(findings):
 
 
 def _new_errors(trace: Trace, outcomes: list[_Outcome]) -> Iterator[Finding]:
-    """Yield the errors that only other orders show, each once."""
+    """Yield the errors that only other orders show, each once; a race explains a read before the write."""
     seen = {_cause(f) for f in trace.findings}
+    raced = {(f.array, line) for f in trace.findings if f.kind == "race" for line in (f.line, f.other_line)}
     for outcome in outcomes:
         for finding in outcome.errors:
-            if (cause := _cause(finding)) not in seen:
+            is_explained = finding.kind == "uninitialised" and (finding.array, finding.line) in raced
+            if (cause := _cause(finding)) not in seen and not is_explained:
                 seen.add(cause)
                 yield finding
 
