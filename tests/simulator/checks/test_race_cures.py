@@ -319,6 +319,43 @@ def kernel(x, y):
     assert found and not any("gridsize" in f.remedy for f in found)
 
 
+# Loops in which blocks read the same elements, and add them up by an atomic.
+REPEATED = {
+    "a sum": "for i in range(cuda.grid(1), x.size, {}):\n        cuda.atomic.add(y, 0, x[i])",
+    "a sum of its own": (
+        "total = 0\n    for i in range(cuda.grid(1), x.size, {}):\n        total += x[i]\n"
+        "    cuda.atomic.add(y, 0, total)"
+    ),
+    "a while": ("i = cuda.grid(1)\n    while i < x.size:\n        cuda.atomic.add(y, int(x[i]), 1)\n        i += {}"),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_blocks_that_read_the_same_elements_before_an_atomic_are_advice(name):
+    def advice(step, blocks=2, size=128):
+        kernel = kernel_in(f"\n@cuda.jit\ndef kernel(x, y):\n    {REPEATED[name].format(step)}\n")
+        trace = labkit.simulate(kernel, blocks, 32, np.ones(size, np.float32), np.zeros(2, np.float32))
+        return [f for f in trace.advice if f.kind == "repeated"]
+
+    [finding] = advice("cuda.blockDim.x")
+    assert "the threads read `x[i]` 224 times, and x has 128 elements." in finding.fact
+    assert " steps by 32, and the grid has 64 threads, so that several of them" in finding.remedy
+    assert advice("cuda.gridsize(1)") == advice("cuda.blockDim.x", blocks=1) == advice("cuda.blockDim.x", size=32) == []
+
+
+def test_a_loop_over_pairs_is_no_repetition():
+    text = """
+@cuda.jit
+def kernel(x, y):
+    i = cuda.grid(1)
+    for k in range(i, x.size, {}):
+        cuda.atomic.add(y, i, x[i] * x[k])
+"""
+    for step, block in ((1, 32), (1, 1), (2, 32)):
+        trace = labkit.simulate(kernel_in(text.format(step)), 64 // block, block, np.ones(64), np.zeros(64))
+        assert not [f for f in trace.advice if f.kind == "repeated"]
+
+
 DRAWS = """
 @cuda.jit
 def kernel(states, out):
