@@ -70,15 +70,17 @@ def pytest_runtest_call(item):
     from labkit.running.collector import Collector
     from labkit.simulator.errors import SimulatorError
 
-    own = Collector()
+    own, refused = Collector(), ""
     program.collect_launches(own, session)
     try:
         result = yield
     except SimulatorError as error:
         report = program.shortened(error)  # the error first: pytest's summary shows the first line
-        pytest.fail("".join([*report.format_exception_only(), *report.stack.format()]), pytrace=False)
+        refused = "".join([*report.format_exception_only(), *report.stack.format()])
     finally:
         program.collect_launches(session)
+    if refused:  # here, since in the handler pytest would show the error a second time
+        pytest.fail(refused, pytrace=False)
     if own.errors:
         pytest.fail("\n\n".join(map(text.describe, own.errors)), pytrace=False)
     return result

@@ -23,6 +23,7 @@ class SubmoduleFinder(MetaPathFinder, Loader):
     """Python's import of the modules of other packages that have a stand-in."""
 
     def find_spec(self, name, path=None, target=None):
+        __tracebackhide__ = True  # by pytest
         if not f"{name}.".startswith(tuple(f"{package}." for package in PACKAGES)):
             return None
         if name not in MODULES:

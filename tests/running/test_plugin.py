@@ -56,6 +56,13 @@ def test_refused():
     assert 'test_refused.py", line 9, in test_refused' in result.stdout
     assert re.findall('File "(.*)"', result.stdout) == [str(tmp_path / "test_refused.py")]
     assert "FAILED test_refused.py::test_refused - Failed: labkit.simulator.errors" in result.stdout
+    assert "During handling of the above exception" not in result.stdout
+
+
+def test_a_misspelt_name_that_a_test_imports_shows_no_lines_of_ours(tmp_path):
+    (tmp_path / "test_name.py").write_text("def test_name():\n    from numba.cuda import gridd\n")
+    result = pytest(tmp_path, "--labkit")
+    assert "did you mean `cuda.grid`?" in result.stdout and "find_spec" not in result.stdout
 
 
 def test_a_loop_without_end_is_told_with_the_option_of_pytest(tmp_path):
