@@ -171,9 +171,9 @@ class Finding:
     run), barrier, mbarrier, cluster, deadlock, mask, shuffle, warpgroup, bounds, misaligned, uninitialised,
     zero-division, raised (errors); uncoalesced, bank-conflict, float64, negative-index, idle-lanes, tail, one-axis (a
     launch along x of a kernel that uses `grid(2)`), lane-wait (lanes of a warp that wait for one another),
-    changed-global, float-range (a float as a bound of `range`), same-memory, sample, time-limit (advice); unwritten (an
-    error where a result is lost for certain); order (the result depends on the order of warps: an error, or advice
-    where atomics decide it).
+    repeated (elements that several blocks read before an atomic), changed-global, float-range (a float as a bound of
+    `range`), same-memory, sample, time-limit (advice); unwritten (an error where a result is lost for certain); order
+    (the result depends on the order of warps: an error, or advice where atomics decide it).
     `message` is written for learners; `remedy`, its last part, is the fix, if one is known. `threads` holds the two
     threads of a race (or the one at fault), `other_line` the second line of a race, `count` the occurrences.
     """

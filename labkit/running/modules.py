@@ -32,9 +32,7 @@ def simulated_cuda(name: str) -> ModuleType:
         if field in LACKED:
             return absent(f"{name}.{field}")
         if (value := None if field.startswith("__") else cuda.simulated_name(field)) is None:
-            close = get_close_matches(field, cuda.simulated_names(), n=1, cutoff=0.75)
-            hint = f" (did you mean `cuda.{close[0]}`?)" if close else ""
-            raise AttributeError(f"cuda.{field} does not exist on the simulator, or numba has no such name{hint}")
+            raise AttributeError(no_such_name(field))
         return value
 
     path: list[str] = []  # marks a package, whose submodules Python looks for
@@ -49,6 +47,13 @@ def simulated_cuda(name: str) -> ModuleType:
         detect=_detect,
     )
     return module
+
+
+def no_such_name(field: str) -> str:
+    """Return the message about a name that `cuda` lacks, with the known name most like it."""
+    close = get_close_matches(field, cuda.simulated_names(), n=1, cutoff=0.75)
+    hint = f" (did you mean `cuda.{close[0]}`?)" if close else ""
+    return f"cuda.{field} does not exist on the simulator, or numba has no such name{hint}"
 
 
 def _detect():

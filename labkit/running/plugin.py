@@ -4,29 +4,60 @@ A test whose launches have errors fails with them. pytest loads this module wher
 nothing else until it is asked for.
 """
 
+import argparse
+from contextlib import ExitStack
+from io import StringIO
+
 import pytest
 
 COLLECTORS = pytest.StashKey()  # the session's collector
 
 
 def pytest_addoption(parser):
-    parser.getgroup("labkit").addoption(
+    group = parser.getgroup("labkit")
+    group.addoption(
         "--labkit",
         action="store_true",
         help="run numba.cuda kernels on labkit's simulator; a launch with an error fails its test",
     )
+    group.addoption(
+        "--labkit-explore",
+        action="store_true",
+        help="run each launch in several orders of its blocks and warps; a result that depends on it is an error",
+    )
+    group.addoption(
+        "--labkit-time-limit",
+        type=_seconds,
+        metavar="SECONDS",
+        help="check each launch for this time, then run its other blocks unchecked, so that results stay complete",
+    )
+
+
+def _seconds(text):
+    if (seconds := float(text)) >= 0:
+        return seconds
+    raise argparse.ArgumentTypeError("a time limit is no negative number")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     """Put the simulator in numba's place before any conftest imports numba's `cuda`."""
-    if early_config.known_args_namespace.labkit:
+    options = early_config.known_args_namespace
+    if options.labkit:
         from labkit.running import program, stand_in
         from labkit.running.collector import Collector
+        from labkit.simulator.warp_order import ORDERS
 
         stand_in.install()
-        early_config.stash[COLLECTORS] = collector = Collector()
+        early_config.stash[COLLECTORS] = collector = Collector(orders=1 + len(ORDERS) if options.labkit_explore else 1)
         program.collect_launches(collector)
+        launches = ExitStack()
+        limit = options.labkit_time_limit, "--labkit-time-limit"
+        unseen = StringIO()  # a test's own output stays as it is
+        launches.enter_context(program.options_of_launches(options.labkit_explore, *limit, unseen))
+        early_config.add_cleanup(launches.close)
+    elif options.labkit_explore or options.labkit_time_limit is not None:
+        raise pytest.UsageError("--labkit-explore and --labkit-time-limit need --labkit, which runs the simulator")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,15 +70,17 @@ def pytest_runtest_call(item):
     from labkit.running.collector import Collector
     from labkit.simulator.errors import SimulatorError
 
-    own = Collector()
+    own, refused = Collector(), ""
     program.collect_launches(own, session)
     try:
         result = yield
     except SimulatorError as error:
         report = program.shortened(error)  # the error first: pytest's summary shows the first line
-        pytest.fail("".join([*report.format_exception_only(), *report.stack.format()]), pytrace=False)
+        refused = "".join([*report.format_exception_only(), *report.stack.format()])
     finally:
         program.collect_launches(session)
+    if refused:  # here, since in the handler pytest would show the error a second time
+        pytest.fail(refused, pytrace=False)
     if own.errors:
         pytest.fail("\n\n".join(map(text.describe, own.errors)), pytrace=False)
     return result

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from labkit.cuda import simulated
 from labkit.running import stand_in
@@ -76,13 +77,18 @@ def collect_launches(*collectors: Collector) -> None:
 
 
 @contextmanager
-def options_of_launches(explore: bool, time_limit_s: float | None):
-    """Within the context, run launches in several orders if `explore`, check each up to the limit, show progress."""
-    progress = Progress()
+def options_of_launches(
+    explore: bool, time_limit_s: float | None, option: str = "--time-limit", stream: TextIO | None = None
+):
+    """Within the context, run launches in several orders if `explore`, check each up to the limit.
+
+    `option` is the one that sets the limit. Progress is written to the stream, or to the error stream.
+    """
+    progress = Progress(stream)
 
     @contextmanager
     def options_of(kernel):
-        pace = Pace(time_limit_s)
+        pace = Pace(time_limit_s, option)
         with progress.launch(kernel, pace):
             yield {"pace": pace, "by": simulate_in_orders} if explore else {"pace": pace}
 

@@ -11,7 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 from labkit.running import mlir
-from labkit.running.modules import module_with, names_for_kernels, simulated_cuda
+from labkit.running.modules import module_with, names_for_kernels, no_such_name, simulated_cuda
 from labkit.simulator import host
 from labkit.simulator.seam import package as numba
 
@@ -23,9 +23,13 @@ class SubmoduleFinder(MetaPathFinder, Loader):
     """Python's import of the modules of other packages that have a stand-in."""
 
     def find_spec(self, name, path=None, target=None):
+        __tracebackhide__ = True  # by pytest
         if not f"{name}.".startswith(tuple(f"{package}." for package in PACKAGES)):
             return None
         if name not in MODULES:
+            package, _, field = name.rpartition(".")
+            if package.endswith("cuda"):  # without `name=`: `from numba.cuda import ...` shows this message
+                raise ModuleNotFoundError(no_such_name(field))
             raise ModuleNotFoundError(f"labkit's simulator has nothing in place of {name}", name=name)
         return ModuleSpec(name, self)
 

@@ -146,9 +146,10 @@ def idle_lanes(launch):
     """Find a block size that is not a multiple of the warp size."""
     if launch.threads_per_block % 32:
         cure = "a multiple of 32 uses them all."
+        threads, idle = launch.threads_per_block, -launch.threads_per_block % 32
         message = (
-            f"Line {launch.source.first_line}: a block of {launch.threads_per_block} threads leaves "
-            f"{32 - launch.threads_per_block % 32} lanes of its last warp idle; {cure}"
+            f"Line {launch.source.first_line}: a block of {threads} thread{'s' * (threads > 1)} leaves {idle} "
+            f"lane{'s' * (idle > 1)} of its last warp idle; {cure}"
         )
         yield _launch_advice("idle-lanes", launch, message, remedy=cure)
 

@@ -106,7 +106,7 @@ def typed_arguments(names, args, signatures=()):
         )
     for name, value in flatten_arguments(names, args).items():
         if isinstance(value, np.ndarray):
-            check_copyable(name, value)
+            check_copyable(value, name)
     if signatures:
         args = convert_arguments(names, [_on_host(a) for a in args], signatures)
     typed = [_typed_argument(name, value) for name, value in zip(names, args)]

@@ -160,14 +160,18 @@ def unwrap(value):
     return value._memory if isinstance(value, DeviceArray) else value
 
 
-def check_copyable(name: str, array: np.ndarray) -> None:
-    """Raise LaunchError for a host array that numba does not copy to a GPU: masked, or with gaps between elements."""
+def check_copyable(array: np.ndarray, name: str = "") -> None:
+    """Raise LaunchError for a host array that numba does not copy to a GPU: masked, or with gaps between elements.
+
+    `name` is the kernel's for it, if a launch copies it.
+    """
+    subject, name = f"`{name}`" if name else "the array", name or "array"
     if isinstance(array, np.ma.MaskedArray):
-        raise LaunchError(f"`{name}` is a masked array, which no kernel takes; pass `{name}.filled(0)`")
+        raise LaunchError(f"{subject} is a masked array, which no kernel takes; pass `{name}.filled(0)`")
     without_repeats = array[tuple(slice(None) if stride else 0 for stride in array.strides)] if array.size else array
     if not without_repeats.flags.forc:
         raise LaunchError(
-            f"the elements of `{name}` do not lie side by side, and numba copies no such array to a GPU; pass "
+            f"the elements of {subject} do not lie side by side, and numba copies no such array to a GPU; pass "
             f"`np.ascontiguousarray({name})`, or a slice of a device array"
         )
 
@@ -194,7 +198,7 @@ def to_device(obj, stream=0, copy=True, to: DeviceArray | None = None) -> Device
     if isinstance(obj, DeviceArray):
         return obj
     source = np.asanyarray(obj)
-    check_copyable("the array", source)
+    check_copyable(source)
     if to is None:
         to = device_array_like(source)
     if copy:

@@ -34,6 +34,7 @@ from labkit.simulator.warps import WARPGROUP_WARPS
 from labkit.trace import WARP_LANES, Raised, ThreadStep
 
 CHUNK_LANES = 16_384  # lanes that run together, at most, unless one SM's blocks have more
+SAMPLE = ", or a sample of its blocks, `labkit.simulate(..., sample=64)`"
 STATIC_SHARED_BYTES = 48 * 1024  # limit of arrays whose size is known when a kernel is compiled
 
 
@@ -304,11 +305,19 @@ class Launch:
         self.work += chunk.work + limits.CHUNK_WORK + len(blocks) * self._bytes_per_block() // limits.WORK_BYTES
         if self.work > self.patience * limits.MAX_WORK:
             raise KernelError(
-                "the kernel was stopped before all of its blocks had run; simulate a smaller problem, or a sample of "
-                "its blocks (`sample=64`)",
+                f"the kernel was stopped before all of its blocks had run; {self.describe_less_work(SAMPLE)}",
                 self.source.tree.lineno,
             )
         return chunk
+
+    def describe_less_work(self, otherwise="") -> str:
+        """Return what to do about too much work; `otherwise` is a further way, where no command runs the launch."""
+        if self.pace.option and self.pace.time_limit_s is None:
+            return (
+                f"simulate a smaller problem, or pass `{self.pace.option} 60`: launches may then do "
+                f"{limits.PATIENCE} times as much work, and each is checked for 60 s"
+            )
+        return f"simulate a smaller problem{'' if self.pace.option else otherwise}"
 
     def _run_sample(self):
         """Run the groups of the plan in chunks, and keep each block's counts."""
@@ -329,7 +338,7 @@ class Launch:
         if lanes > limits.MAX_LANES:
             raise LaunchError(
                 f"the launch has {lanes:,} threads, and the simulator runs {limits.MAX_LANES:,} at most; simulate a "
-                "smaller problem, or a sample of its blocks (`sample=64`)"
+                f"smaller problem{'' if self.pace.option else SAMPLE}"
             )
         if self.program.waits_for_all and (lanes > limits.MAX_LANES_TOGETHER or self.blocks > self._blocks_that_fit()):
             raise LaunchError(

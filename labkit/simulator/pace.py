@@ -11,6 +11,8 @@ class Pace:
 
     Attributes
     ----------
+    option
+        The option of the command line that sets the limit; empty if no command runs the launch.
     start_s
         When the launch began, by `time.perf_counter`.
     run, runs
@@ -19,8 +21,8 @@ class Pace:
         Blocks in a run, and those of the present one that have ended. 0 blocks: the launch has not begun to run.
     """
 
-    def __init__(self, time_limit_s: float | None = None):
-        self.time_limit_s = time_limit_s
+    def __init__(self, time_limit_s: float | None = None, option: str = ""):
+        self.time_limit_s, self.option = time_limit_s, option
         self.start_s = time.perf_counter()
         self.run = self.runs = 1
         self.blocks = self.done = 0

@@ -8,6 +8,7 @@ from labkit.layout import c_strides
 from labkit.simulator import advice
 from labkit.simulator.arrays import Array
 from labkit.simulator.checks.same_memory import lost_elements
+from labkit.simulator.checks.strides import repeated_elements
 from labkit.simulator.counters import ACCESSES, ALONE, CONFLICTS, L1_HITS, L2_HITS, REQUESTS, SECTORS, WAVEFRONTS
 from labkit.simulator.limits import MAX_SAMPLED_LANES
 from labkit.simulator.tensor_maps import BoxedArray
@@ -36,7 +37,7 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
     findings += [*advice.slow_accesses(launch, site_counters), *advice.idle_lanes(launch), *advice.partial_wave(launch)]
     findings += [*advice.one_axis(launch), *advice.changed_globals(launch)]
     if not any(f.kind == "race" for f in findings):  # which would have the same cause
-        findings += lost_elements(launch)
+        findings += [*lost_elements(launch), *([] if launch.plan else repeated_elements(launch))]
     findings.sort(key=_sort_key)
     return Trace(
         kernel=launch.function.__name__,

@@ -107,7 +107,7 @@ class Chunk:
         if self.work > patience * limits.MAX_CHUNK_WORK or self.launch.work + self.work > patience * limits.MAX_WORK:
             raise KernelError(
                 f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
-                "every thread, or simulate a smaller problem",
+                f"every thread, or {self.launch.describe_less_work()}",
                 line,
             )
 

@@ -2,8 +2,8 @@
 
 import re
 
-from programs import labkit, pytest
-from pytest import importorskip
+from programs import HEADER, labkit, pytest
+from pytest import importorskip, mark
 
 TESTS = """\
 import numpy as np
@@ -56,6 +56,29 @@ def test_refused():
     assert 'test_refused.py", line 9, in test_refused' in result.stdout
     assert re.findall('File "(.*)"', result.stdout) == [str(tmp_path / "test_refused.py")]
     assert "FAILED test_refused.py::test_refused - Failed: labkit.simulator.errors" in result.stdout
+    assert "During handling of the above exception" not in result.stdout
+
+
+def test_a_misspelt_name_that_a_test_imports_shows_no_lines_of_ours(tmp_path):
+    (tmp_path / "test_name.py").write_text("def test_name():\n    from numba.cuda import gridd\n")
+    result = pytest(tmp_path, "--labkit")
+    assert "did you mean `cuda.grid`?" in result.stdout and "find_spec" not in result.stdout
+
+
+def test_a_loop_without_end_is_told_with_the_option_of_pytest(tmp_path):
+    (tmp_path / "test_endless.py").write_text(
+        HEADER
+        + """\
+@cuda.jit
+def endless(x):
+    while x[0] == 0:
+        x[1] += 1
+
+def test_endless():
+    endless[1, 1](np.zeros(2))
+"""
+    )
+    assert "or pass `--labkit-time-limit 60`: launches" in pytest(tmp_path, "--labkit").stdout
 
 
 def test_without_the_option_nothing_changes(tmp_path):
@@ -65,6 +88,52 @@ def test_without_the_option_nothing_changes(tmp_path):
     result = pytest(tmp_path)
     assert result.returncode == 0, result.stdout
     assert "kernels on labkit's simulator" not in result.stdout
+
+
+ORDER_DECIDES = (
+    HEADER
+    + """
+@cuda.jit
+def last(order, n):
+    order[cuda.atomic.add(n, 0, 1)] = cuda.blockIdx.x
+
+@cuda.jit
+def double(x):
+    x[cuda.grid(1)] *= 2
+
+def test_launches(capfd):
+    order, x = np.zeros(4, np.int64), np.arange(100_000)
+    last[4, 1](order, np.zeros(1, np.int64))
+    double[1000, 100](x)
+    assert sorted(order) == [0, 1, 2, 3] and (x == 2 * np.arange(100_000)).all()
+    assert capfd.readouterr() == ("", "")
+"""
+)
+
+
+def test_launches_run_in_several_orders_and_are_checked_up_to_a_limit(tmp_path):
+    (tmp_path / "test_orders.py").write_text(ORDER_DECIDES)
+    plain = pytest(tmp_path, "--labkit")
+    assert "advice (order" not in plain.stdout and "ran in up to" not in plain.stdout and "checked" not in plain.stdout
+    explored = pytest(tmp_path, "--labkit", "--labkit-explore")
+    assert "test_orders.py:7: advice (order) in kernel last" in explored.stdout
+    assert "each launch ran in up to 5 orders of its blocks and warps" in explored.stdout
+    limited = pytest(tmp_path, "--labkit", "--labkit-time-limit", "0")
+    assert "2 launches checked only in part, by the time limit" in limited.stdout
+    assert plain.returncode == explored.returncode == limited.returncode == 0
+
+
+@mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--labkit-explore"], "--labkit-explore and --labkit-time-limit need --labkit"),
+        (["--labkit-time-limit", "0"], "--labkit-explore and --labkit-time-limit need --labkit"),
+        (["--labkit", "--labkit-time-limit", "-1"], "argument --labkit-time-limit: a time limit is no negative number"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(tmp_path, options, sentence):
+    refused = pytest(tmp_path, *options)
+    assert refused.returncode == 4 and sentence in refused.stderr
 
 
 def test_the_launches_of_all_workers_are_in_one_table(tmp_path):

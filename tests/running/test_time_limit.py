@@ -12,7 +12,9 @@ from programs import HEADER, run
 
 from labkit import cuda, simulate
 from labkit.running.progress import PREPARING, Progress, describe
-from labkit.simulator.errors import KernelError
+from labkit.simulator import limits
+from labkit.simulator.errors import KernelError, LaunchError
+from labkit.simulator.explorer.orders import simulate_in_orders
 from labkit.simulator.in_place import simulate_in_place
 from labkit.simulator.pace import Pace
 
@@ -103,6 +105,32 @@ def test_with_a_limit_a_loop_may_be_longer():
         simulate(long_loop, 1, 1, np.zeros(1), steps)
     trace = simulate(long_loop, 1, 1, np.zeros(1), steps, pace=Pace(0))
     assert trace.outputs[0][0] == steps
+
+
+@pytest.mark.parametrize(
+    ("pace", "cure"),
+    [
+        (Pace(None, "--limit"), "simulate a smaller problem, or pass `--limit 60`: launches may then do 20 times as"),
+        (Pace(5, "--limit"), "simulate a smaller problem"),
+        (None, "simulate a smaller problem, or a sample of its blocks, `labkit.simulate(..., sample=64)`"),
+    ],
+)
+def test_too_much_work_gets_a_cure_that_its_user_has(monkeypatch, pace, cure):
+    monkeypatch.setattr(limits, "MAX_WORK", 300)
+    with pytest.raises(KernelError) as stopped:
+        simulate(long_loop, 4096, 1024, np.zeros(4096 * 1024), 1, pace=pace)
+    assert "before all of its blocks had run; " in str(stopped.value)
+    assert cure in str(stopped.value) and ("sample" in str(stopped.value)) == (pace is None)
+    monkeypatch.setattr(limits, "MAX_LANES", 1000)
+    with pytest.raises(LaunchError) as refused:
+        simulate(long_loop, 2, 1024, np.zeros(2048), 1, pace=pace)
+    assert ("sample" in str(refused.value)) == (pace is None)
+
+
+def test_a_limit_lets_loops_be_longer_in_all_orders(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_CHUNK_WORK", 100)
+    trace = simulate_in_orders(long_loop, 4, 32, np.zeros(128), 400, pace=Pace(1000))
+    assert not trace.errors
 
 
 def test_errors_that_could_do_harm_are_found_without_checks():

@@ -113,7 +113,7 @@ def test_a_launch_too_large_to_run_whole_is_told_to_be_sampled():
         out[cuda.grid(1) % out.size] = 1
 
     out = np.zeros(100, np.int32)
-    with pytest.raises(LaunchError, match=r"or a sample of its blocks \(`sample=64`\)"):
+    with pytest.raises(LaunchError, match=r"or a sample of its blocks, `labkit.simulate\(..., sample=64\)`"):
         labkit.simulate(fills, 2**24, 1024, out)
     assert labkit.simulate(fills, 2**24, 1024, out, sample=64).counters.global_stores == 2**34
 

@@ -305,8 +305,16 @@ def test_a_masked_array_is_refused():
             labkit.simulate(kernel_in("@cuda.jit\ndef kernel(x):\n    pass"), 1, 8, given)
     with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
         labkit.simulate(kernel_in("@cuda.jit('void(f8[:])')\ndef kernel(x):\n    pass"), 1, 8, masked)
-    with pytest.raises(LaunchError, match="is a masked array, which no kernel takes"):
+    with pytest.raises(LaunchError, match=r"^the array is a masked array, .*; pass `array.filled\(0\)`"):
         host.to_device(masked)
+
+
+def test_gaps_between_elements_are_refused_by_the_arrays_name_if_it_has_one():
+    gaps = np.arange(8.0)[::2]
+    with pytest.raises(LaunchError, match=r"^the elements of `x` do not .* pass `np.ascontiguousarray\(x\)`"):
+        labkit.simulate(kernel_in("@cuda.jit\ndef kernel(x):\n    pass"), 1, 8, gaps)
+    with pytest.raises(LaunchError, match=r"^the elements of the array do not .* pass `np.ascontiguousarray\(array\)`"):
+        host.to_device(gaps)
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")

@@ -97,6 +97,9 @@ class Race:
             )
         if update := self._atomic_update():
             return f"Add in one step: `{update}`."
+        loaded = self._beside_atomic()
+        if loaded and self._decides_whether_to_update(loaded):
+            return f"Read it by an atomic, too: `{_read_by_atomic(loaded)}` in place of `{loaded.text}`."
         barrier = self._barrier()
         if barrier is None:
             return self._cure_between_blocks(parted)
@@ -138,11 +141,31 @@ class Race:
                 f"`cuda.syncthreads()` in line {line} waits for the threads of one block, and blocks run in any order: "
                 f"{rest}, or wait for all blocks with `cuda.cg.this_grid().sync()`."
             )
+        if loaded := self._beside_atomic():
+            return (
+                f"{in_any_order}: read it by `{_read_by_atomic(loaded)}` if it may still change after that, or in "
+                "another launch if it must be final."
+            )
         if parted or (stores and reads and not self._index_is_loaded(stores[0])):
             return f"{in_any_order}: write the results to a second array, which the next launch reads."
         return (
             f"{in_any_order} and cannot wait for one another: give each block elements of its own, or use "
             "`cuda.atomic`."
+        )
+
+    def _beside_atomic(self) -> Site | None:
+        """Return the plain read of an element that the other access updates by an atomic; None if it is not that."""
+        by_kind = {self.site.kind: self.site, self.other.kind: self.other}
+        loaded = by_kind.get("load") if by_kind.keys() == {"load", "atomic"} else None
+        return loaded if loaded and isinstance(_parse(loaded.text), ast.Subscript) else None
+
+    def _decides_whether_to_update(self, loaded):
+        """Return whether a read stands in the condition of an `if` around the atomic."""
+        atomic = self.site if loaded is self.other else self.other
+        return any(
+            _contains_line(node.test, loaded.line) and loaded.text in ast.unparse(node.test)
+            for node in ast.walk(self.kernel)
+            if isinstance(node, ast.If) and any(_contains_line(statement, atomic.line) for statement in node.body)
         )
 
     def _in_one_step(self, store):
@@ -283,9 +306,13 @@ def _by_atomics(loads):
     """Return a clause that says how the loads of an array that atomics change must read it."""
     how = {}  # by line
     for load in loads:
-        subscript = _parse(load.text)
-        how[load.line] = f"line {load.line} by `cuda.atomic.add({_arguments(subscript)}, 0)`"
+        how[load.line] = f"line {load.line} by `{_read_by_atomic(load)}`"
     return f", and read {loads[0].array} in {', '.join(how.values())}" if how else ""
+
+
+def _read_by_atomic(load):
+    """Return the atomic that reads what a load reads, and changes nothing."""
+    return f"cuda.atomic.add({_arguments(_parse(load.text))}, 0)"
 
 
 def _arguments(subscript):

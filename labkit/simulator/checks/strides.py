@@ -1,10 +1,13 @@
 """Grid-stride loops whose step is not the number of threads in the grid."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.scope import Scope
-from labkit.trace import Site, ThreadId
+from labkit.simulator.counters import ACCESSES
+from labkit.trace import Finding, Site, ThreadId
 
 FIRST_THREAD = ThreadId((0, 0, 0), (0, 0, 0))
 
@@ -31,6 +34,33 @@ def cure_of_shared_elements(scope: Scope, site: Site, other: Site) -> str:
     if stride is None or stride != _find_stride(scope, other) or stride.step >= stride.threads:
         return ""
     return stride.cure("several of them take the same elements")
+
+
+def repeated_elements(launch) -> Iterator[Finding]:
+    """Yield advice on loops that step by a block's threads, in kernels whose blocks add up by atomics, without a race.
+
+    Elements are read more often than there are any by the loop's index alone, so that blocks read the same ones.
+    """
+    if not any(site.kind == "atomic" and site.space == "global" for site in launch.sites):
+        return
+    seen = set()
+    for number, site in enumerate(launch.sites):
+        array, accesses = launch.arrays.get(site.array), int(launch.totals[number, ACCESSES])
+        if site.kind != "load" or array is None or len(array.shape) != 1 or accesses <= array.shape[0]:
+            continue
+        index = ast.parse(site.text, mode="eval").body
+        scope = scope_at(launch, site.line)
+        stride = _find_stride(scope, site)
+        if stride is None or not 1 < stride.step == scope.block[0] < min(stride.threads, array.shape[0]):
+            continue
+        if isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Name) and stride.line not in seen:
+            seen.add(stride.line)
+            cure = stride.cure("several of them take the same elements")
+            message = (
+                f"Line {site.line}: the threads read `{site.text}` {accesses:,} times, and {site.array} has "
+                f"{array.shape[0]:,} elements. {cure}"
+            )
+            yield Finding("repeated", "advice", message, site.line, site.column, site.array, remedy=cure)
 
 
 def cure_of_skipped_elements(scope: Scope, site: Site) -> str:

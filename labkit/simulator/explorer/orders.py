@@ -15,6 +15,7 @@ from labkit.simulator.arguments import flatten_arguments
 from labkit.simulator.errors import KernelError
 from labkit.simulator.l2 import NoL2
 from labkit.simulator.launch import CHUNK_LANES, Launch
+from labkit.simulator.limits import PATIENCE
 from labkit.simulator.memory import equal_with_nan
 from labkit.simulator.pace import Pace
 from labkit.simulator.warp_order import MAX_SETS, ORDERS, WarpOrder
@@ -64,6 +65,8 @@ def _run_in(order, make_launch, arguments, names, pace) -> _Outcome:
         launch.record((), None)
         launch.order, launch.pace, launch.l2 = order, pace, NoL2()
         launch.patience = MAX_SETS  # each set of warps runs the loops again
+        if pace.time_limit_s is not None:
+            launch.patience *= PATIENCE
         is_small = launch.blocks * launch.threads_per_block <= CHUNK_LANES
         if not (is_small or launch.program.keeps_clocks):  # else the order changes no race
             launch.is_checked = False
@@ -92,11 +95,13 @@ def _has_error(findings):
 
 
 def _new_errors(trace: Trace, outcomes: list[_Outcome]) -> Iterator[Finding]:
-    """Yield the errors that only other orders show, each once."""
+    """Yield the errors that only other orders show, each once; a race explains a read before the write."""
     seen = {_cause(f) for f in trace.findings}
+    raced = {(f.array, line) for f in trace.findings if f.kind == "race" for line in (f.line, f.other_line)}
     for outcome in outcomes:
         for finding in outcome.errors:
-            if (cause := _cause(finding)) not in seen:
+            is_explained = finding.kind == "uninitialised" and (finding.array, finding.line) in raced
+            if (cause := _cause(finding)) not in seen and not is_explained:
                 seen.add(cause)
                 yield finding
 

@@ -657,7 +657,7 @@ def test_bank_conflicts_are_told_and_padding_ends_them():
     assert findings(padded, 1, 32, numbers(32, 32), zeros(32, 32)) == []
 
 
-@pytest.mark.parametrize(("block", "idle"), [(33, 31), (100, 28), ((3, 3), 23), (64, 0), ((16, 16), 0)])
+@pytest.mark.parametrize(("block", "idle"), [(1, 31), (63, 1), (33, 31), ((3, 3), 23), (64, 0), ((16, 16), 0)])
 def test_a_last_warp_with_idle_lanes_is_told(block, idle):
     @cuda.jit
     def nothing(y):
@@ -667,7 +667,8 @@ def test_a_last_warp_with_idle_lanes_is_told(block, idle):
     found = findings(nothing, 1, block, zeros(1), kind="idle-lanes")
     assert len(found) == (idle > 0)
     if found:
-        assert f"{idle} lanes" in found[0].message and found[0].severity == "advice"
+        assert f"leaves {idle} lane{'s' * (idle > 1)} of" in found[0].message and found[0].severity == "advice"
+        assert ("a block of 1 thread " in found[0].message) == (block == 1)
 
 
 # --- globals -----------------------------------------------------------------------------------------

@@ -177,6 +177,24 @@ def kernel(x, y, n, flag):
             ("y[(e * 7) % y.size] = new", "pass"),
         ],
     ),
+    "a greatest value, read in its condition and at the end": (
+        """
+@cuda.jit
+def kernel(x, y, n, flag):
+    i = cuda.grid(1)
+    if x[i] > y[0]:
+        cuda.atomic.max(y, 0, i)
+    x[i] = y[0]
+""",
+        [
+            "Read it by an atomic, too: `cuda.atomic.add(y, 0, 0)` in place of `y[0]`.",
+            "read it by `cuda.atomic.add(y, 0, 0)` if it may still change after that, or in another launch if",
+        ],
+        [
+            ("if x[i] > y[0]", "if x[i] > cuda.atomic.add(y, 0, 0)"),
+            ("x[i] = y[0]", "x[i] = cuda.atomic.add(y, 0, 0)"),
+        ],
+    ),
     "a histogram": (
         """
 @cuda.jit
@@ -220,6 +238,13 @@ def test_blocks_that_race_get_one_cure_and_it_cures(name):
         assert old in text
         text = text.replace(old, new)
     assert errors(kernel_in(text), 2, np.int32) == ()
+
+
+def test_a_read_in_the_condition_of_an_atomic_gets_no_barrier_in_a_branch():
+    text = BETWEEN_BLOCKS["a greatest value, read in its condition and at the end"][0]
+    first, last = errors(kernel_in(text), 1, np.int32)
+    assert first.remedy == "Read it by an atomic, too: `cuda.atomic.add(y, 0, 0)` in place of `y[0]`."
+    assert last.remedy == "Put `cuda.syncthreads()` between line 5 and line 6, outside of the `if` in line 4."
 
 
 def test_no_compare_and_swap_is_told_for_floats_which_numba_has_not():
@@ -292,6 +317,43 @@ def kernel(x, y):
 """
     found = labkit.simulate(kernel_in(text), 2, 32, np.ones(64), np.zeros(64)).errors
     assert found and not any("gridsize" in f.remedy for f in found)
+
+
+# Loops in which blocks read the same elements, and add them up by an atomic.
+REPEATED = {
+    "a sum": "for i in range(cuda.grid(1), x.size, {}):\n        cuda.atomic.add(y, 0, x[i])",
+    "a sum of its own": (
+        "total = 0\n    for i in range(cuda.grid(1), x.size, {}):\n        total += x[i]\n"
+        "    cuda.atomic.add(y, 0, total)"
+    ),
+    "a while": ("i = cuda.grid(1)\n    while i < x.size:\n        cuda.atomic.add(y, int(x[i]), 1)\n        i += {}"),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_blocks_that_read_the_same_elements_before_an_atomic_are_advice(name):
+    def advice(step, blocks=2, size=128):
+        kernel = kernel_in(f"\n@cuda.jit\ndef kernel(x, y):\n    {REPEATED[name].format(step)}\n")
+        trace = labkit.simulate(kernel, blocks, 32, np.ones(size, np.float32), np.zeros(2, np.float32))
+        return [f for f in trace.advice if f.kind == "repeated"]
+
+    [finding] = advice("cuda.blockDim.x")
+    assert "the threads read `x[i]` 224 times, and x has 128 elements." in finding.fact
+    assert " steps by 32, and the grid has 64 threads, so that several of them" in finding.remedy
+    assert advice("cuda.gridsize(1)") == advice("cuda.blockDim.x", blocks=1) == advice("cuda.blockDim.x", size=32) == []
+
+
+def test_a_loop_over_pairs_is_no_repetition():
+    text = """
+@cuda.jit
+def kernel(x, y):
+    i = cuda.grid(1)
+    for k in range(i, x.size, {}):
+        cuda.atomic.add(y, i, x[i] * x[k])
+"""
+    for step, block in ((1, 32), (1, 1), (2, 32)):
+        trace = labkit.simulate(kernel_in(text.format(step)), 64 // block, block, np.ones(64), np.zeros(64))
+        assert not [f for f in trace.advice if f.kind == "repeated"]
 
 
 DRAWS = """
