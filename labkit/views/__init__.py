@@ -16,7 +16,9 @@ from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
+from labkit.views.ragged import ragged
 from labkit.views.records import records
+from labkit.views.relative import relative
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
@@ -35,6 +37,6 @@ from labkit.views.wraparound import wraparound
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
     "inspector", "landscape", "lowering", "memory", "occupancy", "outputs", "passes", "pipeline", "playground",
-    "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms",
-    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "predict", "ragged", "records", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors",
+    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip
