@@ -19,6 +19,7 @@ from labkit.views import (
     occupancy,
     passes,
     playground,
+    ragged,
     records,
     rescaling,
     schedule,
@@ -122,6 +123,7 @@ def pages(tmp_path_factory):
             }
         ),
         "occupancy": occupancy({"TILE = 16": product, "again": product}),
+        "ragged": ragged({"A @ A": product}, "C"),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
@@ -285,6 +287,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "score_tiles",
         "warp_timeline",
         "tile_sizes",
+        "ragged",
         "attention_errors",
         "records",
         "rescaling",
