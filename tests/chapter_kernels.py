@@ -18,7 +18,7 @@ OPERATIONS = tuple(f"labkit.{name}." for name in places.operations())
 WRONG = {
     "start-here": {"hasty"},
     "first-gpu-matmul": {"double_unguarded"},
-    "tiled-gemm": {"no_first_barrier"},
+    "tiled-gemm": {"no_first_barrier", "no_second_barrier"},
     "tensor-cores": {"never_empty"},
     "layouts-nhwc": {"tile_in_vectors"},
     "trusting-the-simulator": {"counter"},

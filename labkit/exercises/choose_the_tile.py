@@ -26,8 +26,10 @@ def make_launch(rng, M, N, K, alpha, TILE):
 
 EXERCISE = Exercise(
     title="Choose the tile",
-    task="Choose TILE so that this kernel, C = alpha * A @ B, makes at most M * N * K / 8 global loads, "
-    "in at most 3 KB of shared memory a block.",
+    task="- **Given**: a kernel for C = alpha * A @ B, launched in blocks of TILE x TILE threads.\n"
+    "- **Choose** TILE.\n"
+    "- **Limits**: at most M * N * K / 8 global loads; at most 3 KB of shared memory per block.\n"
+    "- **Sizes**: any M, N, K.",
     points=2,
     function="tuned_matmul",
     make_launch=make_launch,

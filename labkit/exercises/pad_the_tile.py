@@ -28,7 +28,11 @@ def make_launch(rng, rows, columns):
 
 EXERCISE = Exercise(
     title="Pad the tile",
-    task="Choose WIDTH so that reading a column of the tile meets 32 different banks.",
+    task="- **Given**: a kernel that writes T, the transpose of A. It loads rows of A into a tile and stores columns "
+    "of the tile as rows of T, so that both global accesses coalesce.\n"
+    "- **Choose** WIDTH.\n"
+    "- **Limits**: no bank conflict; each sector is loaded and stored once.\n"
+    "- **Sizes**: any A, in blocks of 32 x 32 threads.",
     points=2,
     function="transpose",
     make_launch=make_launch,

@@ -22,8 +22,11 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="Put the barrier back",
-    task="This kernel adds A @ B to C, and some threads overwrite a tile that others still read. "
-    "Add what is missing, one barrier in each round.",
+    task="- **Given**: a kernel that adds A @ B to C. It has the first barrier; some threads overwrite a tile that "
+    "others still read.\n"
+    "- **Add** what is missing.\n"
+    "- **Limits**: two barriers per iteration; each row of a tile is loaded once per block.\n"
+    "- **Sizes**: any M, N, K.",
     points=2,
     function="two_barriers",
     make_launch=make_launch,

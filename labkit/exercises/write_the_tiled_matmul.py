@@ -21,8 +21,10 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="Write the tiled matmul",
-    task="Write C = A.T @ B in float32, with tiles in shared memory and loads that coalesce. "
-    "Blocks are TILE x TILE threads; the shapes need not be multiples of TILE.",
+    task="- **Given**: A with K rows and M columns, B with K rows and N columns, float32.\n"
+    "- **Write** C = A.T @ B with tiles in shared memory, in blocks of TILE x TILE threads.\n"
+    "- **Limits**: two global loads per thread and tile, coalesced; two barriers per iteration; no float64.\n"
+    "- **Sizes**: any M, N, K, also those that are not multiples of TILE.",
     points=4,
     function="tiled_matmul",
     make_launch=make_launch,

@@ -10,12 +10,15 @@ from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
+from labkit.views.occupancy import occupancy
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
+from labkit.views.ragged import ragged
 from labkit.views.records import records
+from labkit.views.relative import relative
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
@@ -33,7 +36,7 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground", "predict",
-    "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms", "tile_sizes",
-    "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "inspector", "landscape", "lowering", "memory", "occupancy", "outputs", "passes", "pipeline", "playground",
+    "predict", "ragged", "records", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors",
+    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -16,8 +16,10 @@ from labkit.views import (
     landscape,
     lowering,
     memory,
+    occupancy,
     passes,
     playground,
+    ragged,
     records,
     rescaling,
     schedule,
@@ -120,6 +122,8 @@ def pages(tmp_path_factory):
                 "once": [labkit.simulate(scaled, 2, 32, x, x * 0)],
             }
         ),
+        "occupancy": occupancy({"TILE = 16": product, "again": product}),
+        "ragged": ragged({"A @ A": product}, "C"),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
         "schedule": schedule(labkit.explore(last_word, 1, 64, np.zeros(1, np.float32))),
         "landscape": landscape(
@@ -270,6 +274,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "inspector",
         "window",
         "lowering",
+        "occupancy",
         "passes",
         "collapse",
         "terms",
@@ -282,6 +287,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "score_tiles",
         "warp_timeline",
         "tile_sizes",
+        "ragged",
         "attention_errors",
         "records",
         "rescaling",
@@ -349,6 +355,16 @@ def test_tiles_of_another_size_are_a_choice_away(show, pages):
     page.locator(".labkit-view").focus()
     page.keyboard.press("ArrowRight")
     assert page.locator(".stat b").first.inner_text() == "144"
+
+
+def test_a_menu_chooses_whose_sm_is_filled(show, pages):
+    page, kept = show("occupancy"), pages["occupancy"][0].data["kept"]
+    page.locator(".labkit-view").focus()
+    page.keyboard.press("ArrowRight")
+    page.get_by_label("GPU").select_option("T4")
+    page.wait_for_function("() => document.activeElement.tagName === 'SELECT'")
+    assert sentence(page) == kept[0]["say"][1].replace("**", "")
+    assert page.locator(".stat b").all_inner_texts() == ["4", "32 of 32", "24"]
 
 
 def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):

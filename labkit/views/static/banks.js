@@ -1,10 +1,10 @@
 // Each trace's 32 banks; different words that meet in one bank stand on each other, one wavefront each.
 const view = {
   start(ui, data) {
-    const sheet = ui.element('div', {class: 'row'}, ui.body), PASS = 3, FLOOR = 126;
+    const sheet = ui.element('div', {class: 'row'}, ui.body), PASS = 8, FLOOR = 286;
     for (const side of data.sides) {
       ui.canvas({
-        label: `${side.label}: words in each of the 32 banks`, parent: sheet, maxWidth: data.alone ? 620 : 455, height: () => 152,
+        label: `${side.label}: words in each of the 32 banks`, parent: sheet, maxWidth: data.alone ? 620 : 455, height: () => FLOOR + 26,
         paint(g, width) {
           const step = Math.min(ui.step, side.count - 1), facts = side.sites[side.site[step]], passes = side.passes[step];
           const w = width / 32, {bytes} = facts, group = Math.min(32, 128 / bytes), stacks = Array.from({length: 32}, () => new Set());
@@ -28,7 +28,7 @@ const view = {
             g.fillStyle = ui.colour('cell');
             g.fillRect(bank * w, FLOOR - 32 * PASS - 6, w - 2, 32 * PASS + 6);
             g.fillStyle = ui.colour(words.size > 1 ? 'hot' : 'C', 0.9);
-            for (let i = 0; i < words.size; i++) g.fillRect(bank * w, FLOOR - (i + 1) * PASS, w - 2, PASS - 0.8);
+            for (let i = 0; i < words.size; i++) g.fillRect(bank * w, FLOOR - (i + 1) * PASS, w - 2, PASS - 1.5);
           });
           g.font = '12px system-ui, sans-serif';
           g.fillStyle = ui.colour('dim');

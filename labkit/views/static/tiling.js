@@ -281,7 +281,7 @@ const view = {
         g.fillText(text, x + (element % p.columns + 0.5) * s, y + (Math.floor(element / p.columns) + 0.5) * s + s * 0.2);
       }
     }
-    const HINT = 'each number: reads an element served since it was filled';
+    const HINT = 'each number: how often this element was read since it was written';
     if (tiles.length) ui.canvas({
       label: `shared arrays ${tiles.map(p => p.name).join(' and ')}, filled elements and the reads they served`,
       parent: right, maxWidth: rest, height: width => shelf(width).height + 22,
@@ -291,7 +291,7 @@ const view = {
         g.textAlign = 'left';
         g.font = '12px system-ui, sans-serif';
         g.fillStyle = ui.colour('dim');
-        g.fillText(at[0][2] >= 11 ? HINT : 'darker: served more reads since it was filled', 0, at.height + 16, width);
+        g.fillText(at[0][2] >= 11 ? HINT : 'darker: read more often since it was written', 0, at.height + 16, width);
       },
     });
 
