@@ -7,6 +7,7 @@ from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
+from labkit.views.intensities import intensities
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
@@ -21,6 +22,7 @@ from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
+from labkit.views.shuffles import shuffles
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
@@ -33,7 +35,7 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground", "predict",
-    "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms", "tile_sizes",
-    "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "inspector", "intensities", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground",
+    "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms",
+    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip
