@@ -99,11 +99,11 @@ def _name(function) -> str:
 
 
 def _record_lines(tree, records) -> int:
-    """Count the lines of statements that read records, themselves or through a variable; charts of them are free."""
+    """Count the lines of statements that read records, themselves or through a variable; pictures of them are free."""
     lines = set()
     for statement in tree.body:
         names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        if not names & (records | {"results", "standings"}) or _kind(statement) == "chart":
+        if not names & (records | {"results", "standings"}) or _kind(statement):
             continue
         lines |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
         for node in ast.walk(statement):
