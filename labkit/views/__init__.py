@@ -3,6 +3,7 @@
 from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
+from labkit.views.ceilings import ceilings
 from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
@@ -34,8 +35,8 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "intensities", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground",
-    "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms",
-    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "ceilings", "collapse", "findings", "fragments",
+    "hit_rates", "inspector", "intensities", "landscape", "lowering", "memory", "outputs", "passes", "pipeline",
+    "playground", "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles",
+    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip

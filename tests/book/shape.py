@@ -13,7 +13,7 @@ MOVING = set(
     "rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling warp_timeline window winners "
     "wraparound".split()
 )
-CHARTS = {"agreement", "attention_errors", "hit_rates", "intensities", "records", "roofline", "variance_errors"}
+CHARTS = set("agreement attention_errors ceilings hit_rates intensities records roofline variance_errors".split())
 END = re.compile(r"^## Exercises", re.M)
 FOLDED = re.compile(r"<details>.*?</details>", re.S)
 TABLE_OF_TEXT = re.compile(r"^\|[ :|-]+\|$", re.M)
