@@ -184,7 +184,7 @@ const view = {
         text(name, from, y(peak) - over, 'left', 'fg', g.font);
       },
     });
-    ui.legend([['A', 'at best on this GPU', 'outline'], ['hot', 'measured on this GPU'], ['dim', 'of another precision']]);
+    ui.legend([['A', 'at best on this GPU', 'ring'], ['hot', 'measured on this GPU', 'dot'], ['dim', 'of another precision', 'dot']]);
 
     const fold = ui.element('details', {}, ui.body);
     ui.element('summary', {text: 'The kernels on this GPU as a table'}, fold);
