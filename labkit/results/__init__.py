@@ -25,7 +25,7 @@ from labkit.results.computed import add_computed, drop_computed
 from labkit.table import Table, json_lines
 
 FOLDER = Path(__file__).parent
-HEADINGS = {"tflops": "TFLOP/s", "gb_s": "GB/s", "dtype": "format"}
+HEADINGS = {"tflops": "TFLOP/s", "gb_s": "GB/s", "dtype": "format", "min_bytes": "bytes moved"}
 UNITS = ("ms", "us", "ns", "mb", "kb", "bytes")
 
 

@@ -3,10 +3,12 @@
 from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
+from labkit.views.ceilings import ceilings
 from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
+from labkit.views.intensities import intensities
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
@@ -24,6 +26,7 @@ from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
+from labkit.views.shuffles import shuffles
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
@@ -35,8 +38,9 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "memory", "occupancy", "outputs", "passes", "pipeline", "playground",
-    "predict", "ragged", "records", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors",
-    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "ceilings", "collapse", "findings", "fragments",
+    "hit_rates", "inspector", "intensities", "landscape", "lowering", "memory", "occupancy", "outputs", "passes",
+    "pipeline", "playground", "predict", "ragged", "records", "relative", "rescaling", "roofline", "schedule",
+    "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors",
+    "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip

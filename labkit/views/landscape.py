@@ -54,7 +54,7 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
         raise UnknownDevice(f"there is no GPU called {gpu!r}; choose one of {', '.join(GPUS)}")
     roofline.peak_tflops(gpu, precision)  # raises for a precision that it does not have
     data = {
-        "say": "Where a kernel's FLOPs a byte meet the roof, that is the fastest it can be.",
+        "say": "A kernel is at most as fast as the roof above its arithmetic intensity.",
         "gpus": [{"name": one.name, "dram_gb_s": one.dram_gb_s, "peaks": one.peak_tflops} for one in GPUS.values()],
         "gpu": gpu,
         "precision": precision,

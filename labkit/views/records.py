@@ -20,7 +20,8 @@ RATES = {"tflops", "gb_s", "ratio"}  # where more is better
 TIMES = {"time_ms", "host_us", "first_ms"}  # where less is better
 CUDA_CPP = "CUDA C++"  # a baseline that was measured for each step: the same kernel in another language
 RESULT_FIELDS = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole numbers that are no settings
-PACKAGES = {"NumPy": "numpy", CUDA_CPP: "nvidia-cuda-nvrtc"}  # whose version counts; else it is torch's
+# The field of a header with the version of a baseline; of others it is torch's.
+PACKAGES = {"NumPy": "numpy", CUDA_CPP: "nvidia-cuda-nvrtc", "copy": "labkit", "cuMemcpy": "driver"}
 MOST_BARS, MOST_NAMED = 48, 3
 LETTERS_OF_STILL = 115  # of a line above the picture that stands still
 
@@ -35,6 +36,7 @@ def records(
     baseline: str | None = None,
     where: Mapping[str, object] | None = None,
     peak: bool = False,
+    series_by: str = "step",
 ) -> View:
     """Draw a recorded figure: lines over a size, or bars for each problem.
 
@@ -60,6 +62,8 @@ def records(
         `x`, a list gives the order and a mapping the names that are shown.
     peak
         Draw the GPU's published peak: arithmetic for "tflops", DRAM bandwidth for "gb_s".
+    series_by
+        Field whose values are the series, such as "dtype" where one kernel was measured in several formats.
 
     Raises
     ------
@@ -73,7 +77,10 @@ def records(
     rows = loaded.select(**where)
     if not rows:
         raise ValueError(f"The record {loaded.operation} has no row with {where}: choose other values.")
-    _check_fields(loaded, x, y)
+    _check_fields(loaded, x, y, series_by)
+    kernels = dict.fromkeys(row["step"] for row in rows)
+    if series_by != "step":
+        rows = [{**row, "step": str(row[series_by])} for row in rows]
     labels = _names(rows, series, baseline)
     if y == "ratio" and baseline is None:
         baseline = _only_baseline(rows, labels)
@@ -89,6 +96,8 @@ def records(
     x_names = [_place_name(place, where.get(x)) for place in x_values]
     _check_count(shown_series, x_values)
     caption = _caption(loaded, rows, all_series, x_values, x_names)
+    if series_by != "step":
+        caption = f"{join(list(kernels))} on {caption}"
     label = "" if baseline is None else labels.get(baseline, "")
     picture = records_figure.RecordsChart(
         series=shown_series,
@@ -108,7 +117,7 @@ def records(
     data = {
         "say": _sentence(shown_series, x_values[-1], _at(x, x_values[-1], x_names[-1]), y, baseline, label),
         "charts": chart.svgs(picture, picture.height),
-        "legend": records_figure.legend(shown_series, picture.is_line),
+        "legend": records_figure.legend(shown_series, picture.is_line) if series_by == "step" else [],
         "caption": caption,
         "table": table(
             [results.heading(x), *(f"{one.label}{UNITS.get(y, '')}" for one in shown_series)],
@@ -121,9 +130,9 @@ def records(
 # --- what is drawn ---------------------------------------------------------------------------------
 
 
-def _check_fields(found, x, y):
+def _check_fields(found, *fields):
     known = dict.fromkeys(name for row in found.rows for name in row)
-    for name in ("step", x, y):
+    for name in ("step", *fields):
         if name not in known:
             raise KeyError(f"{found.operation} has no field {name!r}: choose from {', '.join(known)}")
 
@@ -260,7 +269,7 @@ def _at(x, place, name) -> str:
     """Name a place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
     if not _is_number(place):
         return name
-    return f"{name} {x}" if x.endswith("s") else f"{x} = {name}"
+    return f"{name} {results.heading(x)}" if x.endswith("s") else f"{x} = {name}"
 
 
 def _sentence(drawn, place, at, y, baseline, label) -> str:
@@ -300,7 +309,7 @@ def _caption(found, rows, drawn, places, names) -> str:
     if found.missing_gpu:
         text += f" This machine's {found.missing_gpu} has no record of {found.operation}."
     empty = [f"{one.label} at {name}" for one in drawn for place, name in zip(places, names) if place not in one.values]
-    if empty:
+    if empty and 2 * len(empty) < len(drawn) * len(places):  # else the series have sizes of their own
         more = f" and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else ""
         text += f" Not measured: {', '.join(empty[:MOST_NAMED])}{more}."
     return text

@@ -9,11 +9,21 @@ import jupytext
 
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
-    "banks cache collapse fragments inspector landscape lowering memory occupancy outputs passes pipeline playground "
-    "ragged rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling warp_timeline window winners "
-    "wraparound".split()
+    "banks cache collapse fragments inspector landscape lowering memory occupancy outputs passes pipeline "
+    "playground ragged rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling "
+    "warp_timeline window winners wraparound".split()
 )
-CHARTS = {"agreement", "attention_errors", "hit_rates", "records", "relative", "roofline", "variance_errors"}
+CHARTS = {
+    "agreement",
+    "attention_errors",
+    "ceilings",
+    "hit_rates",
+    "intensities",
+    "records",
+    "relative",
+    "roofline",
+    "variance_errors",
+}
 END = re.compile(r"^## Exercises", re.M)
 FOLDED = re.compile(r"<details>.*?</details>", re.S)
 TABLE_OF_TEXT = re.compile(r"^\|[ :|-]+\|$", re.M)
@@ -99,11 +109,11 @@ def _name(function) -> str:
 
 
 def _record_lines(tree, records) -> int:
-    """Count the lines of statements that read records, themselves or through a variable; charts of them are free."""
+    """Count the lines of statements that read records, themselves or through a variable; pictures of them are free."""
     lines = set()
     for statement in tree.body:
         names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        if not names & (records | {"results", "standings"}) or _kind(statement) == "chart":
+        if not names & (records | {"results", "standings"}) or _kind(statement):
             continue
         lines |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
         for node in ast.walk(statement):

@@ -25,6 +25,7 @@ from labkit.views import (
     schedule,
     score_tiles,
     sectors,
+    shuffles,
     terms,
     tile_sizes,
     tiling,
@@ -150,6 +151,7 @@ def pages(tmp_path_factory):
         "records": records("gemm", "A ladder", where={"problem": "4096x4096x4096"}, peak=True),
         "rescaling": rescaling([0, 100], *rows_of_two()),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
+        "shuffles": shuffles(np.array([[0, 1, 2, 3], [2, 4, 5, 6], [6, 9, 11, 12]])),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
@@ -292,6 +294,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "records",
         "rescaling",
         "sectors",
+        "shuffles",
     ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -411,6 +414,7 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     page = show("landscape")
     picture = "() => document.querySelector('canvas').toDataURL()"
     told, drawn = page.locator(".body .say"), page.evaluate(picture)
+    page.get_by_text("The kernels on this GPU as a table").click()
     cells = page.locator(".body td")
     assert "meet at 20 FLOP/byte" in told.inner_text() and "Nothing is recorded" not in told.inner_text()
     assert cells.nth(4).inner_text() == "750 GFLOP/s" and cells.nth(5).inner_text() == "90%"

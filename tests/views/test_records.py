@@ -211,3 +211,21 @@ def test_steps_that_compute_different_things_have_baselines_of_their_own():
     _, (cells,) = shown(records("blas", "", y="ratio", series=steps, baseline="torch", where=where))
     own = [results.load("blas").select(step=step, baseline="torch", **where)[0]["ratio"] for step in steps]
     assert [float(cell) for cell in cells[1:]] == pytest.approx(own, rel=1e-2)
+
+
+def test_series_may_be_the_formats_of_one_kernel():
+    view = records("batch", "Two formats", x="batch", y="time_ms", series_by="dtype")
+    columns, rows = shown(view)
+    assert columns[1:] == ["float16 ms", "float32 ms"] and len(rows) == 7
+    assert view.data["caption"].startswith("cuBLAS on NVIDIA H100") and view.data["legend"] == []
+    with pytest.raises(KeyError, match="no field 'form'"):
+        records("batch", "", x="batch", series_by="form")
+
+
+def test_sizes_that_series_do_not_share_are_no_gaps():
+    """A vector routine moves 4, 8 or 12 bytes per element, so that most sizes in bytes are of one routine alone."""
+    moved = {width * 2**power: f"{power}" for power in (24, 26, 28) for width in (4, 8, 12)}
+    where = {"step": ["axpy", "dot", "nrm2"], "min_bytes": moved}
+    view = records("blas", "Bytes", x="min_bytes", y="gb_s", series=where["step"], baseline="copy", where=where)
+    assert "Not measured" not in view.data["caption"] and "copy (labkit " in view.data["caption"]
+    assert view.sentence.startswith("At 28 bytes moved, axpy reaches")

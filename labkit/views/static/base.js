@@ -116,8 +116,9 @@ function labkitMount(host, view, send) {
         const legend = element('div', {class: 'legend'}, parent);
         for (const [colour, text, style] of items) {
           const item = element('span', {}, legend);
-          const look = style === 'outline' ? `border:1.5px solid var(--${colour})` : `background:var(--${colour})`;
-          element('i', {style: look + (style > 0 ? `;opacity:${style}` : '')}, item);
+          const hollow = style === 'outline' || style === 'ring', round = style === 'ring' || style === 'dot';
+          const look = hollow ? `border:1.5px solid var(--${colour})` : `background:var(--${colour})`;
+          element('i', {style: look + (round ? ';border-radius:50%' : style > 0 ? `;opacity:${style}` : '')}, item);
           item.append(text);
         }
       },

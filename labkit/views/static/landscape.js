@@ -184,9 +184,11 @@ const view = {
         text(name, from, y(peak) - over, 'left', 'fg', g.font);
       },
     });
-    ui.legend([['A', 'at best on this GPU', 'outline'], ['hot', 'measured on this GPU'], ['dim', 'of another precision']]);
+    ui.legend([['A', 'at best on this GPU', 'ring'], ['hot', 'measured on this GPU', 'dot'], ['dim', 'of another precision', 'dot']]);
 
-    const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'kernels on this GPU', style: 'margin:8px 0'}, ui.body);
+    const fold = ui.element('details', {}, ui.body);
+    ui.element('summary', {text: 'The kernels on this GPU as a table'}, fold);
+    const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'kernels on this GPU'}, fold);
     function numbers() {
       const list = ui.element('table', {});
       const head = ui.element('tr', {}, ui.element('thead', {}, list));

@@ -1,0 +1,33 @@
+"""Intensity over size: formulas, counts, and the ridge of a GPU."""
+
+import pytest
+
+from labkit.views import intensities
+
+COUNTED = {"dot": {64: 0.21, 128: 0.23}, "gemm": {64: 10.7, 128: 21.3}}
+FORMULAS = {"dot": lambda n: 0.25, "gemm": lambda n: n / 6}
+
+
+def test_the_sentence_says_which_routines_are_beyond_the_ridge():
+    view = intensities("Only gemm grows", COUNTED, FORMULAS)
+    assert view.sentence == (
+        "At n = 128, dot makes 0.23 and gemm makes 21.3 FLOP/byte. Beyond the ridge of the H100 SXM, at 20: of these "
+        "only gemm."
+    )
+    assert view.data["table"]["rows"] == [["64", "0.21", "10.7"], ["128", "0.23", "21.3"]]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "precision", "end"), [("H100 SXM", "float16 tensor", ": none."), ("T4", "float32", ".")]
+)
+def test_another_ridge_is_that_of_the_gpu_and_precision(gpu, precision, end):
+    view = intensities("Only gemm grows", COUNTED, FORMULAS, gpu, precision)
+    assert view.sentence.endswith(end)
+    assert f"ridge of {gpu}, {precision}" in view.data["charts"]["wide"]
+
+
+def test_a_routine_needs_counts_and_a_formula(tmp_path):
+    with pytest.raises(ValueError, match="counts and a formula for each routine"):
+        intensities("A title", COUNTED, {"dot": FORMULAS["dot"]})
+    intensities("A title", COUNTED, FORMULAS).save_png(tmp_path / "view.png")
+    assert (tmp_path / "view.png").stat().st_size > 10_000
