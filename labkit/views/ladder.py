@@ -21,7 +21,7 @@ def ladder(
     baseline: str,
     problems: Mapping[str, str],
     start: str | None = None,
-    notes: Mapping[str, Mapping[str, str]] | None = None,
+    notes: Mapping[str, Mapping[str, str] | str] | None = None,
 ) -> View:
     """Draw TFLOP/s of each step of a ladder; the size of the problem is the step of the view, and the scale is fixed.
 
@@ -40,7 +40,8 @@ def ladder(
     start
         The problem that is shown first; the first one if left out.
     notes
-        Headings, and under each a short text for each step that has one; they are written at the right.
+        Headings, and under each a short text for each step that has one, or a field of the record's rows of the first
+        problem shown; they are written at the right.
 
     Raises
     ------
@@ -51,7 +52,11 @@ def ladder(
     rows = loaded.select(baseline=baseline)
     tables = [_speeds(rows, steps, baseline, problem) for problem in problems]
     peak = published_peak(loaded, rows, "tflops")
-    notes = dict(notes or {})
+    shown_rows = {row["step"]: row for row in rows if row["problem"] == (start or next(iter(problems)))}
+    texts_by_note = {
+        name: {step: str(row[note]) for step, row in shown_rows.items()} if isinstance(note, str) else note
+        for name, note in (notes or {}).items()
+    }
     names = list(problems.values())
     data = {
         "say": [_sentence(*each, baseline, peak.value) for each in zip(names, tables, strict=True)],
@@ -62,15 +67,19 @@ def ladder(
         "gains": [_gains(steps, speeds) for speeds in tables],
         "baseline": [baseline, [speeds[baseline] for speeds in tables]],
         "peak": [peak.value, peak.text],
-        "notes": [[name, [texts.get(step, "") for step in steps]] for name, texts in notes.items()],
+        "notes": [[name, [texts.get(step, "") for step in steps]] for name, texts in texts_by_note.items()],
         "caption": caption_text(loaded, rows, [Series(baseline, baseline, {}, is_step=False)], [], []),
         "table": table(
-            ["step", *(f"{name}, {UNIT.strip()}" for name in names), *notes],
+            [
+                "step",
+                *(f"{name}, {UNIT.strip()}" for name in names),
+                *(name.replace("\n", " ") for name in texts_by_note),
+            ],
             [
                 [
                     step,
                     *(_text(speeds.get(step)) for speeds in tables),
-                    *(texts.get(step, "") for texts in notes.values()),
+                    *(texts.get(step, "") for texts in texts_by_note.values()),
                 ]
                 for step in [*steps, baseline]
             ],

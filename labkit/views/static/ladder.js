@@ -9,7 +9,7 @@ const view = {
     ui.canvas({
       label: 'TFLOP/s of each step', maxWidth: 960, height: () => TOP + steps.length * ROW + UNDER,
       paint(g, width) {
-        const shown = width > 560 + NOTE * notes.length ? notes : [], name = width < 560 ? 104 : 132;
+        const shown = width > 560 + NOTE * notes.length ? notes : [], name = width < 560 ? 118 : 132;
         const right = width - 12 - shown.length * NOTE, unit = (right - name) / (1.02 * peak), x = value => name + value * unit;
         const write = (text, at, y, colour = 'fg', weight = 400, size = 12, family = 'system-ui, sans-serif') => {
           g.font = `${weight} ${size}px ${family}`;
