@@ -85,6 +85,6 @@ def draw_still(figure, data, step):
     for part in range(data["parts"]):
         axes.add_patch(Rectangle((0, part), data["partRegisters"], 0.9, fill=False, edgecolor=COLOURS["dim"]))
     axes.set(xlim=(0, data["partRegisters"]), ylim=(data["parts"], -0.1), xlabel="registers of each part")
-    axes.set_yticks([part + 0.45 for part in range(data["parts"])], [f"part {part}" for part in range(data["parts"])])
+    axes.set_yticks([part + 0.45 for part in range(data["parts"])], [f"part {part + 1}" for part in range(data["parts"])])
     stills.hide_marks(axes, labelsize=8)
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"])

@@ -49,7 +49,7 @@ const view = {
           const text = number(speed), more = gained(gain);
           g.font = '650 13px system-ui, sans-serif';
           const room = g.measureText(text).width + 60;
-          const inside = speed * unit > room + 30 && x(speed) + room > x(lines[ui.step]) - 4 && x(speed) < x(peak);
+          const inside = speed * unit > room + 4 && x(speed) + room > x(lines[ui.step]) - 4 && x(speed) < x(peak);
           const begin = inside ? x(speed) - room : x(speed) + 7;
           write(text, begin, y, inside ? 'card' : 'fg', 650, 13);
           write(more, begin + room - 54, y, inside ? 'card' : gain < 0 ? 'hot-text' : 'dim', 400, 12);

@@ -48,7 +48,7 @@ const view = {
           text(count, at(count), line + 19);
         }
         kernels.forEach(([name, used], i) => {
-          const x = at(used), y = line + 38 + i * NAME, left = x > width * 0.6;
+          const x = at(used), y = line + 38 + i * NAME, left = x > width * (width < 560 ? 0.42 : 0.6);
           g.strokeStyle = ui.colour('line');
           g.beginPath();
           g.moveTo(x, line + 22);
