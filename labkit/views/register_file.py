@@ -82,9 +82,10 @@ def draw_still(figure, data, step):
         strength = 0.75 if warp // data["blockWarps"] % 2 else 0.4
         colour = tuple(stills.tint("A", strength))
         axes.add_patch(Rectangle((x, part), width, 0.9, facecolor=colour, edgecolor=COLOURS["bg"]))
-    for part in range(data["parts"]):
+    parts = range(data["parts"])
+    for part in parts:
         axes.add_patch(Rectangle((0, part), data["partRegisters"], 0.9, fill=False, edgecolor=COLOURS["dim"]))
     axes.set(xlim=(0, data["partRegisters"]), ylim=(data["parts"], -0.1), xlabel="registers of each part")
-    axes.set_yticks([part + 0.45 for part in range(data["parts"])], [f"part {part + 1}" for part in range(data["parts"])])
+    axes.set_yticks([part + 0.45 for part in parts], [f"part {part + 1}" for part in parts])
     stills.hide_marks(axes, labelsize=8)
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"])
