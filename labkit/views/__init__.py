@@ -5,10 +5,12 @@ from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
 from labkit.views.ceilings import ceilings
 from labkit.views.collapse import collapse
+from labkit.views.compare_outputs import compare_outputs
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
 from labkit.views.intensities import intensities
+from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
@@ -20,6 +22,7 @@ from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.ragged import ragged
 from labkit.views.records import records
+from labkit.views.register_file import register_file
 from labkit.views.relative import relative
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
@@ -38,9 +41,9 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "ceilings", "collapse", "findings", "fragments",
-    "hit_rates", "inspector", "intensities", "landscape", "lowering", "memory", "occupancy", "outputs", "passes",
-    "pipeline", "playground", "predict", "ragged", "records", "relative", "rescaling", "roofline", "schedule",
-    "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors",
-    "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "ceilings", "collapse", "compare_outputs",
+    "findings", "fragments", "hit_rates", "inspector", "intensities", "ladder", "landscape", "lowering", "memory",
+    "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file",
+    "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms",
+    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -95,7 +95,7 @@ def records(
         raise ValueError(f"The record {loaded.operation} has no {y} over {x} with {where}: choose other values.")
     x_names = [_place_name(place, where.get(x)) for place in x_values]
     _check_count(shown_series, x_values)
-    caption = _caption(loaded, rows, all_series, x_values, x_names)
+    caption = caption_text(loaded, rows, all_series, x_values, x_names)
     if series_by != "step":
         caption = f"{join(list(kernels))} on {caption}"
     label = "" if baseline is None else labels.get(baseline, "")
@@ -105,7 +105,7 @@ def records(
         names=x_names,
         x=results.heading(x),
         y=f"speed, relative to {label}" if y == "ratio" else results.heading(y),
-        peak=_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
+        peak=published_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
         is_line=_is_over_numbers(x_values),
     )
 
@@ -190,7 +190,7 @@ def _values(rows, name, is_step, x, y, places) -> dict:
         measured = [row if is_step else _of_baseline(row) for row in matching]
         found = {row[y] for row in measured if row.get(y) is not None}
         if len(found) > 1:
-            _check_alike(matching, name, x, place, is_step)
+            check_one_value(matching, name, x, place, is_step)
         if found:
             values[place] = median(found)  # of a baseline that was measured beside several ladders
     return values
@@ -203,7 +203,7 @@ def _of_baseline(row) -> dict:
     return add_computed(same_problem | own)
 
 
-def _check_alike(rows, name, x, place, is_step):
+def check_one_value(rows, name, x, place, is_step):
     """Refuse rows that are several measurements of one step at one place."""
     settings = {key for row in rows for key, value in row.items() if _is_setting(key, value)} - {x}
     is_shared = name != CUDA_CPP and len({(row.get("flops"), row.get("min_bytes")) for row in rows}) == 1
@@ -239,7 +239,7 @@ def _is_number(value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _peak(found, rows, y) -> Peak:
+def published_peak(found, rows, y) -> Peak:
     """Return the published peak of the recorded GPU."""
     name = found.gpu or ""
     gpu = GPUS.get(GPU_BY_DRIVER_NAME.get(name, name))
@@ -293,7 +293,7 @@ def _sentence(drawn, place, at, y, baseline, label) -> str:
     return f"{text}, {ours / theirs if y in RATES else theirs / ours:.2g}x the speed of {other.label}."
 
 
-def _caption(found, rows, drawn, places, names) -> str:
+def caption_text(found, rows, drawn, places, names) -> str:
     """Return device, format, baselines with versions, date, and missing measurements, as a sentence."""
     formats = dict.fromkeys(row["dtype"] for row in rows if "dtype" in row)
     parts = [f"{found.gpu}, {', '.join(formats)}" if formats else found.gpu]

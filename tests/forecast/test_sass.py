@@ -1,5 +1,8 @@
 """What the compiler made of each line, and how often it runs: on code written by hand, and on compiled kernels."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 from numba import float32
@@ -282,3 +285,18 @@ def test_a_step_is_as_fast_as_its_twin_or_its_machine_code_says_why(slug, multip
     assert rows
     for row in rows:
         assert row["ratio"] >= min(0.97, max(0.9, twin / ours))
+
+
+@pytest.mark.parametrize("slug", ["register_tile", "vectorised", "swizzle", "double_buffering", "warp_tiles", "tuned"])
+@compiles
+def test_a_step_says_which_share_of_its_instructions_are_multiply_adds(slug):
+    step = gemm.step("fp32", slug)
+    (said,) = re.findall(r"(\d+)%[^%]*multiply-adds \(sm_90\)", step.module.__doc__)
+    code = sass.compiled(step.kernel, *gemm.Problem(8, 8, 8).operands(), compute_capability=(9, 0))
+    if slug == "tuned":  # of the loop over k alone, in a loop that copies tiles
+        blocks = Counter(one.block for one in code.instructions)
+        adds = Counter(one.block for one in code.instructions if one.opcode == "FFMA")
+        share = max(adds.values()) / blocks[max(adds, key=adds.get)]
+        assert int(said) / 100 < share
+    else:
+        assert 8 * 8 * 8 / code.instructions_per_iteration(8 * 8 * 8) == pytest.approx(int(said) / 100, abs=0.03)

@@ -13,8 +13,8 @@ Costs, for sides that are multiples of the tile:
     2 * K / BK                      barriers per block
     (BM * BK / 32) * K / BK         bank conflicts per block
 
-Limited by barriers and bank conflicts: two lanes that share a row of A write to the same bank, four rows apart.
-`s07_swizzle` moves them.
+Of the instructions in the loop 81% are multiply-adds (sm_90). Two lanes that share a row of A write to the same bank,
+four rows apart: `s07_swizzle` moves them, which gains 0.1% at 4096 (H100).
 """
 
 import numpy as np

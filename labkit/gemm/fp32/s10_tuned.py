@@ -15,11 +15,11 @@ Costs, for sides that are multiples of the tile:
     K / BK                                    barriers per block
     0                                         bank conflicts per block
 
-Not limited by the instruction count: nine of ten instructions in the loop are multiply-adds, at 0.93 of cuBLAS's speed
-at 4096 and 0.94 at 8192 (H100). Also tried, at 4096: 8 values of k per loop iteration instead of 16, 0.90, then 64-bit
-indices for the copies 0.83, or TMA in place of `cp.async` 0.87; tiles of 128 x 128 x 16, two blocks on an SM, 0.87,
-256 x 128 x 16 0.83; and, without prefetching rows of B, 128 x 128 x 16 0.88, with 8 x 16 outputs per thread 0.77, with
-8 x 8 0.78, with padding instead of the swizzle 0.82. Compute capability 8.0.
+Not limited by the instruction count: 90% of those in the loop are multiply-adds (sm_90), at 0.93 of cuBLAS's speed at
+4096 and 0.94 at 8192 (H100). Also tried, at 4096: 8 values of k per loop iteration instead of 16, 0.90, then 64-bit
+indices for the copies 0.83, or TMA in place of `cp.async` 0.87; tiles of 128 x 128 x 16, two blocks on an SM, 0.87, 256
+x 128 x 16 0.83; and, without prefetching rows of B, 128 x 128 x 16 0.88, with 8 x 16 outputs per thread 0.77, with 8 x
+8 0.78, with padding instead of the swizzle 0.82. Compute capability 8.0.
 """
 
 import numpy as np

@@ -68,11 +68,15 @@ const view = {
         for (let row = 0; row < rows; row++) {
           for (let column = 0; column < columns; column++) {
             const thread = owner[row * columns + column], of = Math.floor(thread / 32);
-            const colour = thread === warp * 32 + ui.step ? ui.colour('hot') : thread < 0 ? ui.colour('cell')
-              : of === warp ? ui.colour('C', 0.75) : ui.colour('C', shade.get(of));
+            const colour = thread < 0 ? ui.colour('cell') : of === warp ? ui.colour('C', 0.75) : ui.colour('C', shade.get(of));
             box(x0 + column * s, y0 + row * s, s, s, colour);
           }
         }
+        const more = Math.max(0, 4 - s) / 2;   // an output that is smaller than a mark is drawn as a mark
+        owner.forEach((thread, i) => {
+          if (thread !== warp * 32 + ui.step) return;
+          box(x0 + i % columns * s - more, y0 + Math.floor(i / columns) * s - more, s + 2 * more, s + 2 * more, ui.colour('hot'));
+        });
       },
     });
 
