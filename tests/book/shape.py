@@ -9,11 +9,11 @@ import jupytext
 
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
-    "banks cache collapse fragments inspector landscape lowering memory outputs passes pipeline playground "
-    "rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling warp_timeline window winners "
-    "wraparound".split()
+    "banks cache cached_tiles collapse fragments inspector landscape lowering memory outputs passes pipeline "
+    "playground rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling walks warp_timeline window "
+    "winners wraparound".split()
 )
-CHARTS = {"agreement", "attention_errors", "hit_rates", "records", "roofline", "variance_errors"}
+CHARTS = {"agreement", "attention_errors", "hit_rates", "misses", "records", "roofline", "variance_errors"}
 END = re.compile(r"^## Exercises", re.M)
 FOLDED = re.compile(r"<details>.*?</details>", re.S)
 TABLE_OF_TEXT = re.compile(r"^\|[ :|-]+\|$", re.M)
