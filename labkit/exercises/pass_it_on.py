@@ -40,7 +40,7 @@ def _disturbed_results(values, rounds, disturbance):
 
 EXERCISE = Exercise(
     title="Put the barrier back",
-    task="One barrier is missing. Put it back, so that nobody's number is overwritten before it was taken.",
+    task="One barrier is missing. Put it back, so that no number is overwritten before it is taken.",
     points=1,
     function="mended",
     make_launch=make_launch,

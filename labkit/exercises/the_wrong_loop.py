@@ -10,8 +10,8 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="The wrong loop",
-    task="This loop should compute C = A @ B.T, and is right for square matrices alone. "
-    "One of its loops has the wrong length: find it and set it right.",
+    task="This loop should compute C = A @ B.T, and is right only for square matrices. "
+    "One of its loops has the wrong length: find it and fix it.",
     points=2,
     function="product",
     make_launch=make_launch,

@@ -25,7 +25,10 @@ from labkit.results.computed import add_computed, drop_computed
 from labkit.table import Table, json_lines
 
 FOLDER = Path(__file__).parent
-HEADINGS = {"tflops": "TFLOP/s", "gb_s": "GB/s", "dtype": "format", "min_bytes": "bytes moved"}
+HEADINGS = {
+    "tflops": "TFLOP/s", "gflops": "GFLOP/s", "gb_s": "GB/s", "dtype": "format", "min_bytes": "bytes moved",
+    "working_set_kb": "working set, KB",
+}  # fmt: skip
 UNITS = ("ms", "us", "ns", "mb", "kb", "bytes")
 
 

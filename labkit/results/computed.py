@@ -8,6 +8,11 @@ Row = dict[str, Any]
 COMPUTED_FIELDS: tuple[tuple[str, tuple[str, ...], Callable[..., float]], ...] = (
     ("tflops", ("flops", "time_ms"), lambda flops, time_ms: flops / time_ms / 1e9),
     ("gb_s", ("min_bytes", "time_ms"), lambda min_bytes, time_ms: min_bytes / time_ms / 1e6),
+    (
+        "baseline_gflops",
+        ("gflops", "time_ms", "baseline_time_ms"),
+        lambda gflops, time_ms, baseline_ms: gflops * time_ms / baseline_ms,
+    ),
     ("ratio", ("baseline_time_ms", "time_ms"), lambda other_ms, time_ms: other_ms / time_ms),
     ("ratio", ("numba_ms", "labkit_ms"), lambda numba_ms, labkit_ms: numba_ms / labkit_ms),
     ("ns_per_lane_operation", ("labkit_ms", "lane_operations"), lambda time_ms, count: time_ms * 1e6 / count),

@@ -3,6 +3,7 @@
 from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
+from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
@@ -14,6 +15,7 @@ from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
+from labkit.views.misses import misses
 from labkit.views.occupancy import occupancy
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
@@ -35,15 +37,17 @@ from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
+from labkit.views.walks import walks
 from labkit.views.warp_timeline import warp_timeline
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "ceilings", "collapse", "compare_outputs",
-    "findings", "fragments", "hit_rates", "inspector", "intensities", "ladder", "landscape", "lowering", "memory",
-    "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file",
-    "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms",
-    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "cached_tiles", "ceilings", "collapse",
+    "compare_outputs", "findings", "fragments", "hit_rates", "inspector", "intensities", "ladder", "landscape",
+    "lowering", "memory", "misses", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged",
+    "records", "register_file", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles",
+    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_timeline", "window", "winners",
+    "wraparound",
 ]  # fmt: skip

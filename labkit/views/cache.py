@@ -35,7 +35,9 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         cpu_or_name = cpu or trace.cpu
         machine = named_cpu(cpu_or_name) if isinstance(cpu_or_name, str) else cpu_or_name
         replay = replay_loop(trace, machine.caches[0], steps)
+        whole_run = trace.counters if machine.name == trace.cpu else None
     else:
+        whole_run = None
         replay = replay_launch(trace, steps)
     if not len(replay.array):
         remedy = "trace it with record=2000" if isinstance(trace, LoopTrace) else "record a block that loads some"
@@ -50,9 +52,12 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         "moves": pack(replay.moves),
         "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
         "start": len(replay.array) // 2,
+        "whole": whole_run and replay.left_out and {"misses": whole_run.l1_misses, "accesses": whole_run.accesses},
     }
     subject = f"a {replay.cache}" if replay.copies == 1 else f"the {replay.cache} of each of {replay.copies} SMs"
-    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs", data, _draw_still)
+    total = len(replay.array) + replay.left_out
+    part = f", the first {len(replay.array):,} of {total:,} accesses" if replay.left_out else ""
+    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs{part}", data, _draw_still)
 
 
 def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:

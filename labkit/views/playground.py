@@ -215,8 +215,8 @@ def _counters(trace):
         served = {f"served by {level}": f"{count:,}" for level, count in zip(trace.levels, counted.served, strict=True)}
         misses = f"{2000 * counted.l1_misses / counted.flops:.1f}" if counted.flops else ""
         return {
+            "L1 misses per 1,000 multiply-adds": misses,
             **served,
-            "L1 misses in 1000 multiply-adds": misses,
             "DRAM bytes": f"{counted.dram_bytes:,}",
             "FLOPs": f"{counted.flops:,}",
         }

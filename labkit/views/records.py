@@ -15,9 +15,12 @@ from labkit.views.base import COLOURS, View, strip_marks, table
 from labkit.views.records_figure import STEP_STYLES, Peak, Series
 from labkit.views.wording import join
 
-UNITS = {"tflops": " TFLOP/s", "gb_s": " GB/s", "time_ms": " ms", "host_us": " us", "ratio": "x"}
-RATES = {"tflops", "gb_s", "ratio"}  # where more is better
-TIMES = {"time_ms", "host_us", "first_ms"}  # where less is better
+UNITS = {
+    "tflops": " TFLOP/s", "gflops": " GFLOP/s", "gb_s": " GB/s", "time_ms": " ms", "time_ns": " ns", "host_us": " us",
+    "ratio": "x",
+}  # fmt: skip
+RATES = {"tflops", "gflops", "gb_s", "ratio"}  # where more is better
+TIMES = {"time_ms", "time_ns", "host_us", "first_ms"}  # where less is better
 CUDA_CPP = "CUDA C++"  # a baseline that was measured for each step: the same kernel in another language
 RESULT_FIELDS = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole numbers that are no settings
 # The field of a header with the version of a baseline; of others it is torch's.
@@ -40,7 +43,8 @@ def records(
 ) -> View:
     """Draw a recorded figure: lines over a size, or bars for each problem.
 
-    Where a step was not measured, its bar or dot is missing and the caption says so.
+    Where a step was not measured, its bar or dot is missing and the caption says so. A step or baseline whose rows
+    lack the field `x` does not depend on it: a line without dots.
 
     Parameters
     ----------
@@ -185,8 +189,10 @@ def _series(rows, name, label, x, y, places, baseline) -> Series:
 def _values(rows, name, is_step, x, y, places) -> dict:
     """Return the value of a step or baseline at each place that has one."""
     values = {}
+    rows = [row for row in rows if row.get("step" if is_step else "baseline") == name]
+    depends_on_x = any(row.get(x) is not None for row in rows)
     for place in places:
-        matching = [row for row in rows if row.get(x) == place and row["step" if is_step else "baseline"] == name]
+        matching = [row for row in rows if row.get(x) == place or not depends_on_x]
         measured = [row if is_step else _of_baseline(row) for row in matching]
         found = {row[y] for row in measured if row.get(y) is not None}
         if len(found) > 1:
@@ -269,7 +275,10 @@ def _at(x, place, name) -> str:
     """Name a place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
     if not _is_number(place):
         return name
-    return f"{name} {results.heading(x)}" if x.endswith("s") else f"{x} = {name}"
+    noun, _, unit = results.heading(x).partition(", ")
+    if unit:
+        return f"a {noun} of {name} {unit}"
+    return f"{name} {noun}" if x.endswith("s") else f"{x} = {name}"
 
 
 def _sentence(drawn, place, at, y, baseline, label) -> str:

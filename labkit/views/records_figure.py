@@ -80,7 +80,8 @@ class RecordsChart:
             at = [place for place in self.places if place in one.values]
             style = {"linestyle": "-", "mfc": COLOURS[colour]} if one.is_step else {"linestyle": "--", "mfc": "none"}
             values = [one.values[place] for place in at]
-            axes.plot(at, values, marker=marker, ms=5.5, color=COLOURS[colour], linewidth=1.6, **style)
+            dots = "" if len(set(values)) == 1 < len(values) else marker  # of a step that does not depend on x
+            axes.plot(at, values, marker=dots, ms=5.5, color=COLOURS[colour], linewidth=1.6, **style)
         self._scale(axes)
         axes.set(xlabel=self.x, ylabel=self.y)
         if self.peak:

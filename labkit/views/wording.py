@@ -9,7 +9,11 @@ from labkit.loops import LoopTrace
 from labkit.trace import Trace
 
 ANY_TRACE = (Trace, LoopTrace)
-_SOURCES = {Trace: "`labkit.simulate`", ANY_TRACE: "`labkit.simulate` or `labkit.loops.trace`"}
+_SOURCES = {
+    Trace: "`labkit.simulate`",
+    LoopTrace: "`labkit.loops.trace`",
+    ANY_TRACE: "`labkit.simulate` or `labkit.loops.trace`",
+}
 
 
 def block_name(index) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import labkit
+from labkit import loops
 from labkit.machine.gpus import CacheLevel, Cpu
 from labkit.trace import Counters
 from labkit.views.base import unpack
@@ -56,6 +57,18 @@ def test_a_long_run_says_what_it_leaves_out():
     view = cache(loop_trace(range(32)), cpu=TINY, steps=10)
     assert len(view.data["say"]) == 10
     assert "22 more followed" in view.data["say"][-1]
+
+
+def test_a_part_of_a_traced_loop_stands_beside_the_misses_of_the_whole():
+    def summed(X, total):
+        for i in range(X.size):
+            total[0] += X[i]
+
+    run = loops.trace(summed, np.ones(64, np.float32), np.zeros(1, np.float32), cpu=loops.SMALL_CPU, record=20)
+    view = cache(run, cpu=loops.SMALL_CPU)
+    assert view.data["whole"] == {"misses": 64 * 4 // 64 + 1, "accesses": 3 * 64}
+    assert view.title == "Cache: a 4 KB L1 while `summed` runs, the first 20 of 192 accesses"
+    assert cache(run, cpu=TINY).data["whole"] is None  # another CPU's misses were not counted
 
 
 def test_a_run_without_accesses_is_refused():

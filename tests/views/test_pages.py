@@ -7,10 +7,13 @@ import labkit
 from labkit import attention, conv, cuda, formats
 from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
+from labkit.loops import SMALL_CPU, trace
 from labkit.views import (
     Standing,
     attention_errors,
     banks,
+    cache,
+    cached_tiles,
     collapse,
     inspector,
     landscape,
@@ -30,11 +33,14 @@ from labkit.views import (
     tile_sizes,
     tiling,
     variance_errors,
+    walks,
     warp_timeline,
     window,
     winners,
     wraparound,
 )
+from tests.views.test_cached_tiles import tiled
+from tests.views.test_walks import along_rows, down_columns
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -106,8 +112,13 @@ def pages(tmp_path_factory):
     operands = in_16_bits.operands(formats.BF16)
     in_tiles = attention.ladder("forward").step("wgmma").simulate(*operands, format=formats.BF16).traces[0]
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
+    summed = [trace(loop, A, x[:1], cpu=SMALL_CPU, record=5000) for loop in (along_rows, down_columns)]
+    multiplied = {T: trace(tiled, A, A, A * 0, T, cpu=SMALL_CPU, record=100_000) for T in (4, 8)}
     views = {
         "tiling": tiling(product),
+        "walks": walks(dict(zip(("rows", "columns"), summed)), SMALL_CPU),
+        "cache": cache(summed[0], cpu=SMALL_CPU, steps=100),
+        "cached_tiles": cached_tiles(multiplied, SMALL_CPU),
         "memory": memory(product),
         "banks": banks(product),
         "inspector": inspector(followed),
@@ -271,6 +282,9 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
     "name",
     [
         "tiling",
+        "walks",
+        "cache",
+        "cached_tiles",
         "memory",
         "banks",
         "inspector",

@@ -229,3 +229,20 @@ def test_sizes_that_series_do_not_share_are_no_gaps():
     view = records("blas", "Bytes", x="min_bytes", y="gb_s", series=where["step"], baseline="copy", where=where)
     assert "Not measured" not in view.data["caption"] and "copy (labkit " in view.data["caption"]
     assert view.sentence.startswith("At 28 bytes moved, axpy reaches")
+
+
+def test_a_step_without_the_field_of_the_x_axis_is_the_same_everywhere():
+    tiles = [{"step": "blocked", "tile": tile, "gflops": float(tile), "time_ms": 64 / tile} for tile in (16, 32)]
+    plain = add_computed({"step": "rows", "gflops": 8.0, "time_ms": 8.0, "baseline": "NumPy", "baseline_time_ms": 1.0})
+    found = Results("loops", {"cpu": "a CPU"}, [*tiles, plain])
+    view = records(found, "", x="tile", y="gflops")
+    assert shown(view)[0] == ["tile", "blocked GFLOP/s", "rows GFLOP/s", "NumPy GFLOP/s"]
+    assert shown(view)[1] == [["16", "16", "8", "64"], ["32", "32", "8", "64"]]
+    assert view.sentence == "At tile = 32, blocked reaches 32 GFLOP/s, 0.5x the speed of NumPy."
+
+
+def test_a_place_with_a_unit_is_named_with_it():
+    found = Results("loops", {}, [{"step": "walk", "working_set_kb": kb, "time_ns": kb / 8} for kb in (16, 1024)])
+    view = records(found, "", x="working_set_kb", y="time_ns")
+    assert view.sentence == "At a working set of 1,024 KB, walk takes 128 ns."
+    assert shown(view)[0] == ["working set, KB", "walk ns"]

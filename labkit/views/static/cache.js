@@ -1,9 +1,9 @@
 // Arrays as grids of elements: what the cache holds at a step, what is used now, what was used and missed so far.
 
 const LOOKS = {
-  now: {label: 'in the cache now', legend: [['ink', 'now: it was there'], ['hot', 'now: it had to come in'], ['dim', 'in the cache', 0.45], ['line', 'not in the cache', 'outline']]},
-  misses: {label: 'misses so far', legend: [['hot', 'missed; darker is more often'], ['line', 'never missed', 'outline']]},
-  uses: {label: 'uses so far', legend: [['A', 'used; darker is more often'], ['line', 'never used', 'outline']]},
+  now: {label: 'in the cache now', legend: [['ink', 'now: it was there'], ['hot', 'now: it had to come in'], ['line', 'not in the cache', 'outline']]},
+  misses: {label: 'misses up to this step', legend: [['hot', 'missed; darker is more often'], ['line', 'never missed', 'outline']]},
+  uses: {label: 'uses up to this step', legend: [['A', 'used; darker is more often'], ['line', 'never used', 'outline']]},
 };
 
 // A replay that can be set to any step, forward or back: how many caches hold a piece (each SM has one), and how often
@@ -96,7 +96,7 @@ const view = {
 
     const row = ui.element('div', {class: 'row'}, ui.body);
     ui.canvas({
-      label: `grids of the elements of ${playback.arrays.map(array => array.name).join(', ')}`, parent: row, maxWidth: 504,
+      label: `grids of the elements of ${playback.arrays.map(array => array.name).join(', ')}`, parent: row, maxWidth: 440,
       height: width => placesFor(playback.arrays, width).height,
       paint(g, width) {
         playback.goTo(ui.step);
@@ -126,14 +126,16 @@ const view = {
 
     const side = ui.element('div', {style: 'flex:1 1 260px'}, row);
     const stats = ui.element('div', {class: 'stats', style: 'margin:0 0 12px'}, side);
-    const rate = ui.stat('hit rate so far', stats);
-    const misses = ui.stat('misses so far', stats);
+    if (data.whole) ui.stat(`misses of the whole run, of ${data.whole.accesses.toLocaleString('en')} accesses`, stats)(data.whole.misses);
+    const rate = ui.stat('hit rate up to this step', stats);
+    const misses = ui.stat('misses up to this step', stats);
     const bytes = ui.stat('bytes brought in', stats);
     const choice = ui.element('fieldset', {style: 'border:0;padding:0;margin:0 0 8px'}, side);
     ui.element('legend', {text: 'Colour the elements by', style: 'font-size:12px;color:var(--dim);padding:0'}, choice);
     const legend = ui.element('div', {}, side);
     const group = 'look' + Math.random();
-    const showLegend = () => { legend.replaceChildren(); ui.legend(LOOKS[look].legend, legend); };
+    const held = playback.arrays.map(array => [array.colour, `${array.name}: in the cache`, 0.45]);
+    const showLegend = () => { legend.replaceChildren(); ui.legend(look === 'now' ? [...held, ...LOOKS.now.legend] : LOOKS[look].legend, legend); };
     for (const [name, {label}] of Object.entries(LOOKS)) {
       const line = ui.element('label', {style: 'display:inline-block;margin-right:14px;min-height:24px'}, choice);
       const radio = ui.element('input', {type: 'radio', name: group, style: 'margin:0 5px 0 0'}, line);
