@@ -6,6 +6,7 @@ from labkit.views.cache import cache, hit_rates
 from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
+from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
@@ -26,14 +27,16 @@ from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
+from labkit.views.warp_loads import warp_loads
 from labkit.views.warp_timeline import warp_timeline
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground", "predict",
-    "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms", "tile_sizes",
-    "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments",
+    "grid_to_lane", "hit_rates", "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline",
+    "playground", "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle",
+    "terms", "tile_sizes", "tiling", "variance_errors", "warp_loads", "warp_timeline", "window", "winners",
+    "wraparound",
 ]  # fmt: skip
