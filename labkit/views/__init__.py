@@ -9,6 +9,7 @@ from labkit.views.fragments import fragments
 from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.landscape import Standing, landscape
+from labkit.views.latency_hiding import latency_hiding
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.outputs import outputs
@@ -35,8 +36,8 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments",
-    "grid_to_lane", "hit_rates", "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline",
-    "playground", "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle",
-    "terms", "tile_sizes", "tiling", "variance_errors", "warp_loads", "warp_timeline", "window", "winners",
-    "wraparound",
+    "grid_to_lane", "hit_rates", "inspector", "landscape", "latency_hiding", "lowering", "memory", "outputs",
+    "passes", "pipeline", "playground", "predict", "records", "rescaling", "roofline", "schedule", "score_tiles",
+    "sectors", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_loads", "warp_timeline",
+    "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -27,11 +27,11 @@ const view = {
       if (data.moved) choice.focus({preventScroll: true});
     }
     const sheet = ui.element('div', {class: 'row'}, ui.body);
-    const left = ui.element('div', {style: `flex:0 1 ${20 * cover[1] + 2}px;min-width:0`}, sheet);
-    const size = width => Math.max(4, Math.floor(Math.min((width - 2) / cover[1], 20)));
+    const left = ui.element('div', {style: `flex:0 1 ${18 * cover[1] + 2}px;min-width:0`}, sheet);
+    const size = width => Math.max(4, Math.floor(Math.min((width - 2) / cover[1], 18)));
     const canvas = ui.canvas({
       label: 'the elements of C and the threads beyond its edges, by blocks', parent: left,
-      maxWidth: all => Math.min(all, 20 * cover[1] + 2), height: width => size(width) * cover[0] + 2,
+      maxWidth: all => Math.min(all, 18 * cover[1] + 2), height: width => size(width) * cover[0] + 2,
       paint(g, width) {
         const s = size(width), now = at(ui.step);
         for (let step = 0; step < ui.steps; step++) {
