@@ -13,7 +13,7 @@ const view = {
       label: 'lanes of the warp and the sectors of memory that they touch', height: () => 170,
       paint(g, width) {
         const {facts, address, sectors} = access(), L = width / 32, box = L - Math.min(5, L * 0.2);
-        const slot = Math.min(width / sectors.length, width / 8);
+        const slot = Math.min(width / sectors.length, L);   // a lane's width: the scale stays when the stride changes
         // neighbours in memory touch; a gap in the addresses is a gap in the picture
         const left = i => i * slot, wide = i => slot - (sectors[i + 1] === sectors[i] + 1 ? Math.min(1, slot * 0.1) : Math.min(8, slot * 0.25));
         const small = `${Math.min(11, L * 0.55)}px ui-monospace, Menlo, monospace`;

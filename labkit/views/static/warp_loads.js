@@ -24,7 +24,7 @@ const view = {
       const box = ui.element('div', {style: 'flex:1 1 300px;min-width:0'}, sheet);
       ui.element('b', {text: side.name}, box);
       const room = all => sides.length * 320 > all ? Math.min(all, 470) : Math.floor((all - 22 * (sides.length - 1)) / sides.length);
-      const size = width => Math.max(1, Math.floor(width / across));
+      const size = width => Math.max(1, Math.min(9, Math.floor(width / across)));
       ui.canvas({
         label: `${side.name}: what the warp loads of ${panels[0].name} and ${panels[1].name}`, parent: box,
         maxWidth: room, height: width => size(width) * down + HEAD,
@@ -50,7 +50,10 @@ const view = {
               fill(matrix, element, tones[before]);
             }
           });
-          if (data.sectors) for (const [matrix, element] of moved.now.get(ui.step) ?? []) fill(matrix, element, ui.colour('hot', 0.35));
+          for (const [matrix, element] of data.sectors ? moved.now.get(ui.step) ?? [] : []) {
+            fill(matrix, element, ui.colour('card'));   // else its matrix's colour would shine through
+            fill(matrix, element, ui.colour('hot', 0.35));
+          }
           for (const [matrix, element] of used.now.get(ui.step) ?? []) fill(matrix, element, ui.colour('hot'));
         },
       });
