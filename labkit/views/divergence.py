@@ -92,8 +92,10 @@ def draw_still(figure, data, step):
         for row, mask in enumerate(unpack(side["lanes"][warp])[:done]):
             colour = COLOURS["C" if side["stores"][warp][row] else "A"]
             for lane, is_active in enumerate(mask):
-                style = {"facecolor": colour} if is_active else {"facecolor": "white", "hatch": "////"}
-                axes.add_patch(Rectangle((lane, row), 0.85, 0.55, edgecolor=COLOURS["dim"], lw=0.2, **style))
+                cell = Rectangle((lane, row), 0.85, 0.55, facecolor=colour, edgecolor=COLOURS["dim"], lw=0.2)
+                if not is_active:
+                    cell.set(facecolor="white", hatch="////")
+                axes.add_patch(cell)
             axes.text(0, row - 0.02, side["texts"][warp][row], fontsize=6, va="bottom", color=COLOURS["fg"])
         axes.set(xlim=(0, WARP_LANES), ylim=(data["most"], -0.4))
         axes.set_title(side["name"], fontsize=9, loc="left")

@@ -44,7 +44,7 @@ const view = {
           g.fillStyle = ui.colour('C');
           g.fillRect(x(arrival), rows + warp * ROW, x(end) - x(arrival), ROW - 1);
         }
-        for (let ns = 0; ns < shown_ns; ns += 200) write(g, ns ? `${ns.toLocaleString('en')} ns` : '0', x(ns), HIGH - 6, 'center');
+        for (let ns = 0; ns < shown_ns; ns += width < 480 ? 400 : 200) write(g, ns ? `${ns.toLocaleString('en')} ns` : '0', x(ns), HIGH - 6, 'center');
       },
     });
     ui.canvas({
