@@ -35,6 +35,7 @@ def divergence(runs: Mapping[str, Trace]) -> View:
     block = recorded_block(next(iter(runs.values())))[0]
     data = {
         "say": [_sentence(sides, warp, done) for warp, done in steps],
+        "start": sum(warp == 0 for warp, _ in steps) - 1,  # warp 0 at its end
         "steps": steps,
         "sides": [
             {
