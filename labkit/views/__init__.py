@@ -7,12 +7,15 @@ from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
+from labkit.views.divergence import divergence
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
+from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.intensities import intensities
 from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
+from labkit.views.latency_hiding import latency_hiding
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
 from labkit.views.misses import misses
@@ -38,6 +41,7 @@ from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
 from labkit.views.walks import walks
+from labkit.views.warp_loads import warp_loads
 from labkit.views.warp_timeline import warp_timeline
 from labkit.views.window import window
 from labkit.views.winners import winners
@@ -45,9 +49,9 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "cached_tiles", "ceilings", "collapse",
-    "compare_outputs", "findings", "fragments", "hit_rates", "inspector", "intensities", "ladder", "landscape",
-    "lowering", "memory", "misses", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged",
-    "records", "register_file", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles",
-    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_timeline", "window", "winners",
-    "wraparound",
+    "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities",
+    "ladder", "landscape", "latency_hiding", "lowering", "memory", "misses", "occupancy", "outputs", "passes",
+    "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaling", "roofline",
+    "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors",
+    "walks", "warp_loads", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -165,11 +165,18 @@ def _memory_sentence(site, site_data, index, is_transposed):
     distinct = used // site_data["bytes"]
     note_distinct = "" if distinct == lanes else f" ({count_text(distinct, 'different element')})"
     subject = count_text(lanes, "lane") + note_distinct
-    share = f"{100 * used / moved:.1f}".removesuffix(".0")
+    sectors = moved // SECTOR_BYTES
+    result = f"**{_number(100 * used / moved)}% of the bytes moved are used.**"
+    if distinct < lanes and lanes * site_data["bytes"] >= moved:  # no more sectors than separate elements would take
+        result = f"A broadcast: {'it' if sectors == 1 else 'a sector'} serves {_number(lanes / sectors)} lanes."
     return (
-        f"Line {site.line}, `{site.text}`: {subject} {verb} {count_text(moved // SECTOR_BYTES, 'sector')} "
-        f"and use {used} of {moved} bytes. **{share}% of the bytes moved are used.**{note}"
+        f"Line {site.line}, `{site.text}`: {subject} {verb} {count_text(sectors, 'sector')} "
+        f"and use {used} of {moved} bytes. {result}{note}"
     )
+
+
+def _number(value):
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _worst_array(traces, trace):
@@ -221,7 +228,7 @@ def draw_memory_still(figure, data, step):
     figure.set_size_inches(9.5, 2.1)
     axes = figure.add_subplot()
     axes.set_axis_off()
-    width = 32 / max(8, len(sectors))
+    width = 32 / max(32, len(sectors))  # a lane's, unless there are more sectors than lanes
     for lane in range(32):
         is_active = index[lane] >= 0
         axes.add_patch(Rectangle((lane, 3), 0.8, 0.6, facecolor=COLOURS["A"] if is_active else COLOURS["cell"]))

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import weakref
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -78,6 +79,7 @@ class Playground(View):
         self._before = {}
         data = self._state(_start_positions(kernel, choices))
         super().__init__("playground", f"Playground: `{self.name}`", data, self._draw_still)
+        _after_each_cell(self)
 
     def move(self, **values):
         """Set sliders to these of their values, run, and show the result."""
@@ -92,6 +94,12 @@ class Playground(View):
     def handle_message(self, message):
         """Run again, since a slider moved in the browser or the button was pressed."""
         self.update({**self._state(message["positions"]), "serial": message["serial"]})
+
+    def note_edit(self):
+        """Say in the view if the notebook has another kernel of that name by now than the one that ran."""
+        is_stale = _code(_newest_kernel(self.kernel, self.name)) != self._ran
+        if is_stale != self.data.get("stale", False):
+            self.update({**self.data, "stale": is_stale})
 
     def module(self):
         """Return JavaScript with every view's file by name: only a successful run decides which view is shown."""
@@ -143,6 +151,7 @@ class Playground(View):
 
     def _run(self, values):
         kernel: Any = _newest_kernel(self.kernel, self.name)
+        self._ran = _code(kernel)
         parameters = inspect.signature(self.setup).parameters
         for name, value in values.items():
             try:
@@ -198,13 +207,39 @@ def _start_positions(kernel, choices):
     return positions
 
 
-def _newest_kernel(kernel, name):
-    """Return the kernel of that name in the notebook, if there is one."""
+def _shell():
+    """Return the notebook's shell; None outside a notebook."""
     try:
         from IPython import get_ipython
     except ImportError:
-        return kernel
-    shell = get_ipython()
+        return None
+    return get_ipython()
+
+
+def _after_each_cell(view):
+    """Have a playground look after each cell of the notebook if its kernel was edited, as long as it exists."""
+    events, reference = getattr(_shell(), "events", None), weakref.ref(view)
+    if events is None:
+        return
+
+    def look(*_):
+        playground = reference()
+        if playground is None:
+            events.unregister("post_run_cell", look)
+        else:
+            playground.note_edit()
+
+    events.register("post_run_cell", look)
+
+
+def _code(kernel):
+    """Return what a kernel's source was compiled to, which is equal where a cell runs again unchanged."""
+    return getattr(getattr(kernel, "py_func", kernel), "__code__", None)
+
+
+def _newest_kernel(kernel, name):
+    """Return the kernel of that name in the notebook, if there is one."""
+    shell = _shell()
     found = shell.user_ns.get(name) if shell else None
     return found if callable(getattr(found, "py_func", found)) else kernel
 

@@ -40,6 +40,7 @@ def records(
     where: Mapping[str, object] | None = None,
     peak: bool = False,
     series_by: str = "step",
+    limits: Mapping[str, float] | None = None,
 ) -> View:
     """Draw a recorded figure: lines over a size, or bars for each problem.
 
@@ -68,6 +69,8 @@ def records(
         Draw the GPU's published peak: arithmetic for "tflops", DRAM bandwidth for "gb_s".
     series_by
         Field whose values are the series, such as "dtype" where one kernel was measured in several formats.
+    limits
+        Computed limits of `y`, such as those of `time_bound`, by step: a line at its bar.
 
     Raises
     ------
@@ -111,7 +114,10 @@ def records(
         y=f"speed, relative to {label}" if y == "ratio" else results.heading(y),
         peak=published_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
         is_line=_is_over_numbers(x_values),
+        limits=limits or {},
     )
+    if limits and picture.is_line:
+        raise ValueError("limits stand at bars, and this chart has lines: choose one size in where.")
 
     def draw_still(figure, data, step):
         chart.draw(figure, "wide", picture, picture.height)
@@ -121,11 +127,17 @@ def records(
     data = {
         "say": _sentence(shown_series, x_values[-1], _at(x, x_values[-1], x_names[-1]), y, baseline, label),
         "charts": chart.svgs(picture, picture.height),
-        "legend": records_figure.legend(shown_series, picture.is_line) if series_by == "step" else [],
+        "legend": records_figure.legend(shown_series, picture.is_line, limits) if series_by == "step" else [],
         "caption": caption,
         "table": table(
             [results.heading(x), *(f"{one.label}{UNITS.get(y, '')}" for one in shown_series)],
-            [[name, *(_text(one.values.get(place)) for one in shown_series)] for place, name in zip(x_values, x_names)],
+            [
+                *(
+                    [name, *(_text(one.values.get(place)) for one in shown_series)]
+                    for place, name in zip(x_values, x_names)
+                ),
+                *([["computed limit", *(_text(limits.get(one.name)) for one in shown_series)]] if limits else ()),
+            ],
         ),
     }
     return View("chart", title, data, draw_still)

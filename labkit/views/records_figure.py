@@ -1,7 +1,7 @@
 """The content of a chart of recorded figures: groups of bars, or lines with their names at the right end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -46,6 +46,8 @@ class RecordsChart:
         Names of the places, which are values of `x`.
     is_line
         Lines over numbers, not bars.
+    limits
+        Computed limits by the names of series, marked at their bars.
     """
 
     series: list[Series]
@@ -55,6 +57,7 @@ class RecordsChart:
     y: str
     peak: Peak | None
     is_line: bool
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def height(self) -> float | None:
@@ -136,6 +139,7 @@ class RecordsChart:
                 labels.append(one.label)
                 self._bar(axes, one, one.values.get(place), middle)
                 at += BAR
+        top = max(top, *self.limits.values()) if self.limits else top
         limit = max(top, self.peak.value) if self.peak else top
         axes.set(xlim=(0, 1.15 * limit or 1), ylim=(at + BAR / 2, 0), xlabel=self.y)
         axes.set_yticks(ticks, labels)
@@ -158,7 +162,13 @@ class RecordsChart:
             edge = COLOURS["A" if one.is_step else BASELINE_COLOUR]
             axes.barh(middle, value, 0.75 * BAR, color=face, edgecolor=edge, linewidth=1.2)
             text, colour = short_number(value), COLOURS["fg"]
-        axes.annotate(text, (value or 0, middle), (4, 0), textcoords="offset points", va="center", color=colour)
+        end = value or 0
+        if one.name in self.limits:
+            limit = self.limits[one.name]
+            axes.plot([limit] * 2, [middle - BAR / 2, middle + BAR / 2], color=COLOURS["hot"], linewidth=2)
+            text += f", limit {short_number(limit)}"
+            end = max(end, limit)
+        axes.annotate(text, (end, middle), (6, 0), textcoords="offset points", va="center", color=colour)
 
 
 def series_styles(series: list[Series]) -> list[tuple[str, str, str]]:
@@ -171,12 +181,13 @@ def series_styles(series: list[Series]) -> list[tuple[str, str, str]]:
     return styles
 
 
-def legend(series: list[Series], is_line: bool) -> list[tuple[str, str, str]]:
+def legend(series: list[Series], is_line: bool, limits: Mapping | None = None) -> list[tuple[str, str, str]]:
     """Return lines of the legend: mark, colour and text."""
     kinds = {one.is_step for one in series}
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
     baselines = ("╌", BASELINE_COLOUR, "baselines") if is_line else ("□", BASELINE_COLOUR, "baselines")
-    return [entry for is_step, entry in ((True, steps), (False, baselines)) if is_step in kinds]
+    computed = [("|", "hot", "computed limit")] if limits else []
+    return [entry for is_step, entry in ((True, steps), (False, baselines)) if is_step in kinds] + computed
 
 
 def spread_apart(heights: list[float], distance: float) -> list[float]:

@@ -59,6 +59,29 @@ def test_every_other_element_uses_half():
     assert sectors(view) == [8] and "50% of the bytes moved are used" in view.sentence
 
 
+@cuda.jit
+def shared_by_lanes(x, out, lanes):
+    i = cuda.threadIdx.x
+    out[i] = x[i // lanes * 8]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "end"),
+    [
+        (
+            32,
+            "32 lanes (1 different element) load from 1 sector and use 4 of 32 bytes. A broadcast: it serves 32 lanes.",
+        ),
+        (16, "load from 2 sectors and use 8 of 64 bytes. A broadcast: a sector serves 16 lanes."),
+        (4, "load from 8 sectors and use 32 of 256 bytes. 12.5% of the bytes moved are used."),
+    ],
+)
+def test_a_broadcast_is_no_waste(lanes, end):
+    x = np.ones(256, np.float32)
+    view = memory(labkit.simulate(shared_by_lanes, 1, 32, x, x[:32] * 0, lanes), array="x")
+    assert view.sentence.endswith(end)
+
+
 def test_a_line_picks_its_accesses():
     trace = turned(32)
     line = next(c.site.line for c in trace.sites if c.site.array == "out")

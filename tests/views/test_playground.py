@@ -1,10 +1,12 @@
 """Sliders that run the simulator again, on the newest kernel of that name."""
 
+import gc
 import json
 import types
 
 import numpy as np
 import pytest
+from IPython.core.events import EventManager, available_events
 
 from labkit import cuda
 from labkit.gemm.fp32.s03_tiled import tiled
@@ -98,6 +100,47 @@ def test_the_newest_kernel_of_the_notebook_runs(view, monkeypatch):
     shell.user_ns["walk"] = walk
     view.move(STRIDE=1)
     assert view.trace.counters.global_loads == 2 * once
+
+
+def test_an_edited_kernel_makes_the_picture_stale_until_it_runs(monkeypatch):
+    def cell(factor):
+        @cuda.jit
+        def walk(x, out):
+            i = cuda.grid(1)
+            if i < out.size:
+                out[i] = x[i * STRIDE] * factor
+
+        return walk
+
+    @cuda.jit
+    def edited(x, out):
+        i = cuda.grid(1)
+        out[i] = x[i * STRIDE]
+
+    shell = types.SimpleNamespace(user_ns={"walk": cell(2)}, events=EventManager(None, available_events))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    view = playground(cell(2), setup_walk, view=memory, STRIDE=[1, 2, 4], n=(32, 96, 32))
+    shell.user_ns["walk"] = cell(2)  # the same cell, run again
+    shell.events.trigger("post_run_cell", None)
+    assert not view.data.get("stale")
+    shell.user_ns["walk"] = edited
+    shell.events.trigger("post_run_cell", None)
+    assert view.data["stale"]
+    view.handle_message({"positions": view.data["positions"], "serial": 1})
+    assert not view.data.get("stale")
+    shell.events.trigger("post_run_cell", None)
+    assert not view.data.get("stale")
+
+
+def test_a_playground_that_is_gone_looks_no_more(monkeypatch):
+    shell = types.SimpleNamespace(user_ns={}, events=EventManager(None, available_events))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    view = playground(walk, setup_walk, view=memory, STRIDE=[1, 2], n=[32])
+    assert len(shell.events.callbacks["post_run_cell"]) == 1
+    del view
+    gc.collect()
+    shell.events.trigger("post_run_cell", None)
+    assert not shell.events.callbacks["post_run_cell"]
 
 
 def test_a_race_is_found_while_sliding():

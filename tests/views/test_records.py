@@ -72,6 +72,15 @@ def test_a_ratio_is_to_the_baseline_which_is_a_line_at_1():
     ]
 
 
+def test_computed_limits_stand_at_their_bars():
+    view = records(record(), "", series=["mma", "wgmma"], where={"problem": "8x1024"}, limits={"mma": 625.0})
+    assert shown(view)[1][-1] == ["computed limit", "625", ""]
+    assert "500, limit 625" in view.data["charts"]["wide"]
+    assert view.data["legend"][-1] == ("|", "hot", "computed limit")
+    with pytest.raises(ValueError, match="limits stand at bars, and this chart has lines"):
+        records(record(), "", x="queries", limits={"mma": 625.0})
+
+
 @pytest.mark.parametrize(
     ("y", "baseline", "said"),
     [

@@ -13,7 +13,7 @@ const view = {
       label: 'lanes of the warp and the sectors of memory that they touch', height: () => 170,
       paint(g, width) {
         const {facts, address, sectors} = access(), L = width / 32, box = L - Math.min(5, L * 0.2);
-        const slot = Math.min(width / sectors.length, width / 8);
+        const slot = Math.min(width / sectors.length, L);   // a lane's width: the scale stays when the stride changes
         // neighbours in memory touch; a gap in the addresses is a gap in the picture
         const left = i => i * slot, wide = i => slot - (sectors[i + 1] === sectors[i] + 1 ? Math.min(1, slot * 0.1) : Math.min(8, slot * 0.25));
         const small = `${Math.min(11, L * 0.55)}px ui-monospace, Menlo, monospace`;
@@ -55,14 +55,14 @@ const view = {
         g.fillText(`${sectors.length > 1 ? 'sectors' : 'sector'} of 32 bytes in address order${apart}; ${sectors.length > 1 ? 'the first' : 'it'} holds ${data.firsts[ui.step]}`, 0, SECTORS + TALL + 20, width);
       },
     });
-    const moved = ui.stat('bytes moved'), used = ui.stat('bytes used'), share = ui.stat('used of those moved'), all = ui.stat('sectors at this place, whole launch');
-    ui.legend([['A', 'lane that takes part', 0.8], ['hot', 'bytes used'], ['line', 'moved for nothing']]);
+    const moved = ui.stat('bytes moved'), used = ui.stat('bytes used'), served = ui.stat('lanes served by a sector'), all = ui.stat('sectors at this place, whole launch');
+    ui.legend([['A', 'lane that takes part', 0.8], ['hot', 'bytes used'], ['line', 'moved, not used']]);
     return () => {
       const {facts, address, sectors} = access();
       const bytes = new Set(address.filter(a => a >= 0)).size * facts.bytes;
       moved(sectors.length * 32);
       used(bytes);
-      share(+(100 * bytes / (sectors.length * 32)).toFixed(1) + '%');
+      served(+(address.filter(a => a >= 0).length / sectors.length).toFixed(1));
       all(facts.sectors);
     };
   },

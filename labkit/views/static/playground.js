@@ -66,9 +66,10 @@ const view = {
       if (moved) ask();
       else positions = {...next.positions};
       for (const {name, input, show} of inputs) { input.value = positions[name]; show(); }
-      stage.classList.toggle('stale', Boolean(next.error));
+      stage.classList.toggle('stale', Boolean(next.error || next.stale));
+      if (asked === null) wait.textContent = next.stale ? 'The kernel has changed since: press "run again".' : '';
       stage.toggleAttribute('inert', Boolean(next.error));
-      for (const told of [table, found]) told.classList.toggle('stale', Boolean(next.error));
+      for (const told of [table, found]) told.classList.toggle('stale', Boolean(next.error || next.stale));
       if (next.shown && (!next.error || !picture)) draw(next.shown);
       if (next.error) return;
       table.hidden = false;
