@@ -21,7 +21,8 @@ const view = {
           const y = TOP + row * ROW, state = now[row], here = at[ui.step] === row;
           const before = ui.step ? states[ui.step - 1][row] : state, flipped = here && before[PHASE] !== state[PHASE];
           write(name, 0, y + 11, here ? 'hot-text' : 'fg', `${here ? '700 ' : ''}13px ui-monospace, Menlo, monospace`);
-          for (let i = 0; i < Math.min(4, state[COUNT]); i++) {
+          if (state[COUNT] > 4) write(`${state[COUNT] - state[PENDING]} of ${state[COUNT]}`, NAME, y + 11, 'fg');
+          else for (let i = 0; i < state[COUNT]; i++) {
             g.beginPath();
             g.arc(NAME + 8 + i * 13, y + 11, 5, 0, 7);
             g.strokeStyle = ui.colour('fg');
