@@ -11,6 +11,7 @@ from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.mbarriers import mbarriers
 from labkit.views.memory import banks, memory
+from labkit.views.number_line import number_line
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
@@ -34,7 +35,7 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "mbarriers", "memory", "outputs", "passes", "pipeline", "playground",
-    "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms",
-    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "inspector", "landscape", "lowering", "mbarriers", "memory", "number_line", "outputs", "passes", "pipeline",
+    "playground", "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle",
+    "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip
