@@ -29,6 +29,7 @@ from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
 from labkit.views.warp_timeline import warp_timeline
+from labkit.views.waves import waves
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
@@ -37,5 +38,5 @@ __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
     "inspector", "landscape", "lowering", "mbarriers", "memory", "number_line", "outputs", "passes", "pipeline",
     "playground", "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle",
-    "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import jupytext
 MOVING = set(
     "banks cache collapse fragments inspector landscape lowering mbarriers memory number_line outputs passes "
     "pipeline playground rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling warp_timeline "
-    "window winners wraparound".split()
+    "waves window winners wraparound".split()
 )
 CHARTS = {"agreement", "attention_errors", "hit_rates", "records", "roofline", "variance_errors"}
 END = re.compile(r"^## Exercises", re.M)
