@@ -19,13 +19,15 @@ WRONG = {
     "start-here": {"hasty"},
     "first-gpu-matmul": {"double_unguarded"},
     "tiled-gemm": {"no_first_barrier", "no_second_barrier"},
-    "tensor-cores": {"never_empty"},
     "layouts-nhwc": {"tile_in_vectors"},
     "trusting-the-simulator": {"counter"},
     "your-own-code": {"count"},
 }
 # Where a chapter asks its reader to move sliders to see errors.
-WRONG_SETTINGS = {"tensor-cores": ("STAGES = 1, AHEAD = 1", "STAGES = 2, AHEAD = 2")}
+WRONG_SETTINGS = {
+    "feeding-tensor-cores": ("STAGES = 1, AHEAD = 1", "STAGES = 2, AHEAD = 2"),
+    "hopper-gemm": ("GIVES_BACK = 0",),
+}
 
 translated_kernels = {}
 names, wrong_names, playgrounds = set(), set(), []

@@ -11,17 +11,20 @@ blocks one after another:
 - CUDA cores: the work of a warp between two events takes the longer of the times for its operations and for its powers
   of two. Warps of a part alternate here too.
 - Copies: one at a time, at the SM's share of the L2 bandwidth; each arrives one L2 latency later.
+- Stores to global memory: TMA's as they are issued, threads' when their warp ends; they share the bandwidth of copies.
 
 Nothing else takes time: neither indices, comparisons, conversions, maxima, barriers, nor the launch of a block. This
 module measures nothing on a GPU.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import groupby
+
+import numpy as np
 
 from labkit.machine import gpus
 from labkit.machine.gpus import Gpu
@@ -138,12 +141,23 @@ def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) 
         raise ValueError(f"no latencies, or no {dtype} cores, are known of one {figures.name}: take an H100")
     spans, ends = [], [0.0]
     order = sorted(trace.events, key=lambda event: event.block[::-1])
-    for _, events in groupby(order, key=lambda event: event.block):
-        block = _Block(list(events), figures, dtype, in_turns, ends[-1])
+    for index, events in groupby(order, key=lambda event: event.block):
+        block = _Block(list(events), _stored_bytes(trace, index), figures, dtype, in_turns, ends[-1])
         block.run()
         spans += block.spans
         ends.append(block.now)
     return Timeline(trace.kernel, figures, tuple(ends[1:]), tuple(spans))
+
+
+def _stored_bytes(trace: Trace, block) -> Counter:
+    """Return the bytes that the threads of each warp of a recorded block store to global memory."""
+    samples, stored = trace.samples, Counter()
+    for number, counted in enumerate(trace.sites):
+        if (counted.site.space, counted.site.kind) != ("global", "store") or block not in samples.blocks:
+            continue
+        for row in np.flatnonzero((samples.site == number) & (samples.block == samples.blocks.index(block))):
+            stored[int(samples.warp[row])] += int((samples.index[row] >= 0).sum()) * counted.site.bytes
+    return stored
 
 
 # --- parts of a block ------------------------------------------------------------------------------
@@ -217,8 +231,9 @@ class _Groups:
 class _Block:
     """A block on an SM: its warps follow their events, and units execute their requests."""
 
-    def __init__(self, events: list[Event], gpu: Gpu, dtype: str, in_turns: bool, begin: float):
+    def __init__(self, events: list[Event], stored_bytes: Counter, gpu: Gpu, dtype: str, in_turns: bool, begin: float):
         self.now = begin
+        self.stored_bytes = stored_bytes
         self.in_turns = in_turns
         self.queue: list[tuple] = []
         self.number = 0
@@ -286,7 +301,7 @@ class _Block:
                     products.last = self.multiply(warp, event)
                     yield self.pause(ISSUE_CYCLES)
                 case "store":
-                    stores.last = self.store(warp, event)
+                    stores.last = self.store(warp, event.amount, event.array)
                 case "commit":
                     products.closed.append(products.last)
                 case "commit stores":
@@ -304,6 +319,8 @@ class _Block:
                     yield from self.wait(warp, self.arrive_named(event, _Signal()), "turn")
                 case "block":
                     yield from self.wait(warp, self.arrive_block(), "block")
+                case "end" if self.stored_bytes[warp]:
+                    yield from self.wait(warp, self.store(warp, self.stored_bytes[warp]), "stores")
 
     def wait(self, warp, signal, of) -> Iterator[_Signal]:
         start = self.now
@@ -352,14 +369,14 @@ class _Block:
 
         self.tma.request(0, event.amount / self.copy_rate, ended)
 
-    def store(self, warp, event) -> _Signal:
+    def store(self, warp, stored_bytes, array="") -> _Signal:
         done = _Signal()
 
         def ended(start, end):
-            self.spans.append(Span(warp, "store", event.array, start, end))
+            self.spans.append(Span(warp, "store", array, start, end))
             self.fire(done)
 
-        self.tma.request(0, event.amount / self.copy_rate, ended)
+        self.tma.request(0, stored_bytes / self.copy_rate, ended)
         return done
 
     # --- barriers ---

@@ -17,8 +17,10 @@ from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.latency_hiding import latency_hiding
 from labkit.views.lowering import lowering
+from labkit.views.mbarriers import mbarriers
 from labkit.views.memory import banks, memory
 from labkit.views.misses import misses
+from labkit.views.number_line import number_line
 from labkit.views.occupancy import occupancy
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
@@ -43,6 +45,7 @@ from labkit.views.variance_errors import variance_errors
 from labkit.views.walks import walks
 from labkit.views.warp_loads import warp_loads
 from labkit.views.warp_timeline import warp_timeline
+from labkit.views.waves import waves
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
@@ -50,8 +53,8 @@ from labkit.views.wraparound import wraparound
 __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "cached_tiles", "ceilings", "collapse",
     "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities",
-    "ladder", "landscape", "latency_hiding", "lowering", "memory", "misses", "occupancy", "outputs", "passes",
-    "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaling", "roofline",
-    "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors",
-    "walks", "warp_loads", "warp_timeline", "window", "winners", "wraparound",
+    "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy",
+    "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes",
+    "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

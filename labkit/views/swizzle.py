@@ -10,7 +10,7 @@ from labkit.views.wording import block_name, check_trace, recorded_block
 
 PIECE_BYTES, PIECES = 16, 8  # of a row
 ROW_BYTES = PIECE_BYTES * PIECES  # all 32 banks once
-LANES = 8  # that a pass serves
+LANES = 8  # that a wavefront serves
 MOST_STEPS = 400
 MOST_ROWS = 16  # in the picture at a time
 
@@ -46,7 +46,7 @@ def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, 
     data = {
         "say": [_sentence(sides, step) for step in range(steps)],
         "sides": sides,
-        "table": table(["eight lanes", *(f"passes, {side['label']}" for side in sides)], rows, by_step=True),
+        "table": table(["eight lanes", *(f"wavefronts, {side['label']}" for side in sides)], rows, by_step=True),
     }
     return View("swizzle", f"Swizzle: eight rows of `{sides[0]['array']}` at a time", data, draw_still)
 
@@ -122,13 +122,13 @@ def _sentence(sides, step):
     first = sides[0]
     places = unpack(first["places"])[step].astype(int)
     pieces = np.unique(unpack(first["contents"]).reshape(-1)[places])
-    what = f"piece {pieces[0]} of" if len(pieces) == 1 and pieces[0] >= 0 else "a piece each of"
+    what = f"vector {pieces[0]} of" if len(pieces) == 1 and pieces[0] >= 0 else "a vector each of"
     rows = places // PIECES
     parts = []
     for side in sides:
         passes = side["passes"][step]
         banks = np.unique(unpack(side["places"])[step].astype(int) % PIECES)
-        count = f"**{passes} passes**" if passes > 1 else "1 pass"
+        count = f"**{passes} wavefronts**" if passes > 1 else "1 wavefront"
         parts.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
     lanes = first["leads"][step]
     return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(parts)}."
@@ -154,5 +154,5 @@ def draw_still(figure, data, step):
         axes.set(xlim=(0, PIECES), ylim=(first + shown, first), yticks=[])
         axes.set_xticks(np.arange(PIECES) + 0.5, [str(4 * place) for place in range(PIECES)], fontsize=7)
         axes.set_xlabel("first of four banks", fontsize=8)
-        axes.set_title(f"{side['label']}: {passes} pass{'es' * (passes > 1)}", fontsize=9, loc="left")
+        axes.set_title(f"{side['label']}: {passes} wavefront" + "s" * (passes > 1), fontsize=9, loc="left")
         stills.hide_marks(axes)

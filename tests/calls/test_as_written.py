@@ -72,7 +72,7 @@ def test_calls_fit_their_signatures_wherever_they_are_written():
     assert not wrong, "\n".join(wrong)
     assert {
         ("README.md", "multiply"),
-        ("tensor-cores.md", "multiply"),
+        ("hopper-gemm.md", "multiply"),
         ("labkit/norm/folding.py", "batch_norm"),
     } <= seen
 

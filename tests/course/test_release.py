@@ -20,11 +20,11 @@ from labkit.grading.course import FILE, Course
 
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout")
 SOURCES = sorted(places.folder("notebooks").glob("source/*.md"))
-TILED, TENSOR_CORES = (book_contents().chapter(slug).name for slug in ("tiled-gemm", "tensor-cores"))
+TILED, FEEDING = (book_contents().chapter(slug).name for slug in ("tiled-gemm", "feeding-tensor-cores"))
 REGION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
 TELLING = 40  # characters: shorter solutions, such as `TILE = 16`, are the language of the book
 GIVEN = {
-    ("fill-in-the-fragments", f"notebooks/{TENSOR_CORES}.ipynb")
+    ("fill-in-the-fragments", f"notebooks/{FEEDING}.ipynb")
 }  # its stores, which the kernel of swizzle-the-tiles has
 
 

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from test_roofline import made
 
-from labkit import attention, formats
+from labkit import attention, formats, gemm
 from labkit.forecast.timeline import ISSUE_CYCLES, timeline
 from labkit.machine.gpus import gpu
 from labkit.trace import Counters, Event
@@ -121,6 +122,16 @@ def test_rows_of_a_store_leave_by_the_engine_that_brings_copies():
     store = "store", {"array": "O", "amount": bytes_}
     line = timeline(trace((0, product(), store, ("commit stores", {}), ("finish stores", {"amount": 0}))))
     assert spans(line, "store") == [(ISSUE_CYCLES, ISSUE_CYCLES + cycles)] and line.cycles == ISSUE_CYCLES + cycles
+
+
+def test_what_threads_store_leaves_as_their_warps_end():
+    (step,) = (step for step in gemm.ladder("tensor") if step.slug == "wgmma")
+    A, B, C = (np.zeros(shape, np.uint16) for shape in ((128, 64), (256, 64), (128, 256)))
+    line = timeline(step.simulate(A, B, C).traces[0])
+    stores = [span for span in line.spans if span.does == "store"]
+    bytes_, cycles = COPY
+    assert sum(span.end - span.start for span in stores) == pytest.approx(128 * 256 * 2 * cycles / bytes_)
+    assert line.cycles == max(span.end for span in stores)
 
 
 def test_blocks_follow_one_another_and_rests_at_their_ends_are_told_from_those_between_products():

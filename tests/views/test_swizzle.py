@@ -56,9 +56,9 @@ def test_a_tile_shows_where_each_piece_lies():
 
 def test_the_sentence_names_the_piece_and_compares():
     view = swizzle(traced(0), traced(1), labels=("plain", "swizzled"))
-    assert "Lanes 0 to 7 want piece 0 of rows 0 to 7" in view.sentence
-    assert "plain: 8 passes, through 4 of the 32 banks" in view.sentence
-    assert "swizzled: 1 pass, through 32 of the 32 banks" in view.sentence
+    assert "Lanes 0 to 7 want vector 0 of rows 0 to 7" in view.sentence
+    assert "plain: 8 wavefronts, through 4 of the 32 banks" in view.sentence
+    assert "swizzled: 1 wavefront, through 32 of the 32 banks" in view.sentence
 
 
 @cuda.jit

@@ -13,8 +13,8 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     STAGES * (BM + BN) * BK * 4     bytes of shared memory per block
     0                               bank conflicts per block
 
-Limited by `ldmatrix`: operands pass through registers, and a warp's registers hold fragments for a 64 x 64 part of C,
-which needs the full bandwidth of shared memory.
+Limited by `mma`, which does not reach the peak of Hopper's tensor cores. `ldmatrix` takes 1.38 wavefronts per cycle of
+these, which alone would allow 718 TFLOP/s on an H100.
 """
 
 import numpy as np

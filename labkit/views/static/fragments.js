@@ -28,7 +28,7 @@ const view = {
     });
     const LEFT = 26, TOP = 36, GAP = 18, COLOURS = ['A', 'B', 'C'];
     const DARK = '#1b1f24';  // on orange, in both themes
-    const size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (k + COLS), 680 / (k + ROWS)))));
+    const size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (k + COLS), 580 / (k + ROWS)))));
     const corner = (which, s) => [which === 0 ? LEFT : LEFT + k * s + GAP, which === 1 ? TOP : TOP + k * s + GAP];
     const canvas = ui.canvas({
       label: 'the elements of A, B and C, each with the lane that holds it', height: width => TOP + (k + ROWS) * size(width) + GAP + 4,

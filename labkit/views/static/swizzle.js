@@ -20,7 +20,7 @@ const view = {
           g.fillText(side.label, 0, 13, width * 0.6);
           g.textAlign = 'right';
           g.fillStyle = ui.colour(passes > 1 ? 'hot-text' : 'C');
-          g.fillText(passes + (passes > 1 ? ' passes' : ' pass'), width - 2, 13);
+          g.fillText(passes + (passes > 1 ? ' wavefronts' : ' wavefront'), width - 2, 13);
           g.font = '11px system-ui, sans-serif';
           g.fillStyle = ui.colour('dim');
           g.fillText('row', LEFT - 8, TOP - 6);
@@ -55,11 +55,11 @@ const view = {
           g.textAlign = 'left';
           g.font = '11px system-ui, sans-serif';
           g.fillStyle = ui.colour('dim');
-          g.fillText('rows that wait in each four banks, one pass each', LEFT, bottom + worst * STACK + 4, width - LEFT);
+          g.fillText('rows that wait in each four banks, one wavefront each', LEFT, bottom + worst * STACK + 4, width - LEFT);
         },
       });
     }
-    ui.legend([['C', 'asked for, alone in its banks'], ['hot', 'asked for, several in the same banks'], ['cell', 'the number is the piece of the row that lies there']]);
+    ui.legend([['C', 'requested, alone in its banks'], ['hot', 'requested, several in the same banks'], ['cell', 'the number: which vector of its row is stored there']]);
     return null;
   },
 };
