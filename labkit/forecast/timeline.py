@@ -109,7 +109,7 @@ class Timeline:
         return sum(bubble.end - bubble.start for bubble in self.bubbles()) / self.cycles
 
     def __repr__(self):
-        idle = f"tensor cores rest in {self.idle_share:.0%} of them"
+        idle = f"tensor cores idle in {self.idle_share:.0%} of them"
         return f"<Timeline of {self.kernel}: {self.cycles:,.0f} cycles, {idle}>"
 
 

@@ -12,7 +12,7 @@ from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import check_trace, join, type_name
 
 INSTANTS = 60
-ORDERS = {"alternates between warpgroups": True, "serves who asked first": False}
+ORDERS = {"alternates between warpgroups": True, "serves the first request": False}
 COPY, EXP2, COMPUTE, GEMM_1, GEMM_2, WAIT_PRODUCTS, WAIT_COPY, WAIT_OTHERS, BUBBLE = range(9)
 STYLES = {COPY: ("B", 0.8), EXP2: ("C", 0.9), COMPUTE: ("C", 0.4), GEMM_1: ("A", 0.95), GEMM_2: ("A", 0.5)}
 WAIT_COLOURS = {WAIT_PRODUCTS: "A", WAIT_COPY: "B", WAIT_OTHERS: "dim"}
@@ -24,7 +24,7 @@ WAITS = {  # by what a span of waiting is of; else it is an array that a copy br
     "": (WAIT_OTHERS, "waits for a free place"),
 }
 WARPGROUP_WARPS = 4  # of a warpgroup
-RUN_FIELDS = "cycles", "rest", "edges", "lanes", "letters"  # of a run, in what is drawn
+RUN_FIELDS = "cycles", "idle", "edges", "lanes", "letters"  # of a run, in what is drawn
 ISSUE_CYCLES = 200  # cycles in which a warpgroup may ask for products
 
 
@@ -74,10 +74,10 @@ def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
     states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
     says = [_sentence(at, of_runs) for at, of_runs in zip(instants, states, strict=True)]
     idle_shares = [
-        f"**{run['rest']:.0%}** in `{name}` ({run['rest'] - run['edges']:.0%} in between products)"
+        f"**{run['idle']:.0%}** in `{name}` ({run['idle'] - run['edges']:.0%} in between products)"
         for name, run in shown.items()
     ]
-    says[-1] = f"Of the whole time, by this model, the tensor cores rest {join(idle_shares)}."
+    says[-1] = f"Of the whole time, by this model, the tensor cores idle {join(idle_shares)}."
     rows = [
         [f"{at:,.0f}", *("; ".join(f"{who} {what}" for who, what in of.items()) or "done" for of in of_runs.values())]
         for at, of_runs in zip(instants, states, strict=True)
@@ -116,7 +116,7 @@ def _run(line: Timeline, product_names) -> dict:
         if leaders.get(group) != span.warp:
             continue
         if span.does == "compute":
-            kind, text = (EXP2, "takes powers of two") if span.powers else (COMPUTE, "computes")
+            kind, text = (EXP2, "computes exp2") if span.powers else (COMPUTE, "computes")
         elif span.does == "wait":
             kind, text = WAITS.get(span.of, (WAIT_COPY, f"waits for {span.of}"))
         else:
@@ -130,10 +130,10 @@ def _run(line: Timeline, product_names) -> dict:
     edge_cycles = 0.0
     for bubble in line.bubbles():
         edge_cycles += (bubble.end - bubble.start) * bubble.at_edge
-        add(len(lanes) - 1 + len(consumers), BUBBLE, bubble.start, bubble.end, "rest")
+        add(len(lanes) - 1 + len(consumers), BUBBLE, bubble.start, bubble.end, "idle")
     return {
         "cycles": line.cycles,
-        "rest": line.idle_share,
+        "idle": line.idle_share,
         "edges": edge_cycles / line.cycles,
         "lanes": lanes,
         "consumers": len(consumers),
@@ -185,13 +185,13 @@ def _states(run, at) -> dict[str, str]:
 
 
 def _sentence(at, states) -> str:
-    idle_runs = {name: of for name, of in states.items() if of and of["tensor cores"] == "rest"}
+    idle_runs = {name: of for name, of in states.items() if of and of["tensor cores"] == "idle"}
     busy_runs = [f"`{name}`" for name, of in states.items() if of and name not in idle_runs]
     done = [f"`{name}`" for name, of in states.items() if not of]
     parts = []
     if idle_runs:
         why = [f"`{name}` ({_warpgroups_text(of)})" for name, of in idle_runs.items()]
-        parts.append(f"Tensor cores **rest** in {join(why)}")
+        parts.append(f"Tensor cores **idle** in {join(why)}")
     if busy_runs:
         parts.append(f"{'they' if idle_runs else 'Tensor cores'} work in {join(busy_runs)}")
     if done:
@@ -230,7 +230,7 @@ def draw_still(figure, data, step):
         axes.set(xlim=(0, longest), ylim=(lanes, -0.2))
         axes.set_yticks(np.arange(lanes) + 0.4, run["lanes"], fontsize=6)
         axes.set_title(
-            f"{run['name']}: tensor cores rest {run['rest']:.0%}", fontsize=8, loc="left", color=COLOURS["fg"]
+            f"{run['name']}: tensor cores idle {run['idle']:.0%}", fontsize=8, loc="left", color=COLOURS["fg"]
         )
         stills.hide_marks(axes, labelsize=6)
     axes.set_xlabel(f"cycles of one SM, modelled for an {data['common']['gpu']}", fontsize=7)

@@ -181,7 +181,7 @@ def test_steps_of_attention_multiply_all_their_flops_and_no_key_before_it_has_co
 
 
 def test_products_of_the_next_step_fall_under_powers_of_two(runs):
-    """In `wgmma` a warpgroup has no products in flight while it takes powers of two; in `overlap` it has."""
+    """In `wgmma` a warpgroup has no products in flight while it computes exp2; in `overlap` it has."""
 
     def under(run):
         line = timeline(run)

@@ -56,29 +56,29 @@ def test_products_of_both_warpgroups_and_bubbles_fill_the_time_of_the_tensor_cor
 def test_the_share_of_bubbles_is_that_of_their_length(view):
     for number, run in enumerate(view.data["runs"]):
         rests = sum(end - start for *_, start, end in rows(view, number, 5, BUBBLE))
-        assert run["rest"] == pytest.approx(rests / run["cycles"], abs=0.005)
-        assert 0 < run["edges"] < run["rest"]
-        assert f"**{run['rest']:.0%}** in `{run['name']}`" in view.data["say"][-1]
+        assert run["idle"] == pytest.approx(rests / run["cycles"], abs=0.005)
+        assert 0 < run["edges"] < run["idle"]
+        assert f"**{run['idle']:.0%}** in `{run['name']}`" in view.data["say"][-1]
 
 
 def test_another_way_to_choose_is_another_timeline_of_the_same_run(view, runs):
     other = view.data["kept"][1]["runs"][0]
-    assert other["rest"] == pytest.approx(timeline(runs["wgmma"], in_turns=False).idle_share)
-    assert len(unpack(other["spans"])) > 0 and view.data["common"]["orders"][1] == "serves who asked first"
+    assert other["idle"] == pytest.approx(timeline(runs["wgmma"], in_turns=False).idle_share)
+    assert len(unpack(other["spans"])) > 0 and view.data["common"]["orders"][1] == "serves the first request"
 
 
 def test_a_sentence_says_who_does_what_at_an_instant(view):
     says = view.data["say"]
     assert len(says) == INSTANTS + 1 and view.data["start"] == INSTANTS
-    assert says[0].startswith("Cycle 0. Tensor cores **rest** in `wgmma` (each warpgroup waits for Q_tile)")
-    assert any("takes powers of two" in sentence for sentence in says)
+    assert says[0].startswith("Cycle 0. Tensor cores **idle** in `wgmma` (each warpgroup waits for Q_tile)")
+    assert any("computes exp2" in sentence for sentence in says)
     assert any("`overlap` is done" in sentence for sentence in says) or any("`wgmma` is done" in s for s in says)
 
 
 def test_the_table_has_each_worker_at_each_instant(view):
     table = view.data["table"]
     assert table["columns"] == ["cycle", "wgmma", "overlap"] and len(table["rows"]) == INSTANTS + 1
-    first = "warpgroup 1 waits for Q_tile; warpgroup 2 waits for Q_tile; tensor cores rest"
+    first = "warpgroup 1 waits for Q_tile; warpgroup 2 waits for Q_tile; tensor cores idle"
     assert table["rows"][0][1] == first
     text = " ".join(cell for row in table["rows"] for cell in row)
     assert "make scores of warpgroup 1" in text and "sums of warpgroup 2" in text

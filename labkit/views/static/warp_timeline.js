@@ -1,5 +1,5 @@
-// For each run its lanes, one below the other, on one axis of cycles: copies that come, what each warpgroup does, and the
-// tensor cores, of which each warpgroup has a half; hatched where they rest. A line marks the instant.
+// For each run its lanes, one below the other, on one axis of cycles: copies arriving, what each warpgroup does, and the
+// tensor cores, of which each warpgroup has a half; hatched where they idle. A line marks the instant.
 
 const view = {
   start(ui, data) {
@@ -10,7 +10,7 @@ const view = {
     const percent = share => `${Math.round(100 * share)}%`;
 
     const pick = ui.element('div', {class: 'bar', style: 'margin:0 0 6px'}, ui.body);
-    const label = ui.element('label', {text: 'a tensor core that two warpgroups have asked'}, pick);
+    const label = ui.element('label', {text: 'a tensor core that two warpgroups have issued to'}, pick);
     const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, label);
     common.orders.forEach((text, i) => ui.element('option', {value: i, text}, choice));
     choice.value = data.chosen;
@@ -41,12 +41,12 @@ const view = {
           const wide = g.measureText(run.name).width;
           g.font = '650 13px system-ui, sans-serif';
           g.fillStyle = ui.colour('hot-text');
-          const rest = `tensor cores rest ${percent(run.rest)}`;
-          g.fillText(rest, Math.max(LEFT, wide + 12), top + 13);
-          const after = Math.max(LEFT, wide + 12) + g.measureText(rest).width;
+          const idle = `tensor cores idle ${percent(run.idle)}`;
+          g.fillText(idle, Math.max(LEFT, wide + 12), top + 13);
+          const after = Math.max(LEFT, wide + 12) + g.measureText(idle).width;
           g.font = '12px system-ui, sans-serif';
           g.fillStyle = ui.colour('dim');
-          if (width > 620) g.fillText(`: ${percent(run.edges)} at a block\u2019s beginning and end, ${percent(run.rest - run.edges)} in between`, after, top + 13);
+          if (width > 620) g.fillText(`: ${percent(run.edges)} at a block\u2019s beginning and end, ${percent(run.idle - run.edges)} in between`, after, top + 13);
           g.font = '11px system-ui, sans-serif';
           run.lanes.forEach((name, lane) => {
             const high = lane === lanes - 1 ? TENSOR : LANE;
@@ -116,9 +116,9 @@ const view = {
     }
 
     ui.legend([
-      ['B', 'copies that come', 0.85], ['C', 'powers of two', 0.9], ['C', 'other arithmetic', 0.42],
+      ['B', 'copies arriving', 0.85], ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
-      ['hot', 'tensor cores rest', 'outline'], ['A', 'a line: waits for products'], ['B', 'a line: waits for a copy'],
+      ['hot', 'tensor cores idle', 'outline'], ['A', 'a line: waits for products'], ['B', 'a line: waits for a copy'],
       ['dim', 'a line: waits for others'],
     ]);
   },
