@@ -1,4 +1,4 @@
-"""One query of an attention: its scores, its shares of the softmax, and its output, the mean of all values by share."""
+"""One query of an attention: its scores, their softmax, and its output, the mean of all values by probability."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +11,8 @@ from labkit.views.base import COLOURS, View, pack, table, unpack
 Run = tuple[
     Float32[np.ndarray, "N N"], Float32[np.ndarray, "N N"], Float32[np.ndarray, "N d"], Float32[np.ndarray, "N d"]
 ]
-LEAST_REST = 0.005  # of a sum of shares: what is missing to 1 is rounding below, and a sink's share above
-LEAST_NAMED = 0.05  # the least share that the sentence names
+LEAST_REST = 0.005  # of a sum of probabilities: what is missing to 1 is rounding below, and a sink's part above
+LEAST_NAMED = 0.05  # the least probability that the sentence names
 
 
 def attention_row(
@@ -66,7 +66,7 @@ def attention_row(
         "P": pack(P),
         "V": pack(V),
         "O": pack(O),
-        "labels": ["keys seen", "largest score", "its share", "sum of all shares"],
+        "labels": ["keys seen", "largest score", "its probability", "sum of probabilities"],
         "stats": stats,
         "table": table(["run", "query", *(f"{word}, key {j + 1}" for j, word in enumerate(words)), "O"], lines),
     }
@@ -94,24 +94,24 @@ def _sentence(words, i, S, P):
     say += f", before {' and '.join(following)}." if following else "."
     rest = 1 - float(P.sum())
     if rest > LEAST_REST:
-        return say + f" The shares add up to {P.sum():.0%}: **{rest:.0%}** go to no key."
-    return say + " O is the mean of all values, each by its share."
+        return say + f" The probabilities add up to {P.sum():.0%}: **{rest:.0%}** go to no key."
+    return say + " O is the mean of all values, weighted by these probabilities."
 
 
 def draw_still(figure, data, step):
-    """Draw scores, shares, values and output of one query of the first run."""
+    """Draw scores, probabilities, values and output of one query of the first run."""
     stills.set_size_and_title(figure, data, step, 9.5, 5.2)
     words, features = data["words"], data["features"]
     N, columns = len(words), len(features)
     visible, S, P, V, O = (unpack(data[name])[0] for name in ("visible", "S", "P", "V", "O"))
     grid = figure.add_gridspec(3, 2, width_ratios=(4, 1), height_ratios=(1, 1, 1.4))
-    scores, shares, values, output = (figure.add_subplot(grid[place]) for place in ((0, 0), (1, 0), (2, 0), (2, 1)))
+    scores, probabilities, values, output = (figure.add_subplot(grid[place]) for place in ((0, 0), (1, 0), (2, 0), (2, 1)))
     seen = visible[step] != 0
     scores.bar(np.arange(N)[seen], S[step][seen], 0.7, color=COLOURS["A"])
     scores.set(ylabel="score", ylim=(min(0, S.min()) - 0.2, S.max() * 1.05 + 0.2))
-    shares.bar(range(N), P[step], 0.7, color=COLOURS["B"])
-    shares.set(ylabel="share", ylim=(0, 1.05))
-    for axes in (scores, shares):
+    probabilities.bar(range(N), P[step], 0.7, color=COLOURS["B"])
+    probabilities.set(ylabel="probability", ylim=(0, 1.05))
+    for axes in (scores, probabilities):
         axes.set_xticks(range(N), [])
         axes.set_xlim(-0.5, N - 0.5)
         stills.hide_top_and_right(axes)

@@ -24,7 +24,7 @@ def view():
     return attention_row(WORDS, {"all": run(False), "causal": run(True)}, ["a", "b"], start=1)
 
 
-def test_the_output_is_the_mean_of_all_values_by_share(view):
+def test_the_output_is_the_mean_of_all_values_by_probability(view):
     P, V, O = (unpack(view.data[name]).astype(float) for name in "PVO")
     assert pytest.approx(O, abs=1e-6) == P @ V
     S = unpack(view.data["S"]).astype(float)[0]
@@ -50,10 +50,10 @@ def test_a_causal_query_sees_no_later_key(view):
     assert len(rows) == 6 and rows[3][:2] == ["causal", "the"] and rows[3][3:5] == ["masked", "masked"]
 
 
-def test_a_share_for_no_key_is_told():
+def test_a_probability_for_no_key_is_told():
     S, P, V, _ = run(True)
     says = attention_row(WORDS, {"sink": (S, P / 4, V, P / 4 @ V)}).data["says"][0]
-    assert all(say.endswith("The shares add up to 25%: **75%** go to no key.") for say in says)
+    assert all(say.endswith("The probabilities add up to 25%: **75%** go to no key.") for say in says)
     nothing = np.full((3, 3), -np.inf, np.float32)
     shown = attention_row(WORDS, {"masked": (nothing, P * 0, V, P @ V)}).data
     assert shown["say"][2] == "**sat** sees no key." and shown["stats"][0][2] == ["0", "-", "-", "0%"]

@@ -1,5 +1,5 @@
-// The step is the query, a menu chooses the run. Below each word the score of its key and its share, then its value, as
-// strongly coloured as its share; on the right all of P with the row of this query, and its row of O.
+// The step is the query, a menu chooses the run. Below each word the score of its key and its probability, then its
+// value, as strongly coloured as that is high; on the right all of P with the row of this query, and its row of O.
 
 const view = {
   start(ui, data) {
@@ -19,7 +19,7 @@ const view = {
       };
     }
 
-    const HEAD = 22, SCORE = 84, SHARE = 84, GAP = 26, BELOW = 42, CELL = 20, HATCH = 6;
+    const HEAD = 22, SCORE = 84, PROBABILITY = 84, GAP = 26, BELOW = 42, CELL = 20, HATCH = 6;
     const extent = (values, end) => values.reduce((a, b) => end(a, b), 0);
     const low = extent(S, Math.min), high = Math.max(1e-6, extent(S, Math.max));
     const most = Math.max(1e-6, ...[...V, ...O].map(Math.abs));
@@ -45,14 +45,14 @@ const view = {
     }
 
     ui.canvas({
-      label: 'scores, shares, values and output of one query', maxWidth: 960,
-      height: () => HEAD + SCORE + GAP + SHARE + BELOW + d * CELL + 8,
+      label: 'scores, probabilities, values and output of one query', maxWidth: 960,
+      height: () => HEAD + SCORE + GAP + PROBABILITY + BELOW + d * CELL + 8,
       paint(g, width) {
-        const i = ui.step, wide = width >= 640, LEFT = wide ? 74 : 52, RIGHT = wide ? 210 : 88;
+        const i = ui.step, wide = width >= 640, LEFT = wide ? 86 : 64, RIGHT = wide ? 210 : 88;
         const step = (width - LEFT - RIGHT) / N, x = j => LEFT + j * step, fg = ui.colour('fg'), dim = ui.colour('dim');
         const longest = Math.max(...words.map(word => word.length)), small = Math.max(7, Math.min(11, step / 3.6));
-        const top = HEAD + 8, zero = top + (SCORE - 16) * high / (high - low), shareTop = HEAD + SCORE + GAP;
-        const floor = shareTop + SHARE, valueTop = floor + BELOW, beside = x(N) + 22;
+        const top = HEAD + 8, zero = top + (SCORE - 16) * high / (high - low), probabilityTop = HEAD + SCORE + GAP;
+        const floor = probabilityTop + PROBABILITY, valueTop = floor + BELOW, beside = x(N) + 22;
 
         words.forEach((word, j) => {
           letters(g, Math.max(7, Math.min(13, 1.75 * step / longest)), j === i ? 700 : 400);
@@ -61,15 +61,15 @@ const view = {
         });
         letters(g, wide ? 12 : 10, 600);
         write(g, 'score', LEFT - 8, zero + 4, ui.colour('A'), 'right');
-        write(g, 'share', LEFT - 8, floor - 2, fg, 'right');
+        write(g, 'probability', LEFT - 8, floor - 2, fg, 'right');
         letters(g, 11);
-        write(g, '100%', LEFT - 8, shareTop + 4, dim, 'right');
+        write(g, '100%', LEFT - 8, probabilityTop + 4, dim, 'right');
         g.fillStyle = ui.colour('line');
         g.fillRect(LEFT, zero, N * step, 1);
         g.fillRect(LEFT, floor, N * step, 1);
-        g.fillRect(LEFT, shareTop, N * step, 1);
+        g.fillRect(LEFT, probabilityTop, N * step, 1);
         for (let j = 0; j < N; j++) {
-          const score = at(S, i, j, N), share = at(P, i, j, N), left = x(j) + 4, bar = step - 8;
+          const score = at(S, i, j, N), probability = at(P, i, j, N), left = x(j) + 4, bar = step - 8;
           if (!at(visible, i, j, N)) {
             hatched(g, left, top, bar, SCORE - 16);
             hatched(g, left, valueTop, bar, d * CELL);
@@ -83,18 +83,18 @@ const view = {
           letters(g, small);
           write(g, score.toFixed(1).replace('-', '\u2212'), x(j) + step / 2, HEAD + SCORE + 10, dim);
           g.fillStyle = ui.colour('B');
-          g.fillRect(left, floor - SHARE * share, bar, SHARE * share);
-          letters(g, small, share > 0.1 ? 650 : 400);
-          write(g, Math.round(100 * share) + '%', x(j) + step / 2, floor + 14, share > 0.1 ? fg : dim);
+          g.fillRect(left, floor - PROBABILITY * probability, bar, PROBABILITY * probability);
+          letters(g, small, probability > 0.1 ? 650 : 400);
+          write(g, Math.round(100 * probability) + '%', x(j) + step / 2, floor + 14, probability > 0.1 ? fg : dim);
           for (let k = 0; k < d; k++) {
             const value = V[(run * N + j) * d + k], y = valueTop + k * CELL;
             g.fillStyle = ui.colour('cell');
             g.fillRect(left, y, bar, CELL - 2);
-            g.fillStyle = ui.colour('B', Math.min(1, share));
+            g.fillStyle = ui.colour('B', Math.min(1, probability));
             g.fillRect(left, y, bar, CELL - 2);
             if (value === 0) continue;
             letters(g, Math.min(12, small + 1), 600);
-            write(g, String(Math.round(100 * value) / 100), x(j) + step / 2, y + 13, share > 0.45 ? '#1b1f24' : fg);
+            write(g, String(Math.round(100 * value) / 100), x(j) + step / 2, y + 13, probability > 0.45 ? '#1b1f24' : fg);
           }
         }
         features.forEach((name, k) => {
@@ -129,7 +129,7 @@ const view = {
     });
     const numbers = labels.map(text => ui.stat(text));
     const masked = visible.some(seen => !seen);
-    ui.legend([['hot', 'the query of this step'], ['A', 'scores, a row of S', 0.85], ['B', 'shares, a row of P; a value is as strong as its share'],
+    ui.legend([['hot', 'the query of this step'], ['A', 'scores, a row of S', 0.85], ['B', 'probabilities, a row of P; each value is as strongly coloured as its own'],
       ['C', 'the output, a row of O'], ...masked ? [['line', 'hatched: masked', 'outline']] : []]);
     return step => numbers.forEach((show, k) => show(stats[run][step][k]));
   },
