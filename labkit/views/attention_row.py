@@ -105,7 +105,9 @@ def draw_still(figure, data, step):
     N, columns = len(words), len(features)
     visible, S, P, V, O = (unpack(data[name])[0] for name in ("visible", "S", "P", "V", "O"))
     grid = figure.add_gridspec(3, 2, width_ratios=(4, 1), height_ratios=(1, 1, 1.4))
-    scores, probabilities, values, output = (figure.add_subplot(grid[place]) for place in ((0, 0), (1, 0), (2, 0), (2, 1)))
+    scores, probabilities, values, output = (
+        figure.add_subplot(grid[place]) for place in ((0, 0), (1, 0), (2, 0), (2, 1))
+    )
     seen = visible[step] != 0
     scores.bar(np.arange(N)[seen], S[step][seen], 0.7, color=COLOURS["A"])
     scores.set(ylabel="score", ylim=(min(0, S.min()) - 0.2, S.max() * 1.05 + 0.2))
