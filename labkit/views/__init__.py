@@ -2,6 +2,7 @@
 
 from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
+from labkit.views.attention_row import attention_row
 from labkit.views.cache import cache, hit_rates
 from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
@@ -51,10 +52,11 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "cached_tiles", "ceilings", "collapse",
-    "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities",
-    "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy",
-    "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
-    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes",
-    "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
+    "collapse", "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane", "hit_rates", "inspector",
+    "intensities", "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses",
+    "number_line", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records",
+    "register_file", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle",
+    "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window",
+    "winners", "wraparound",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from labkit.loops import SMALL_CPU, trace
 from labkit.views import (
     Standing,
     attention_errors,
+    attention_row,
     banks,
     cache,
     cached_tiles,
@@ -161,6 +162,13 @@ def pages(tmp_path_factory):
             np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0]]),
             {"bfloat16": [0.02, 0.4], "float32": [1e-6, np.inf]},
             {"bfloat16": [0.01, 0.1], "float32": [1e-6, 1e-5]},
+        ),
+        "attention_row": attention_row(
+            ["two", "words"],
+            {
+                "all": (np.float32([[0, 1], [2, 0]]), np.full((2, 2), 0.5), np.eye(2), np.full((2, 2), 0.5)),
+                "causal": (np.float32([[0, -np.inf], [2, 0]]), np.float32([[1, 0], [0.9, 0.1]]), np.eye(2), np.eye(2)),
+            },
         ),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
         "records": records("gemm", "A ladder", where={"problem": "4096x4096x4096"}, peak=True),
@@ -313,6 +321,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "tile_sizes",
         "ragged",
         "attention_errors",
+        "attention_row",
         "records",
         "rescaling",
         "sectors",
@@ -500,6 +509,17 @@ def test_a_slider_moves_all_logits_and_only_the_plain_sum_follows(show):
     page.get_by_role("slider", name="added to every logit").fill("1")
     assert numbers.all_inner_texts() == ["101.00", "0.37", "1.37", "infinite"]
     assert sentence(page).startswith("Value 2 is 101.00, a new maximum") and "overflowed" in sentence(page)
+
+
+def test_a_menu_masks_keys_and_the_step_is_the_query(show):
+    page = show("attention_row")
+    numbers = page.locator(".stat b")
+    assert numbers.all_inner_texts() == ["2", "1.00", "50%", "100%"]
+    page.get_by_label("run").select_option("causal")
+    assert numbers.all_inner_texts() == ["1", "0.00", "100%", "100%"]
+    assert sentence(page).startswith("two (query 1) sees 1 of 2 keys.")
+    page.get_by_label("step forward").click()
+    assert sentence(page).startswith("words (query 2) sees 2 of 2 keys. two scores highest, 2.00, and gets 90%")
 
 
 def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
