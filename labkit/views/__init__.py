@@ -3,10 +3,12 @@
 from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
+from labkit.views.chained_fragments import chained_fragments
 from labkit.views.collapse import collapse
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
+from labkit.views.io_curve import io_curve
 from labkit.views.landscape import Standing, landscape
 from labkit.views.lowering import lowering
 from labkit.views.memory import banks, memory
@@ -16,6 +18,7 @@ from labkit.views.pipeline import pipeline
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.records import records
+from labkit.views.rescaled_output import rescaled_output
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
@@ -32,8 +35,9 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground", "predict",
-    "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms", "tile_sizes",
-    "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "chained_fragments", "collapse", "findings",
+    "fragments", "hit_rates", "inspector", "io_curve", "landscape", "lowering", "memory", "outputs", "passes",
+    "pipeline", "playground", "predict", "records", "rescaled_output", "rescaling", "roofline", "schedule",
+    "score_tiles", "sectors", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners",
+    "wraparound",
 ]  # fmt: skip

@@ -9,9 +9,9 @@ import jupytext
 
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
-    "banks cache collapse fragments inspector landscape lowering memory outputs passes pipeline playground "
-    "rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling warp_timeline window winners "
-    "wraparound".split()
+    "banks cache chained_fragments collapse fragments inspector io_curve landscape lowering memory outputs "
+    "passes pipeline playground rescaled_output rescaling schedule score_tiles sectors swizzle terms "
+    "tile_sizes tiling warp_timeline window winners wraparound".split()
 )
 CHARTS = {"agreement", "attention_errors", "hit_rates", "records", "roofline", "variance_errors"}
 END = re.compile(r"^## Exercises", re.M)
