@@ -38,6 +38,6 @@ __all__ = [
     "Standing", "agreement", "attention_errors", "banks", "cache", "chained_fragments", "collapse", "findings",
     "fragments", "hit_rates", "inspector", "io_curve", "landscape", "lowering", "memory", "outputs", "passes",
     "pipeline", "playground", "predict", "records", "rescaled_output", "rescaling", "roofline", "schedule",
-    "score_tiles", "sectors", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners",
-    "wraparound",
+    "score_tiles", "sectors", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "warp_timeline",
+    "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -83,7 +83,7 @@ def tile_sizes(
         "gpu": figures.name,
         "table": table(
             ["format", "head_dim", "keys", "queries", "KB of shared memory", "KB of registers", "MB from L2",
-             "FLOP a byte", "fits"],
+             "FLOP per byte", "fits"],
             [tile["row"] for tile in tiles],
         ),
     }  # fmt: skip
@@ -128,8 +128,8 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
         say = f"It **does not fit**: {'; '.join(shortages)}."
     else:
         say = (
-            f"It **fits**: {_kb(sum(shared))} KB of shared memory, {_kb(sum(registers))} KB of registers. A byte from "
-            f"L2 does **{flops:.0f} FLOP**, "
+            f"It **fits**: {_kb(sum(shared))} KB of shared memory, {_kb(sum(registers))} KB of registers, "
+            f"**{flops:.0f} FLOP** for each byte from L2, "
         )
         if flops < l2:
             say += f"and {l2:.0f} would keep the arithmetic busy: L2 is the limit."

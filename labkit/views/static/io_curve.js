@@ -34,7 +34,7 @@ const view = {
     ui.canvas({
       label: 'elements moved per score over the side of the tile', maxWidth: 900, height: () => 250,
       paint(g, width, height) {
-        const top = 28, floor = height - 30, left = 40, right = width - 90;
+        const top = 28, floor = height - 30, left = 40, right = width - 106;
         const x = side => left + (right - left) * Math.log2(side / sides[0]) / Math.log2(sides.at(-1) / sides[0]);
         const y = value => top + (floor - top) * Math.log2(high / value) / Math.log2(high / low);
         g.textAlign = 'left';
