@@ -11,14 +11,17 @@ from labkit.views import (
     Standing,
     attention_errors,
     banks,
+    chained_fragments,
     collapse,
     inspector,
+    io_curve,
     landscape,
     lowering,
     memory,
     passes,
     playground,
     records,
+    rescaled_output,
     rescaling,
     schedule,
     score_tiles,
@@ -65,6 +68,20 @@ def lowered(x, matrix):
 def last_word(out):
     if cuda.threadIdx.x % 32 == 0:
         out[0] = cuda.threadIdx.x // 32
+
+
+@cuda.jit
+def stored_as_an_mma_does(S, P):
+    lane = cuda.threadIdx.x
+    g, t = lane // 4, lane % 4
+    for n in range(2):
+        S[g, 8 * n + 2 * t], S[g, 8 * n + 2 * t + 1] = 1, 2
+        S[g + 8, 8 * n + 2 * t], S[g + 8, 8 * n + 2 * t + 1] = 3, 4
+    P[g, t], P[g + 8, t], P[g, t + 4], P[g + 8, t + 4] = 1, 2, 3, 4
+
+
+def chained():
+    return labkit.simulate(stored_as_an_mma_does, 1, 32, np.zeros((16, 16), np.float32), np.zeros((16, 8), np.uint32))
 
 
 def rows_of_two():
@@ -135,6 +152,9 @@ def pages(tmp_path_factory):
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
+        "rescaled_output": rescaled_output(one_head, of_rows, 39),
+        "chained_fragments": chained_fragments(chained()),
+        "io_curve": io_curve(one_head, {name: ([of_rows], 64) for name in ("standard", "KV-outer", "Q-outer")}),
         "tile_sizes": tile_sizes(one_head),
         "attention_errors": attention_errors(
             [1, 8],
@@ -280,6 +300,9 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "variance_errors",
         "winners",
         "score_tiles",
+        "rescaled_output",
+        "chained_fragments",
+        "io_curve",
         "warp_timeline",
         "tile_sizes",
         "attention_errors",
