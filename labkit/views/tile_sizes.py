@@ -144,7 +144,7 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
         "threads": of_thread,
         "flops": flops,
         "moved": f"{moved / 2**20:,.0f}",
-        "say": f"{rows} queries x {keys} keys of {width} numbers, {form}. {say}",
+        "say": f"{rows} queries x {keys} keys, head_dim {width}, {form}. {say}",
         "row": [*row, "no" if shortages else "yes"],
     }
 

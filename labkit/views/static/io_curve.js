@@ -16,7 +16,7 @@ const view = {
       paint(g, width) {
         const most = Math.max(...bars.map(total)), unit = (width - LEFT - 46) / most;
         g.textAlign = 'left';
-        text(g, `counted in runs with head_dim ${counted_at}: elements moved per score`, 0, 13, 'fg', 600, 13);
+        text(g, `counted at head_dim ${counted_at}: elements per score`, 0, 13, 'fg', 600, 13);
         bars.forEach((bar, n) => {
           let x = LEFT;
           const y = 22 + n * LINE;

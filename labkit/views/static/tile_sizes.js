@@ -1,4 +1,4 @@
-// Sliders for the sides of a tile, the numbers of a row and their format. On the left the tiles of Q, K, S, V and O to
+// Sliders for the sides of a tile, the head_dim and their format. On the left the tiles of Q, K, S, V and O to
 // scale; on the right what they take of an SM, with a line where it ends, and the FLOP of a byte beside two ridges.
 
 const view = {
@@ -11,7 +11,7 @@ const view = {
     const kb = bytes => `${Math.round(bytes / 1024).toLocaleString('en')} KB`;
     const sum = array => array.reduce((a, b) => a + b, 0);
 
-    const labels = ['queries of a tile', 'keys of a tile', 'numbers of a row', 'format'];
+    const labels = ['queries of a tile', 'keys of a tile', 'head_dim', 'format'];
     const sliders = ui.element('div', {class: 'sliders'}, ui.body);
     labels.forEach((name, axis) => {
       const label = ui.element('label', {class: 'slider', style: 'flex:1 1 200px'}, sliders);
@@ -68,7 +68,7 @@ const view = {
       paint(g, width) {
         const here = place();
         bar(g, width, 18, 'shared memory', '', false, shared.subarray(3 * here, 3 * here + 3), limits.shared, [['A', 'Q'], ['B', 'K'], ['B', 'V']]);
-        const each = `, ${threads[here]} of ${limits.thread} a thread`;
+        const each = `, ${threads[here]} of ${limits.thread} per thread`;
         bar(g, width, 114, 'registers', each, threads[here] > limits.thread, registers.subarray(3 * here, 3 * here + 3), limits.registers, [['C', 'O'], ['hot', 'scores'], ['dim', 'the rest']]);
         intensity(g, width, 214);
       },
