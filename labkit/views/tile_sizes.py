@@ -46,7 +46,7 @@ def tile_sizes(
     problem
         Whose queries and keys count; head_dim is a slider's.
     rows, keys, head_dims
-        Positions of the sliders: queries and keys of a tile, numbers of a row.
+        Positions of the sliders: queries and keys of a tile, head_dim.
     numbers
         Formats of Q, K and V; the last of them is shown first.
     start

@@ -531,7 +531,7 @@ def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
     assert sentence(page) == data["say"][0].replace("**", "")
     page.get_by_label("queries of a tile").focus()
     page.keyboard.press("End")
-    assert "256 queries x 128 keys of 128 numbers, bfloat16. It does not fit" in sentence(page)
+    assert "256 queries x 128 keys, head_dim 128, bfloat16. It does not fit" in sentence(page)
     assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
     page.get_by_label("format").fill("0")
     assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)
