@@ -90,13 +90,9 @@ def draw_case(rng):
 
 EXERCISE = Exercise(
     title="Choose the tile",
-    task="Blocks of `rows` queries each go through the keys from the first one, `columns` at a time, and stop after "
-    "the last tile of which one of their queries sees something. A last tile that reaches beyond the final key "
-    "brings only the keys that there are. Both numbers are multiples of 16, and 256 at most. Shared memory, "
-    "`shared_bytes` a block, holds a tile of Q, two of K and two of V, of 2-byte numbers; `registers`, which hold"
-    " a number each, have rows * columns scores and rows * head_dim sums. Return the pair (rows, columns) that "
-    "fits into both and with which all blocks *together* bring the fewest keys; of several one with the fewest "
-    "tiles of all blocks together; None if nothing fits.",
+    task="A block owns `rows` queries. It goes through the keys from the first one, `columns` at a time, and stops "
+    "after the last tile of which one of its queries sees a key. The last tile may be cut off: the block loads only "
+    "keys that exist. Find the tile that loads the fewest keys and fits in shared memory and registers.",
     points=3,
     function="best_tile",
     make_launch=make_launch,

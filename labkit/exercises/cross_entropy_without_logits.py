@@ -59,10 +59,9 @@ def make_launch(rng, rows, words):
 
 EXERCISE = Exercise(
     title="Cross-entropy without logits",
-    task="The last layer of a language model gives each word of its vocabulary a logit: the product of what it has "
-    "found for a place, a column of X, with the word's row of W. The loss of the place is the logarithm of the sum of "
-    "all exponentials of these logits, less the logit of its target. Where the target is -1 it is 0. Write the losses. "
-    "There may be any number of words, so keep no logits: let each block load each row of W once.",
+    task="The last layer of a language model gives each word of its vocabulary a logit: the product of a token's "
+    "column of X with the word's row of W. A token's loss is the logarithm of the sum of the exponentials of all "
+    "its logits, minus the logit of its target. Compute the losses without storing the logits.",
     points=4,
     function="cross_entropy",
     make_launch=make_launch,

@@ -68,11 +68,10 @@ def find_origins(scores):
 
 EXERCISE = Exercise(
     title="The missing rescale",
-    task="These blocks have some of the keys, and a later kernel merges what they find with what was found for the "
-    "others. So a query keeps its sums of weight times value undivided, the total of its weights, and the origin that "
-    "both are relative to. The origin moves late: a tile moves it to its largest score, and only if that is more than "
-    "8 above it. There are two mistakes in what happens when the origin moves. Repair both, keep the late origin "
-    "(`origins` is checked too), and load each key and value once for each block.",
+    task="A kernel processes part of the keys, and a later kernel merges the parts. Per query it returns its sums of "
+    "weight times value, undivided, the total of its weights, and the origin: the score that both are relative to. The "
+    "origin moves late, to a tile's largest score, and only if that exceeds it by more than 8. There are two mistakes "
+    "in what happens when the origin moves.",
     points=3,
     function="part_of_attention",
     make_launch=make_launch,

@@ -67,10 +67,9 @@ def find_needed_tiles(allowed):
 
 EXERCISE = Exercise(
     title="Tiles to skip",
-    task="A model that writes on and on keeps two kinds of keys: the first few, its **sinks**, and those of a window "
-    "that ends at its own place. A query at place p sees key j if j <= p, and either j < sinks or j > p - window. This "
-    "kernel is right, and brings all tiles. Let each block bring those tiles of keys and values of which one of its "
-    "queries sees something, each once, and no other.",
+    task="A streaming model keeps two kinds of keys: the first few, its **sinks**, and those of a window that ends at "
+    "the query. A query at position p sees key j if j <= p, and either j < sinks or j > p - window. This kernel loads "
+    "every tile. Let each block load only tiles of which at least one of its queries sees a key.",
     points=3,
     function="with_sinks",
     make_launch=make_launch,

@@ -6,6 +6,7 @@ from labkit.views.attention_row import attention_row
 from labkit.views.cache import cache, hit_rates
 from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
+from labkit.views.chained_fragments import chained_fragments
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
 from labkit.views.divergence import divergence
@@ -14,6 +15,7 @@ from labkit.views.fragments import fragments
 from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.intensities import intensities
+from labkit.views.io_curve import io_curve
 from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.latency_hiding import latency_hiding
@@ -32,6 +34,7 @@ from labkit.views.ragged import ragged
 from labkit.views.records import records
 from labkit.views.register_file import register_file
 from labkit.views.relative import relative
+from labkit.views.rescaled_output import rescaled_output
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
 from labkit.views.schedule import schedule
@@ -53,10 +56,10 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "collapse", "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane", "hit_rates", "inspector",
-    "intensities", "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses",
-    "number_line", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records",
-    "register_file", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle",
-    "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window",
-    "winners", "wraparound",
+    "chained_fragments", "collapse", "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane",
+    "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding", "lowering",
+    "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline", "playground",
+    "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline",
+    "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors",
+    "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

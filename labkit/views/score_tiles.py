@@ -1,4 +1,4 @@
-"""Tiles of scores over time: what an attention kernel holds on the chip, and the bytes that it moved for them."""
+"""Tiles of scores over time: what an attention kernel holds on chip, and the bytes that it moved for them."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from labkit.views.wording import check_trace, global_outputs
 METERS = {"Q": ("Q",), "K, V": ("K", "V"), "O": ("O",), "sums": ("row_maxima", "row_sums", "lse")}
 
 
-def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
+def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace], scale_bytes: int | None = None) -> View:
     """Step through the tiles of scores that kernels compute, side by side; a tile is gone when the next one comes.
 
     Parameters
@@ -24,6 +24,9 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
     runs
         Runs by their names, with all blocks recorded: of kernels that load a tile of `Q` and of `K` before they
         multiply them, as those of the steps `kv_outer` and `q_outer` do.
+    scale_bytes
+        Bytes at the right end of the bars, so that pictures with the same number can be compared; the most that one
+        of these runs moves if left out.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TypeError("score_tiles takes runs by their names: score_tiles(problem, {'rows': trace}).")
@@ -34,6 +37,9 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
     runs_data = [{"name": name, **_run(problem, trace)} for name, trace in runs.items()]
     steps = max(len(run["visits"]) for run in runs_data)
     says = [_sentence(runs_data, step) for step in range(steps)]
+    totals = {run["name"]: sum(run["visits"][-1][2:]) for run in runs_data}
+    if len(totals) > 1:
+        says[-1] += _comparison(totals)
     rows = [
         [step + 1, run["name"], *_numbers(run, step)]
         for step in range(steps)
@@ -44,16 +50,19 @@ def score_tiles(problem: AttentionForward, runs: Mapping[str, Trace]) -> View:
         "say": says,
         "runs": [{**run, "visits": pack(np.array(run["visits"])), "told": None} for run in runs_data],
         "labels": list(METERS),
-        "most": max(sum(run["visits"][-1][2:]) for run in runs_data),
+        "scale_bytes": scale_bytes or max(totals.values()),
+        "queries": problem.queries,
+        "keys": problem.keys,
+        "head_dim": problem.head_dim,
         "scores": 4 * problem.queries * problem.keys,
         "table": table(["step", "run", "queries", "keys", *(f"bytes of {name}" for name in METERS)], rows),
     }
-    return View("score_tiles", "Tiles of scores, and what is moved for them", data, draw_still)
+    return View("score_tiles", "Tiles of scores on chip, and bytes moved for them", data, draw_still)
 
 
 def _run(problem, trace) -> dict:
     """Return the tiles of a run, the bytes that were moved until each was done, and the state of its last row."""
-    visits = _visits(trace)
+    visits = tile_visits(trace)
     if not visits:
         raise ValueError("No block of this run is recorded, or it loads no Q and K: simulate with record=all blocks.")
     height, width = (max(len(visit[axis]) for visit in visits) for axis in (0, 1))
@@ -84,7 +93,7 @@ def _run(problem, trace) -> dict:
     }
 
 
-def _visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
+def tile_visits(trace) -> list[tuple[list[int], list[int], list[int]]]:
     """Return each tile of scores: its queries, its keys, and the bytes of each meter until the next tile begins."""
     sites = [counted.site for counted in trace.sites]
     widths = {info.name: info.shape[-1] for info in trace.arrays}
@@ -140,6 +149,14 @@ def _sentence(runs, step):
     return " ".join(words)
 
 
+def _comparison(totals: dict[str, int]) -> str:
+    """Compare the bytes that the runs with the most and the fewest moved."""
+    most, fewest = (choose(totals, key=lambda name: totals[name]) for choose in (max, min))
+    if totals[most] == totals[fewest]:
+        return ""
+    return f" In all, `{most}` moved **{totals[most] / totals[fewest]:.1f}x** the bytes of `{fewest}`."
+
+
 def draw_still(figure, data, step):
     """Draw the tiles and the meters of each run at a step."""
     runs = data["runs"]
@@ -154,7 +171,7 @@ def draw_still(figure, data, step):
         for name, amount, colour in zip(data["labels"], moved, ("A", "B", "C", "dim"), strict=True):
             meter.barh(0, amount, left=left, color=COLOURS[colour], label=name)
             left += amount
-        meter.set_xlim(0, data["most"])
+        meter.set_xlim(0, data["scale_bytes"])
         meter.set_yticks([])
         meter.set_xlabel(f"{left:,.0f} bytes moved", fontsize=8)
         meter.tick_params(labelsize=7)

@@ -46,7 +46,7 @@ def tile_sizes(
     problem
         Whose queries and keys count; head_dim is a slider's.
     rows, keys, head_dims
-        Positions of the sliders: queries and keys of a tile, numbers of a row.
+        Positions of the sliders: queries and keys of a tile, head_dim.
     numbers
         Formats of Q, K and V; the last of them is shown first.
     start
@@ -83,7 +83,7 @@ def tile_sizes(
         "gpu": figures.name,
         "table": table(
             ["format", "head_dim", "keys", "queries", "KB of shared memory", "KB of registers", "MB from L2",
-             "FLOP a byte", "fits"],
+             "FLOP per byte", "fits"],
             [tile["row"] for tile in tiles],
         ),
     }  # fmt: skip
@@ -128,8 +128,8 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
         say = f"It **does not fit**: {'; '.join(shortages)}."
     else:
         say = (
-            f"It **fits**: {_kb(sum(shared))} KB of shared memory, {_kb(sum(registers))} KB of registers. A byte from "
-            f"L2 does **{flops:.0f} FLOP**, "
+            f"It **fits**: {_kb(sum(shared))} KB of shared memory, {_kb(sum(registers))} KB of registers, "
+            f"**{flops:.0f} FLOP** for each byte from L2, "
         )
         if flops < l2:
             say += f"and {l2:.0f} would keep the arithmetic busy: L2 is the limit."
@@ -144,7 +144,7 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
         "threads": of_thread,
         "flops": flops,
         "moved": f"{moved / 2**20:,.0f}",
-        "say": f"{rows} queries x {keys} keys of {width} numbers, {form}. {say}",
+        "say": f"{rows} queries x {keys} keys, head_dim {width}, {form}. {say}",
         "row": [*row, "no" if shortages else "yes"],
     }
 

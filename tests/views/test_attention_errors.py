@@ -1,12 +1,10 @@
 """Errors of attention by the spread of logits, and that NumPy's roundings, of which some are, are those of kernels."""
 
-import ast
-
-import jupytext
 import numpy as np
 import pytest
 
-from labkit import attention, formats, places
+from labkit import attention, formats
+from labkit.attention.errors import emulate
 from labkit.views import attention_errors
 from labkit.views.base import unpack
 
@@ -60,16 +58,6 @@ def test_what_does_not_fit_together_is_refused():
         attention_errors([1, 8], WEIGHTS, STORED | {"float32": [1]}, FUSED)
 
 
-def emulation():
-    """The function of the chapter that rounds as a format does."""
-    source = places.folder("notebooks") / "source" / "flash-attention.md"
-    cells = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst").cells
-    (code,) = (cell.source for cell in cells if cell.source.startswith("def in_numpy("))
-    names = {"np": np}
-    exec(ast.unparse(ast.parse(code).body[0]), names)
-    return names["in_numpy"]
-
-
 @pytest.mark.parametrize("spread", [1, 16])
 @pytest.mark.parametrize(("slug", "form"), [("standard", formats.FP32), ("mma", formats.FP16), ("mma", formats.BF16)])
 def test_numpy_rounds_as_kernels_do(slug, form, spread):
@@ -79,7 +67,16 @@ def test_numpy_rounds_as_kernels_do(slug, form, spread):
     powers = np.exp(problem.factor * (q @ k.T))
     right = powers @ v / powers.sum(1, keepdims=True)
     found = form.decode(attention.ladder("forward").step(slug).simulate(*operands, format=form).operands[3][0, 0])
-    alike = emulation()(q, k, v, problem.factor, form, slug == "standard")
+    alike = emulate(q, k, v, problem.factor, form, stores_scores=slug == "standard")
     share = np.linalg.norm(alike - right) / np.linalg.norm(found - right)
     # kernels add up in float32 as well, which counts beside roundings to float32
     assert (0.1 if form is formats.FP32 else 0.7) < share < 1.5
+
+
+def test_the_study_has_each_spread_in_each_format_and_storing_scores_costs_digits_in_16_bits():
+    study = attention.error_study((1, 16))
+    assert attention_errors(*study).data["names"] == ["bfloat16", "float16", "float32"]
+    assert np.shape(study.weights) == (2, 64) and study.weights.sum(1) == pytest.approx([1, 1])
+    for name in ("bfloat16", "float16"):
+        assert study.stored[name][1] > 1.5 * study.fused[name][1]
+    assert max(study.fused["float32"] + study.stored["float32"]) < 1e-5

@@ -15,10 +15,12 @@ from labkit.views import (
     banks,
     cache,
     cached_tiles,
+    chained_fragments,
     collapse,
     divergence,
     grid_to_lane,
     inspector,
+    io_curve,
     landscape,
     latency_hiding,
     lowering,
@@ -28,6 +30,7 @@ from labkit.views import (
     playground,
     ragged,
     records,
+    rescaled_output,
     rescaling,
     schedule,
     score_tiles,
@@ -79,6 +82,20 @@ def lowered(x, matrix):
 def last_word(out):
     if cuda.threadIdx.x % 32 == 0:
         out[0] = cuda.threadIdx.x // 32
+
+
+@cuda.jit
+def stored_as_an_mma_does(S, P):
+    lane = cuda.threadIdx.x
+    g, t = lane // 4, lane % 4
+    for n in range(2):
+        S[g, 8 * n + 2 * t], S[g, 8 * n + 2 * t + 1] = 1, 2
+        S[g + 8, 8 * n + 2 * t], S[g + 8, 8 * n + 2 * t + 1] = 3, 4
+    P[g, t], P[g + 8, t], P[g, t + 4], P[g + 8, t + 4] = 1, 2, 3, 4
+
+
+def chained():
+    return labkit.simulate(stored_as_an_mma_does, 1, 32, np.zeros((16, 16), np.float32), np.zeros((16, 8), np.uint32))
 
 
 def rows_of_two():
@@ -156,6 +173,9 @@ def pages(tmp_path_factory):
             {"right": np.full((2, 2), 1.25, np.float32), "wrong": np.ones((2, 2), np.float32)},
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
+        "rescaled_output": rescaled_output(one_head, of_rows, 39),
+        "chained_fragments": chained_fragments(chained()),
+        "io_curve": io_curve(one_head, {name: ([of_rows], 64) for name in ("standard", "KV-outer", "Q-outer")}),
         "tile_sizes": tile_sizes(one_head),
         "attention_errors": attention_errors(
             [1, 8],
@@ -317,6 +337,9 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "variance_errors",
         "winners",
         "score_tiles",
+        "rescaled_output",
+        "chained_fragments",
+        "io_curve",
         "warp_timeline",
         "tile_sizes",
         "ragged",
@@ -570,7 +593,7 @@ def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
     assert sentence(page) == data["say"][0].replace("**", "")
     page.get_by_label("queries of a tile").focus()
     page.keyboard.press("End")
-    assert "256 queries x 128 keys of 128 numbers, bfloat16. It does not fit" in sentence(page)
+    assert "256 queries x 128 keys, head_dim 128, bfloat16. It does not fit" in sentence(page)
     assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
     page.get_by_label("format").fill("0")
     assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)

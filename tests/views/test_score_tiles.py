@@ -82,3 +82,15 @@ def test_what_cannot_be_shown_is_refused(runs):
     unrecorded = attention.ladder("forward").step("q_outer").simulate(*PROBLEM.operands(), record=()).traces[0]
     with pytest.raises(ValueError, match="No block of this run is recorded"):
         score_tiles(PROBLEM, {"": unrecorded})
+
+
+def test_the_sentence_at_the_end_compares_the_bytes_of_the_runs(view):
+    keys_outside, queries_outside = (int(unpack(run["visits"])[-1, 2:].sum()) for run in view.data["runs"])
+    words = f"moved **{keys_outside / queries_outside:.1f}x** the bytes of `queries outside`."
+    assert view.data["say"][-1].endswith(words) and "In all" not in view.data["say"][-2]
+
+
+def test_pictures_with_one_scale_of_bytes_can_be_compared(view, runs):
+    assert view.data["scale_bytes"] == int(unpack(view.data["runs"][0]["visits"])[-1, 2:].sum())
+    trace = runs["queries outside"].traces[0]
+    assert score_tiles(PROBLEM, {"q_outer": trace}, scale_bytes=10**6).data["scale_bytes"] == 10**6

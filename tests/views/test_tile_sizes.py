@@ -82,7 +82,7 @@ def test_what_limits_is_said_by_the_ridges(view):
 
 def test_the_first_sentence_and_the_still_picture_are_of_what_is_shown_first(tmp_path):
     view = tile_sizes(PROBLEM, rows=(64, 128), keys=(32,), head_dims=(64,), numbers=(formats.FP16,), start=(64, 32, 64))
-    assert view.sentence.startswith("64 queries x 32 keys of 64 numbers, float16. It fits")
+    assert view.sentence.startswith("64 queries x 32 keys, head_dim 64, float16. It fits")
     view.save_png(tmp_path / "tile.png")
     assert (tmp_path / "tile.png").stat().st_size > 5000
 

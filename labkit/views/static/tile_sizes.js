@@ -1,4 +1,4 @@
-// Sliders for the sides of a tile, the numbers of a row and their format. On the left the tiles of Q, K, S, V and O to
+// Sliders for the sides of a tile, the head_dim and their format. On the left the tiles of Q, K, S, V and O to
 // scale; on the right what they take of an SM, with a line where it ends, and the FLOP of a byte beside two ridges.
 
 const view = {
@@ -11,7 +11,7 @@ const view = {
     const kb = bytes => `${Math.round(bytes / 1024).toLocaleString('en')} KB`;
     const sum = array => array.reduce((a, b) => a + b, 0);
 
-    const labels = ['queries of a tile', 'keys of a tile', 'numbers of a row', 'format'];
+    const labels = ['queries of a tile', 'keys of a tile', 'head_dim', 'format'];
     const sliders = ui.element('div', {class: 'sliders'}, ui.body);
     labels.forEach((name, axis) => {
       const label = ui.element('label', {class: 'slider', style: 'flex:1 1 200px'}, sliders);
@@ -68,7 +68,7 @@ const view = {
       paint(g, width) {
         const here = place();
         bar(g, width, 18, 'shared memory', '', false, shared.subarray(3 * here, 3 * here + 3), limits.shared, [['A', 'Q'], ['B', 'K'], ['B', 'V']]);
-        const each = `, ${threads[here]} of ${limits.thread} a thread`;
+        const each = `, ${threads[here]} of ${limits.thread} per thread`;
         bar(g, width, 114, 'registers', each, threads[here] > limits.thread, registers.subarray(3 * here, 3 * here + 3), limits.registers, [['C', 'O'], ['hot', 'scores'], ['dim', 'the rest']]);
         intensity(g, width, 214);
       },
@@ -124,7 +124,7 @@ const view = {
       }
     }
 
-    // FLOP a byte on a line of powers of ten, with a dot for each number of queries, and what keeps arithmetic busy.
+    // FLOP per byte on a line of powers of ten, with a dot for each number of queries, and what keeps arithmetic busy.
     function intensity(g, width, y) {
       const L = 8, R = 14, LOW = 0, HIGH = 3, [l2, dram] = ridges[at[FORMAT]];
       const x = value => L + (width - L - R) * (Math.log10(Math.max(1, value)) - LOW) / (HIGH - LOW), line = y + 66;
@@ -132,7 +132,7 @@ const view = {
       g.textAlign = 'left';
       g.font = '650 13px system-ui, sans-serif';
       g.fillStyle = ui.colour('fg');
-      g.fillText(`a byte from L2 does ${value.toFixed(value < 10 ? 1 : 0)} FLOP`, 0, y);
+      g.fillText(`${value.toFixed(value < 10 ? 1 : 0)} FLOP for each byte from L2`, 0, y);
       g.fillStyle = ui.colour('C', 0.16);
       g.fillRect(x(l2), line - 34, x(1000) - x(l2), 34);
       g.font = '12px system-ui, sans-serif';
@@ -158,7 +158,7 @@ const view = {
       });
     }
     ui.element('p', {class: 'wait', text: `To the right of a line, what L2, or DRAM, delivers keeps the arithmetic of an ${gpu} busy. Small dots: other numbers of queries. K and V have two stages; a row has two threads, with 32 registers each beside O and scores.`}, ui.body);
-    const takes = ui.stat('KB of shared memory'), needs = ui.stat('KB of registers'), brings = ui.stat('MB from L2, one head'), does = ui.stat('FLOP a byte');
+    const takes = ui.stat('KB of shared memory'), needs = ui.stat('KB of registers'), brings = ui.stat('MB from L2, one head'), does = ui.stat('FLOP per byte');
     return () => {
       const here = place();
       takes(Math.round(sum(shared.subarray(3 * here, 3 * here + 3)) / 1024));
