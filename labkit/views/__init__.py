@@ -5,6 +5,7 @@ from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
 from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
+from labkit.views.cluster import cluster
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
 from labkit.views.findings import findings
@@ -44,7 +45,7 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "cached_tiles", "ceilings", "collapse",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "cached_tiles", "ceilings", "cluster", "collapse",
     "compare_outputs", "findings", "fragments", "hit_rates", "inspector", "intensities", "ladder", "landscape",
     "lowering", "memory", "misses", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged",
     "records", "register_file", "relative", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles",

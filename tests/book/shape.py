@@ -9,7 +9,7 @@ import jupytext
 
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
-    "banks cache cached_tiles collapse compare_outputs fragments inspector ladder landscape lowering "
+    "banks cache cached_tiles cluster collapse compare_outputs fragments inspector ladder landscape lowering "
     "memory occupancy outputs passes pipeline playground ragged register_file rescaling schedule "
     "score_tiles sectors shuffles swizzle terms tile_sizes tiling walks warp_timeline window winners "
     "wraparound".split()
