@@ -61,8 +61,8 @@ def make_launch(rng, parts, channels):
 
 EXERCISE = Exercise(
     title="Merge two variances",
-    task="- **Given**: part `p` of channel `c` has `count[p, c]` values with the mean `means[p, c]`; `squares[p, c]` is "
-    "the sum of their squared distances from that mean. The kernel is right if all parts have one mean, and equally "
+    task="- **Given**: part `p` of channel `c` has `count[p, c]` values with the mean `means[p, c]`; `squares[p, c]` "
+    "is the sum of their squared distances from that mean. The kernel is right if all parts have one mean, and equally "
     "many values.\n"
     "- **Write** the mean and the variance of all values of each channel.\n"
     "- **Limits**: one thread per channel; each number is loaded once.\n"
