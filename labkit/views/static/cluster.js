@@ -14,6 +14,11 @@ const view = {
       g.textAlign = align;
       g.fillText(text, x, y);
     }
+    function outline(g, x, y, wide, high) {
+      g.strokeStyle = ui.colour('dim');
+      g.lineWidth = 1;
+      g.strokeRect(x + 0.5, y + 0.5, wide - 1, high - 1);
+    }
     function arrow(g, x, from, to, colour) {
       g.strokeStyle = g.fillStyle = ui.colour(colour);
       g.lineWidth = 3;
@@ -31,7 +36,7 @@ const view = {
     ui.canvas({
       label: 'pieces of a channel in the shared memory of the blocks of a cluster', maxWidth: 970, height: () => HIGH,
       paint(g, width) {
-        const step = ui.step, GAP = 6, wide = (width - (blocks - 1) * GAP) / blocks, left = b => b * (wide + GAP);
+        const step = ui.step, GAP = 6, wide = (width - (blocks - 1) * GAP) / blocks, left = b => b * (wide + GAP), narrow = wide < 80;
         const target = step >= FIRST_SEND && step < MERGE ? step - FIRST_SEND : -1;
         letters(g, `memory: ${data.x}, one channel`, 0, 14);
         letters(g, `memory: ${data.y}`, 0, HIGH - 4);
@@ -43,7 +48,7 @@ const view = {
           g.strokeStyle = ui.colour(b === target ? 'hot' : 'line');   // shared memory of a block
           g.lineWidth = b === target ? 3 : 1;
           g.strokeRect(x + 0.5, CHIP + 0.5, wide - 1, CHIP_END - CHIP);
-          letters(g, `block ${b}`, x + 6, CHIP + 15, 'fg', 12, 600);
+          letters(g, narrow ? String(b) : `block ${b}`, x + 6, CHIP + 15, 'fg', 12, 600);
 
           const y = value => CHIP + 22 + STICKS * (high - value) / (high - low || 1), zero = y(0);
           g.fillStyle = ui.colour('line');
@@ -60,7 +65,8 @@ const view = {
             const known = step === MERGE ? mean : means[b];
             g.fillStyle = ui.colour('hot');
             g.fillRect(x + 6, y(known) - 1.5, inner, 3);
-            letters(g, `mean ${known.toFixed(2).replace('-', '\u2212')}`, x + wide / 2, CHIP + 22 + STICKS + 12, 'fg', 12, 600, 'center');
+            const text = known.toFixed(2).replace('-', '\u2212');
+            letters(g, narrow ? text : `mean ${text}`, x + wide / 2, CHIP + 22 + STICKS + 12, 'fg', narrow ? 10 : 12, 600, 'center');
           }
           const slot = inner / blocks;   // sums of each block
           for (let from = 0; from < blocks; from++) {
@@ -68,6 +74,7 @@ const view = {
             const now = b === target || step === 2 && from === b;
             g.fillStyle = there ? ui.colour(now ? 'hot' : 'B') : ui.colour('cell');
             g.fillRect(x + 6 + from * slot, SLOTS, slot - 1.5, SUMS);
+            if (!there) outline(g, x + 6 + from * slot, SLOTS, slot - 1.5, SUMS);
           }
           if (target >= 0 && b !== target) {   // from each block's own sums to those of the target
             const start = x + 6 + (b + 0.5) * slot, end = left(target) + 6 + (b + 0.5) * slot, deep = CHIP_END + 8 + 20 * Math.abs(b - target) / blocks;
@@ -81,12 +88,13 @@ const view = {
           if (step === last) arrow(g, x + wide / 2, CHIP_END, BELOW, 'hot');
           g.fillStyle = step === last ? ui.colour('C') : ui.colour('cell');
           g.fillRect(x, BELOW, wide, STRIP);
+          if (step < last) outline(g, x, BELOW, wide, STRIP);
         }
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['A', `values of ${data.x}`], ['C', `values of ${data.y}`], ['B', 'sums of a block'], ['hot', 'now: what moves, and the mean that a block knows'],
-      ['cell', 'empty']]);
+      ['dim', 'empty', 'outline']]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };
