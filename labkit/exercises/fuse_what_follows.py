@@ -46,9 +46,13 @@ def make_launch(rng, rows, channels):
 
 EXERCISE = Exercise(
     title="Fuse what follows",
-    task="After many a batch norm a *residual* is added, an earlier tensor `z`, and then comes ReLU. This kernel goes "
-    "through memory seven times. Make it three: load each element of x and of z once, and the four numbers of a "
-    "channel once for each thread, and store each element of y once.",
+    task="After many a batch norm a *residual* is added, an earlier tensor `z`, and then comes ReLU.\n"
+    "- **Given**: a kernel that does this in seven passes. Channels come last: x is a matrix with a column per "
+    "channel, and each thread goes down the rows of one column.\n"
+    "- **Make** it three passes.\n"
+    "- **Limits**: each element of x and of z is loaded once, each element of y is stored once; a thread loads the "
+    "four numbers of its channel once.\n"
+    "- **Sizes**: any number of rows and channels.",
     points=2,
     function="end_of_block",
     make_launch=make_launch,

@@ -61,9 +61,12 @@ def make_launch(rng, parts, channels):
 
 EXERCISE = Exercise(
     title="Merge two variances",
-    task="Write the mean and the variance of all values of a channel from the counts, means and squares of its parts, "
-    "and load each number once. A part may be empty, and there may be any number of parts. Many means are thousands of "
-    "spreads from zero.",
+    task="- **Given**: part `p` of channel `c` has `count[p, c]` values with the mean `means[p, c]`; `squares[p, c]` "
+    "is the sum of their squared distances from that mean. The kernel is right if all parts have one mean, and equally "
+    "many values.\n"
+    "- **Write** the mean and the variance of all values of each channel.\n"
+    "- **Limits**: one thread per channel; each number is loaded once.\n"
+    "- **Sizes**: any number of parts, some of them empty. Many means are thousands of spreads from zero.",
     points=3,
     function="merge",
     make_launch=make_launch,

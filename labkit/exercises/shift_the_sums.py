@@ -44,9 +44,13 @@ def _move_rows(rng, rows):
 
 EXERCISE = Exercise(
     title="Shift the sums",
-    task="The **covariance** of two rows is the mean of all (x - mean of X) times (y - mean of Y). This kernel finds "
-    "it in one pass, by mean(x y) - mean(x) mean(y), and all digits are lost. Put it right, still in one pass: load "
-    "each element once, and beside these one element of each row for each lane. A row may have any length.",
+    task="The **covariance** of two rows is the mean of all (x - mean of X) times (y - mean of Y).\n"
+    "- **Given**: a kernel that computes mean(x y) - mean(x) mean(y) in one pass, and loses all digits: the rows are "
+    "tens of thousands of spreads from zero.\n"
+    "- **Fix** it, still in one pass.\n"
+    "- **Limits**: one warp per row; each element is loaded once, and besides these one element of each row by each "
+    "lane.\n"
+    "- **Sizes**: any number of rows of any length.",
     points=3,
     function="covariance",
     make_launch=make_launch,

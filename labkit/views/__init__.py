@@ -7,6 +7,7 @@ from labkit.views.cache import cache, hit_rates
 from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
 from labkit.views.chained_fragments import chained_fragments
+from labkit.views.cluster import cluster
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
 from labkit.views.divergence import divergence
@@ -56,10 +57,10 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "collapse", "compare_outputs", "divergence", "findings", "fragments", "grid_to_lane",
-    "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding", "lowering",
-    "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline", "playground",
-    "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline",
-    "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors",
-    "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "findings", "fragments",
+    "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
+    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
+    "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
+    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
+    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip
