@@ -6,7 +6,7 @@ from torch import Tensor
 
 from labkit import norm
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, check_then_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
 
 
 class BatchNorm2d(torch.nn.BatchNorm2d):
@@ -57,7 +57,7 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
 def _batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     y, mean, variance = _empty_outputs(x, weight, bias, eps)
     tensors = {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "variance": variance}
-    check_then_call(norm.batch_norm, tensors, eps=eps)
+    check_tensors_and_call(norm.batch_norm, tensors, eps=eps)
     return y, mean, variance
 
 
@@ -72,7 +72,7 @@ def _batch_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     dx, dweight, dbias = _empty_outputs(x, weight, bias, eps)
     tensors = {"dy": dy, "x": x, "weight": weight, "bias": bias, "mean": mean, "variance": variance}
-    check_then_call(norm.batch_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias}, eps=eps)
+    check_tensors_and_call(norm.batch_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias}, eps=eps)
     return dx, dweight, dbias
 
 
@@ -103,7 +103,7 @@ def _inference(
 ) -> Tensor:
     y = torch.empty_like(x)
     tensors = {"x": x, "weight": weight, "bias": bias, "y": y, "running_mean": mean, "running_variance": variance}
-    check_then_call(norm.batch_norm, tensors, eps=eps, training=False)
+    check_tensors_and_call(norm.batch_norm, tensors, eps=eps, training=False)
     return y
 
 
