@@ -46,11 +46,11 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
         """Update the running statistics; their variance is the unbiased one."""
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-        factor = self.momentum
-        if factor is None:  # the average of all batches, if they are counted
-            factor = 0.0 if self.num_batches_tracked is None else 1.0 / self.num_batches_tracked
-        self.running_mean += factor * (mean - self.running_mean)
-        self.running_var += factor * (variance * (values / (values - 1)) - self.running_var)
+        momentum = self.momentum
+        if momentum is None:  # the average of all batches, if they are counted
+            momentum = 0.0 if self.num_batches_tracked is None else 1.0 / self.num_batches_tracked
+        self.running_mean += momentum * (mean - self.running_mean)
+        self.running_var += momentum * (variance * (values / (values - 1)) - self.running_var)
 
 
 @torch.library.custom_op("labkit::batch_norm", mutates_args=())
