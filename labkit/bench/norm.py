@@ -27,7 +27,7 @@ def torch_batch_norm(problem, format, *operands, compiled: bool = False, channel
         tensors["variance"].copy_(variance)
         tensors["mean"].copy_(mean)
 
-    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store_result=store)
+    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store_first_result=store)
 
 
 def _forward(relu, momentum, eps):
