@@ -2,8 +2,8 @@
 
 They take pointers, `types.ptr(array)`. A pointer stands for its array here, and what it points to is the first element:
 there is no arithmetic of pointers. `inline_ptx` takes the texts of INLINE alone; any other is refused, since its effect
-on lanes is unknown. A translator turns a kernel's syntax tree into Python code that runs it in lockstep; each class here
-translates one kind of call.
+on lanes is unknown. A translator turns a kernel's syntax tree into Python code that runs it in lockstep; each class
+here translates one kind of call.
 """
 
 import ast

@@ -269,10 +269,10 @@ def wait(w, mask, pending):
 
 def _stores(w) -> Groups:
     """Return the groups of stores of a warp set."""
-    if "stores" not in w.groups:
-        w.groups["stores"] = Groups(w.lanes)
-        w.chunk.end_checks.append(lambda: findings.note_unfinished_stores(w, w.groups["stores"].running))
-    return w.groups["stores"]
+    if "stores" not in w.kept:
+        w.kept["stores"] = Groups(w.lanes)
+        w.chunk.end_checks.append(lambda: findings.note_unfinished_stores(w, w.kept["stores"].running))
+    return w.kept["stores"]
 
 
 # --- in a kernel's text --------------------------------------------------------------------------
