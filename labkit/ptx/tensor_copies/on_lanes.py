@@ -3,6 +3,7 @@
 A load reads the array when it begins, and writes the tile when its barrier's phase ends (`mbarriers`). A store or an
 addition is executed at once, but no thread may overwrite the tile until the issuing thread has waited for it.
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+`w.chunk` has the blocks of the launch that run together.
 """
 
 from dataclasses import dataclass

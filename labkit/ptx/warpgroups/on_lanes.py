@@ -6,6 +6,7 @@ operation of four warps: a warp that has waited knows that its tiles have been r
 release them, as one thread of a warpgroup does in CUTLASS. But it is not ordered after the other warps' own accesses: a
 wait is that of one warp (PTX ISA, "wgmma.wait_group").
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+`w.chunk` has the blocks of the launch that run together.
 """
 
 from dataclasses import dataclass

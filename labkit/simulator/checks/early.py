@@ -4,6 +4,7 @@ The previous launch may still read and write there, and the kernel does not say 
 counts, also to an array that no other kernel of the program writes. Before the wait a kernel may set up shared memory
 and barriers, and prefetch tensor maps. One thread may wait for others, which then meet it at a barrier. (CUDA C++
 Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
+`w.chunk` has the blocks of the launch that run together.
 """
 
 import numpy as np
@@ -30,10 +31,7 @@ def _waited(w) -> WaitState:
 
 
 def _count_meetings(w, waited):
-    """Return a number per warp that grows with each barrier of its block or of all of its lanes.
-
-    `w.chunk` is the blocks of the launch that run together.
-    """
+    """Return a number per warp that grows with each barrier of its block or of all of its lanes."""
     return w.chunk.barriers_passed[w.warps[:, SLOT]] + w.launch.clocks.lanes_synced_until[waited.clocks]
 
 

@@ -9,6 +9,7 @@ the same element, and where it takes a lock only before another. Without a fence
 atomic, or what follows be read before it (CUDA C++ Programming Guide, memory fence functions). The order judged is that
 of this run: a warp that had found an atomic's element unchanged might know less. A `cell` is an element's row of shadow
 memory, a `party` the field of it that holds one earlier access (`cells`).
+A chunk is the blocks of a launch that run together.
 """
 
 from collections import namedtuple
