@@ -131,7 +131,7 @@ def test_a_step_says_which_gpu_it_needs():
 def test_a_kernel_of_blas_loads_vectors_or_single_elements(step, tmp_path):
     (launch,) = step.launches(*step.examples[-1].operands(), workspace=Workspace(memory=host))
     types = types_of(launch)
-    for kernel, in_vectors in ((step.kernel, True), (specialise_alignment(step.kernel, False), False)):
+    for kernel, in_vectors in ((step.kernel, True), (specialise_alignment(step.kernel, aligned=False), False)):
         code, (target, *_) = ptx_for_the_oldest(kernel, types, OLD_AND_NEW)
         report, _ = assembled(code, target, tmp_path)
         assert NO_SPILLS in report

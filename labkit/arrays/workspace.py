@@ -40,7 +40,7 @@ class Workspace:
         return as_strided(self._buffer(role, prod(shape) * np.dtype(dtype).itemsize), shape, dtype=dtype)
 
     def counters(self, count: int):
-        """Return uint32 zeros with which blocks count arrivals; a kernel resets them to 0."""
+        """Return uint32 counters of arrived blocks: 0 before each launch, and after it, as kernels reset them."""
         return self.array("counters", (count,), np.uint32)
 
     def unused_array(self, shape: tuple[int, ...], dtype):

@@ -132,7 +132,7 @@ def find_best(problem: Convolution, format: Format) -> Best:
 
 
 def contender(problem: Convolution, format: Format, x, w, y, _):
-    """Return the fastest algorithm of cuDNN's own search as a contender of `labkit.bench._harness`."""
+    """Return a launch of the fastest algorithm of cuDNN's own search; a contender of `labkit.bench._harness`."""
     base_class = {"y": Forward, "x": BackwardData, "w": BackwardFilter}[problem.result]
     fastest = find_best(base_class(**problem.fields), format)  # the base class, so that the cache searches once
     call = partial(fastest.launch, x=x, w=w, y=y)

@@ -27,7 +27,7 @@ from labkit.results.computed import add_computed
 Contender = Callable[..., Callable[[object], object]]
 CUDA_CPP = "CUDA C++"
 MAX_SETS = 64
-L2_MULTIPLE = 2  # bytes of all sets of operands together, at least
+L2_MULTIPLE = 2  # all sets of operands together are at least so many times as large as L2, which then keeps none
 MAX_LAUNCH_MS = 200
 CALLING_MS = 100  # of calls, over which host time is measured
 
@@ -52,7 +52,7 @@ class Benchmark:
         Returns the contenders from other libraries for a problem and format, by name.
     yardsticks
         Contenders that bound the time from below, such as a copy of equally many bytes.
-    fastest_steps
+    steps_in_other_formats
         Number of a ladder's steps, the fastest first, that are timed in formats other than its first.
     l2_multiple
         Smallest total size of all operand sets, as a multiple of L2's size.
@@ -67,7 +67,7 @@ class Benchmark:
     ours: Mapping[str, Contender] = field(default_factory=dict)
     baselines: Callable[[Problem, Format], Mapping[str, Contender]] = lambda problem, format: {}
     yardsticks: Mapping[str, Contender] = field(default_factory=dict)
-    fastest_steps: int = 2
+    steps_in_other_formats: int = 2
     l2_multiple: int = L2_MULTIPLE
     max_launch_ms: float = MAX_LAUNCH_MS
 
@@ -97,7 +97,7 @@ def run_all(benchmarks: Sequence[Benchmark], record: bool = False, out: Path | N
 
 def benchmark_of_ladder(ladder: Ladder, title: str, formats: Sequence[Format] = (), **fields) -> Benchmark:
     """Return the benchmark of one ladder, which times all its steps in each format."""
-    return Benchmark(ladder.record, title, (ladder,), tuple(formats), fastest_steps=len(ladder), **fields)
+    return Benchmark(ladder.record, title, (ladder,), tuple(formats), steps_in_other_formats=len(ladder), **fields)
 
 
 def default_benchmark(operation: str) -> Benchmark:
@@ -112,7 +112,7 @@ def rows_of_ladder(benchmark: Benchmark, ladder: Ladder) -> list[dict]:
         steps = [step for step in ladder if format in step.formats]
         if format != ladder.formats[0]:
             steps = sorted(steps, key=lambda step: _last_time_ms(rows, step, ladder.formats[0]))
-            steps = steps[: benchmark.fastest_steps]
+            steps = steps[: benchmark.steps_in_other_formats]
         cases = [(problem, step) for step in steps for problem in step.benched]
         for problem, same_problem in groupby(sorted(cases, key=_by_problem), key=lambda case: case[0]):
             timed = [

@@ -29,14 +29,14 @@ def tensors(format: Format, *arrays) -> tuple:
     return tuple(map(tensor, arrays))
 
 
-def launch_on_stream(call: Callable[[], Any], store_result: Callable | None = None) -> Callable:
+def launch_on_stream(call: Callable[[], Any], store_first_result: Callable | None = None) -> Callable:
     """Return a launch that makes a call of torch on a numba stream.
 
-    After the first call, `store_result` copies the result to the operands, whose error the harness computes.
+    After the first call, `store_first_result` copies the result to the operands, whose error the harness computes.
     """
     import torch
 
-    pending = [store_result] if store_result else []
+    pending = [store_first_result] if store_first_result else []
 
     def launch(stream):
         with torch.cuda.stream(torch.cuda.ExternalStream(int(stream))):

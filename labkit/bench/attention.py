@@ -29,7 +29,7 @@ def backend_launch(problem, Q, K, V, O, backend: str):
         with sdpa_kernel(getattr(SDPBackend, BACKENDS[backend])):
             return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **options)
 
-    return _torch.launch_on_stream(call, store_result=O.copy_)
+    return _torch.launch_on_stream(call, store_first_result=O.copy_)
 
 
 def as_bhsd(X, layout: str):
@@ -46,7 +46,7 @@ def standard_torch(problem, format, Q, K, V, O, *_):
     def call():
         return torch.softmax(Q * problem.head_dim**-0.5 @ K.mT, -1) @ V
 
-    return _torch.launch_on_stream(call, store_result=O.copy_)
+    return _torch.launch_on_stream(call, store_first_result=O.copy_)
 
 
 def standard_ours(problem, format, Q, K, V, O, *_):

@@ -36,7 +36,7 @@ def torch_gradients(problem, format, *operands, backend: str, is_deterministic: 
         for name, gradient in zip(("dQ", "dK", "dV"), gradients, strict=True):
             tensors_bhsd[name].copy_(gradient)
 
-    return _torch.launch_on_stream(call, store_result=store)
+    return _torch.launch_on_stream(call, store_first_result=store)
 
 
 @contextmanager

@@ -18,12 +18,12 @@ def as_bhsd_tensors(problem, format, Q, K, V, O):
 
 
 def launch_into(call, O):
-    """Return a contender that makes a call of torch, whose result has the elements of O."""
-    return _torch.launch_on_stream(call, store_result=lambda result: O.copy_(result.reshape(O.shape)))
+    """Return a launch that makes a call of torch, whose result has the elements of O."""
+    return _torch.launch_on_stream(call, store_first_result=lambda result: O.copy_(result.reshape(O.shape)))
 
 
-def torch_attention(problem, format, Q, K, V, lengths, table, O, *_, backend: str, folded: bool):
-    """torch's attention by one of its backends.
+def torch_attention(problem, format, Q, K, V, lengths, page_table, O, *_, backend: str, folded: bool):
+    """Return a launch of torch's attention by one of its backends.
 
     Folded, the one query of each head that shares a head of K is a query of that head, which every backend takes.
     """
@@ -42,8 +42,8 @@ def torch_attention(problem, format, Q, K, V, lengths, table, O, *_, backend: st
     return launch_into(call, O)
 
 
-def flex(problem, format, Q, K, V, lengths, table, O, *_):
-    """torch.compile of flex_attention, which has a kernel of its own for few queries."""
+def flex(problem, format, Q, K, V, lengths, page_table, O, *_):
+    """Return a launch of torch.compile of flex_attention, which has a kernel of its own for few queries."""
     from torch.nn.attention.flex_attention import flex_attention
 
     Q, K, V, O = as_bhsd_tensors(problem, format, Q, K, V, O)
@@ -64,6 +64,11 @@ def baselines(problem, format):
 
 LADDER = attention.ladder("decode")
 TABLE = _harness.Benchmark(
-    LADDER.record, "Attention of few queries", (LADDER,), baselines=baselines, fastest_steps=1, l2_multiple=L2_MULTIPLE
+    LADDER.record,
+    "Attention of few queries",
+    (LADDER,),
+    baselines=baselines,
+    steps_in_other_formats=1,
+    l2_multiple=L2_MULTIPLE,
 )
 main = partial(_harness.run, TABLE)

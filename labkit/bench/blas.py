@@ -14,7 +14,7 @@ from labkit.formats import FP32
 
 
 def torch_blas(problem, format, *operands):
-    """Return the contender of torch, which calls cuBLAS for dot and gemv."""
+    """Return a launch of torch's function, which calls cuBLAS for dot and gemv."""
     import torch
 
     tensors = _torch.tensors(format, *operands)

@@ -19,7 +19,7 @@ def torch_batch_norm(problem, format, *operands, compiled: bool = False, channel
     memory_format, images = _torch.memory_format(channels_last), _torch.as_nchw(problem, tensors)
     x, *residual = (images[name].contiguous(memory_format=memory_format) for name in images if name != "y")
     running = [tensors[name] for name in ("running_mean", "running_variance", "weight", "bias")]
-    forward = (_compiled if compiled else _forward)(problem.relu, problem.factor, problem.eps)
+    forward = (_compiled if compiled else _forward)(problem.relu, problem.batch_weight, problem.eps)
 
     def store(y):
         images["y"].copy_(y)
@@ -27,14 +27,14 @@ def torch_batch_norm(problem, format, *operands, compiled: bool = False, channel
         tensors["variance"].copy_(variance)
         tensors["mean"].copy_(mean)
 
-    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store_result=store)
+    return _torch.launch_on_stream(partial(forward, x, *running, *residual), store_first_result=store)
 
 
-def _forward(relu, factor, eps):
+def _forward(relu, momentum, eps):
     import torch
 
     def forward(x, running_mean, running_variance, weight, bias, *residual):
-        y = torch.nn.functional.batch_norm(x, running_mean, running_variance, weight, bias, True, factor, eps)
+        y = torch.nn.functional.batch_norm(x, running_mean, running_variance, weight, bias, True, momentum, eps)
         y = y + residual[0] if residual else y
         return torch.relu(y) if relu else y
 
@@ -42,8 +42,8 @@ def _forward(relu, factor, eps):
 
 
 @cache
-def _compiled(relu, factor, eps):
-    return _torch.compiled(_forward(relu, factor, eps))
+def _compiled(relu, momentum, eps):
+    return _torch.compiled(_forward(relu, momentum, eps))
 
 
 def baselines(problem, format):

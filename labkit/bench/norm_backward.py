@@ -40,7 +40,7 @@ def torch_gradients(problem, format, *operands, compiled: bool = False, channels
         for name, gradient in zip(inputs, gradients, strict=True):
             images.get(name, tensors[name]).copy_(gradient)
 
-    return _torch.launch_on_stream(call, store_result=store)
+    return _torch.launch_on_stream(call, store_first_result=store)
 
 
 def _residual_of(y, x, weight, eps):

@@ -24,7 +24,7 @@ def torch_forward(problem, format, *operands, compiled: bool = False):
         if problem.is_centred:
             tensors["mean"].copy_(mean)
 
-    return _torch.launch_on_stream(partial(forward, tensors["x"], *weights), store_result=store)
+    return _torch.launch_on_stream(partial(forward, tensors["x"], *weights), store_first_result=store)
 
 
 def _forward(kind, columns, eps):
@@ -71,7 +71,7 @@ def torch_backward(problem, format, *operands, compiled: bool = False):
                 tensors[name].copy_(gradient)
 
     call = partial(backward, tensors["dy"], tensors["x"], weight, *statistics)
-    return _torch.launch_on_stream(call, store_result=store)
+    return _torch.launch_on_stream(call, store_first_result=store)
 
 
 def _backward(kind, columns):

@@ -7,10 +7,10 @@ from labkit.bench import _harness, _torch
 
 
 def torch_launch(function, problem, format, *operands, compiled: bool = False):
-    """Return a function of torch as a contender: its inputs are all arrays but the last one, the output."""
+    """Return a launch of a function of torch, whose inputs are all arrays but the last one, the output."""
     *inputs, out = _torch.tensors(format, *operands[:-1])
     call = _torch.compiled(function) if compiled else function
-    return _torch.launch_on_stream(partial(call, *inputs), store_result=out.copy_)
+    return _torch.launch_on_stream(partial(call, *inputs), store_first_result=out.copy_)
 
 
 def _forward(x):

@@ -174,7 +174,7 @@ def check_gemv(A, x, y, transposed: bool = False) -> tuple[int, int]:
     return M, N
 
 
-def check_factor(name: str, value) -> np.float32:
+def as_float32_factor(name: str, value) -> np.float32:
     """Convert a factor such as alpha to float32; raise TypeError if it is not a real number."""
     if not isinstance(value, Real):
         raise TypeError(f"{name} is a {type(value).__name__}, and a factor is a real number")

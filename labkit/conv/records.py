@@ -1,4 +1,7 @@
-"""Recorded times of convolutions: those of our algorithms and of other libraries, by problem."""
+"""Recorded times of convolutions: those of our algorithms and of other libraries, by problem.
+
+An algorithm is a step of a ladder, which is a series of kernels for one operation, each with one idea more.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -80,7 +83,7 @@ def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[M
         for row in results.load(operation, machine).select(dtype=dtype):
             names = row["step"], f"{operation.removeprefix(PREFIX)}/{row['step']}"
             name = next((name for name in names if name in steps), None) or _unique_name(row["step"], steps)
-            if name and steps[name].problem.result == result:
+            if name and steps[name].problem.result == result:  # `problem` is a class of problems
                 _add_row(row, name, KINDS[result], ours, baselines)
     return tuple(
         Measured(problem, dtype, _by_time(times), _by_time(_medians(baselines.get(problem, {}))))

@@ -83,8 +83,8 @@ def end(child: subprocess.Popen) -> None:
     child.wait()
 
 
-def end_all() -> None:
-    """End every running command, so that this process can stop at once."""
+def kill_running_commands() -> None:
+    """Kill every running command, so that this process can stop at once."""
     for child in list(_running):
         end(child)
 

@@ -1,11 +1,11 @@
-"""The workers that judge batches: the cores of this machine, or a Dask cluster."""
+"""The workers that judge batches of students' answers: the cores of this machine, or a Dask cluster."""
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from labkit.grading.process import end_all
+from labkit.grading.process import kill_running_commands
 
 
 class SchedulerError(Exception):
@@ -23,9 +23,9 @@ def start_workers(scheduler: str | None) -> Iterator[tuple[Executor, int]]:
         with ThreadPoolExecutor(workers) as executor:
             try:
                 yield executor, workers
-            except BaseException:  # an interrupt above all: the journal has what is done
+            except BaseException:  # an interrupt above all; the journal, a file, has the judgements
                 executor.shutdown(wait=False, cancel_futures=True)
-                end_all()
+                kill_running_commands()
                 raise
         return
     try:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labkit import attention
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, check_then_call, refuse_second_derivative, to_autocast_dtype
+from labkit.nn.operators import check_tensor, check_tensors_and_call, refuse_second_derivative, to_autocast_dtype
 
 torch_attention = torch.nn.functional.scaled_dot_product_attention
 
@@ -41,8 +41,8 @@ def scaled_dot_product_attention(
     enable_gqa
         Whether neighbouring heads of the query share a head of key and value.
     window
-        Number of keys that a query attends to, up to its own token; None for all. It needs equal numbers of queries and
-        keys. torch's function has no such option.
+        Query i attends to the keys j with |i - j| < window, which are 2 window - 1 and with `is_causal` the last
+        `window`; None for all. It needs equal numbers of queries and keys. torch's function has no such option.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def scaled_dot_product_attention(
     query, key, value = _broadcast_batch(query, key, value)
     if not query.numel() or not key.numel():  # nothing to compute
         return torch_attention(query, key, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
-    queries, keys = query.shape[-2], key.shape[-2]
+    queries, keys = query.shape[-2], key.shape[-2]  # attend aligns the causal mask bottom-right, torch top-left
     if window is not None and queries != keys:
         raise ValueError(f"window is not computed for {queries} queries and {keys} keys: give as many of both")
     if is_causal and queries < keys:  # no query attends to a later key
@@ -98,7 +98,7 @@ def _attention(
 ) -> tuple[Tensor, Tensor]:
     o, lse = _empty_outputs(q, k, v, causal, scale, window)
     options = {"causal": causal, "scale": scale, "window": window}
-    check_then_call(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **options)
+    check_tensors_and_call(attention.attend, {"Q": q, "K": k, "V": v, "O": o, "lse": lse}, **options)
     return o, lse
 
 
@@ -121,7 +121,7 @@ def _attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     gradients = _empty_gradients(do, q, k, v, o, lse, causal, scale, window)
     tensors = {"dO": do, "Q": q, "K": k, "V": v, "O": o, "lse": lse, **dict(zip(("dQ", "dK", "dV"), gradients))}
-    check_then_call(attention.attend_backward, tensors, causal=causal, scale=scale, window=window)
+    check_tensors_and_call(attention.attend_backward, tensors, causal=causal, scale=scale, window=window)
     return gradients
 
 
@@ -155,7 +155,7 @@ def _broadcast_batch(query, key, value):
 
 
 def _with_whole_rows(X):
-    """Return the tensor if its rows begin at multiples of the row length, else a copy."""
+    """Return the tensor if its rows begin at multiples of the row length, which `attend` requires, else a copy."""
     *strides, step = X.stride()
     has_whole_rows = step == 1 and all(stride > 0 and stride % X.shape[-1] == 0 for stride in strides)
     return X if has_whole_rows else X.contiguous()

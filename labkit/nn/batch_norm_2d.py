@@ -6,7 +6,7 @@ from torch import Tensor
 
 from labkit import norm
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, check_then_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
 
 
 class BatchNorm2d(torch.nn.BatchNorm2d):
@@ -46,18 +46,18 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
         """Update the running statistics; their variance is the unbiased one."""
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-        factor = self.momentum
-        if factor is None:  # the average of all batches, if they are counted
-            factor = 0.0 if self.num_batches_tracked is None else 1.0 / self.num_batches_tracked
-        self.running_mean += factor * (mean - self.running_mean)
-        self.running_var += factor * (variance * (values / (values - 1)) - self.running_var)
+        momentum = self.momentum
+        if momentum is None:  # the average of all batches, if they are counted
+            momentum = 0.0 if self.num_batches_tracked is None else 1.0 / self.num_batches_tracked
+        self.running_mean += momentum * (mean - self.running_mean)
+        self.running_var += momentum * (variance * (values / (values - 1)) - self.running_var)
 
 
 @torch.library.custom_op("labkit::batch_norm", mutates_args=())
 def _batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     y, mean, variance = _empty_outputs(x, weight, bias, eps)
     tensors = {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "variance": variance}
-    check_then_call(norm.batch_norm, tensors, eps=eps)
+    check_tensors_and_call(norm.batch_norm, tensors, eps=eps)
     return y, mean, variance
 
 
@@ -72,7 +72,7 @@ def _batch_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     dx, dweight, dbias = _empty_outputs(x, weight, bias, eps)
     tensors = {"dy": dy, "x": x, "weight": weight, "bias": bias, "mean": mean, "variance": variance}
-    check_then_call(norm.batch_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias}, eps=eps)
+    check_tensors_and_call(norm.batch_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias}, eps=eps)
     return dx, dweight, dbias
 
 
@@ -103,7 +103,7 @@ def _inference(
 ) -> Tensor:
     y = torch.empty_like(x)
     tensors = {"x": x, "weight": weight, "bias": bias, "y": y, "running_mean": mean, "running_variance": variance}
-    check_then_call(norm.batch_norm, tensors, eps=eps, training=False)
+    check_tensors_and_call(norm.batch_norm, tensors, eps=eps, training=False)
     return y
 
 

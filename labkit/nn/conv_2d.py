@@ -6,7 +6,7 @@ from torch import Tensor
 
 from labkit import conv
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, check_then_call, refuse_second_derivative, to_autocast_dtype
+from labkit.nn.operators import check_tensor, check_tensors_and_call, refuse_second_derivative, to_autocast_dtype
 
 PIXELS_LAST = 0, 2, 3, 1  # the axes of NCHW in the order of NHWC
 
@@ -123,7 +123,7 @@ def _compute(call, tensors, stride, padding, dilation, groups):
     if _memory_format(next(iter(tensors.values())).dtype) == torch.channels_last:
         layout, tensors = "NHWC", {name: X.permute(PIXELS_LAST) for name, X in tensors.items()}
     sizes = {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": groups}
-    check_then_call(call, tensors, layout=layout, **sizes)
+    check_tensors_and_call(call, tensors, layout=layout, **sizes)
 
 
 def _memory_format(dtype):

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import check_tensor, check_then_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
 from labkit.nn.rows import as_matrix_and_weight
 
 
@@ -34,7 +34,7 @@ class LayerNorm(torch.nn.LayerNorm):
 @torch.library.custom_op("labkit::layer_norm", mutates_args=())
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     y, mean, rstd = _empty_outputs(x, weight, bias, eps)
-    check_then_call(
+    check_tensors_and_call(
         norm.layer_norm, {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean, "rstd": rstd}, eps=eps
     )
     return y, mean, rstd
@@ -51,7 +51,7 @@ def _layer_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     dx, dweight, dbias = _empty_gradients(dy, x, weight, mean, rstd)
     tensors = {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd}
-    check_then_call(norm.layer_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias})
+    check_tensors_and_call(norm.layer_norm_backward, {**tensors, "dx": dx, "dweight": dweight, "dbias": dbias})
     return dx, dweight, dbias
 
 

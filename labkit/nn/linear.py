@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labkit import gemm
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, check_then_call, to_autocast_dtype
+from labkit.nn.operators import check_tensor, check_tensors_and_call, to_autocast_dtype
 
 
 class Linear(torch.nn.Linear):
@@ -36,7 +36,7 @@ class Linear(torch.nn.Linear):
 def _gemm(a: Tensor, b: Tensor, bias: Tensor | None, transpose_a: bool, transpose_b: bool) -> Tensor:
     c = _empty_output(a, b, bias, transpose_a, transpose_b)
     tensors = {"A": a, "B": b, "C": c, "bias": bias}
-    check_then_call(gemm.multiply, tensors, transpose_a=transpose_a, transpose_b=transpose_b)
+    check_tensors_and_call(gemm.multiply, tensors, transpose_a=transpose_a, transpose_b=transpose_b)
     return c
 
 

@@ -13,7 +13,7 @@ from labkit import cuda
 TYPES = torch.float32, torch.float16, torch.bfloat16
 
 
-def check_then_call(call: Callable, tensors: dict[str, Any], **options) -> None:
+def check_tensors_and_call(call: Callable, tensors: dict[str, Any], **options) -> None:
     """Run a call of labkit on named tensors, which include its outputs.
 
     Raise TypeError if tensors are neither on the GPU nor on the host, or have a type that no kernel accepts. Raise

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import check_tensor, check_then_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
 from labkit.nn.rows import as_matrix_and_weight
 
 EPS = torch.finfo(torch.float32).eps  # default: as in torch, of the accumulator's type, not of the rows'
@@ -33,7 +33,7 @@ class RMSNorm(torch.nn.RMSNorm):
 @torch.library.custom_op("labkit::rms_norm", mutates_args=())
 def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     y, rstd = _empty_outputs(x, weight, eps)
-    check_then_call(norm.rms_norm, {"x": x, "weight": weight, "y": y, "rstd": rstd}, eps=eps)
+    check_tensors_and_call(norm.rms_norm, {"x": x, "weight": weight, "y": y, "rstd": rstd}, eps=eps)
     return y, rstd
 
 
@@ -45,7 +45,7 @@ def _empty_outputs(x, weight, eps):
 @torch.library.custom_op("labkit::rms_norm_backward", mutates_args=())
 def _rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
     dx, dweight = _empty_gradients(dy, x, weight, rstd)
-    check_then_call(
+    check_tensors_and_call(
         norm.rms_norm_backward, {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx, "dweight": dweight}
     )
     return dx, dweight

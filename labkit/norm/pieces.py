@@ -23,7 +23,7 @@ def tma_rows(X, *shape):
 
 @cuda.jit(device=True)
 def piece_moments(tiles, piece, lane, rows):
-    """Return count, mean in two floats, and squares about the mean, of the lane's share of a piece."""
+    """Return count, mean in two floats, and sum of squared deviations, of the lane's share of a piece."""
     x_reg = cuda.local.array(WIDTH, np.float32)
     first = shifted_sum = shifted_squares = count = np.float32(0)
     for v in range(lane, rows * VECTORS, LANES):
@@ -44,8 +44,8 @@ def piece_moments(tiles, piece, lane, rows):
                 a, b = a - first, b - first
                 shifted_sum += a + b
                 shifted_squares += a * a + b * b
-    mean_lo = shifted_sum / max(count, np.float32(1))
-    return count, first, mean_lo, shifted_squares - shifted_sum * mean_lo
+    mean_low = shifted_sum / max(count, np.float32(1))
+    return count, first, mean_low, shifted_squares - shifted_sum * mean_low
 
 
 @cuda.jit(device=True)

@@ -69,7 +69,7 @@ class BatchForward(ImageProblem):
         return " ".join(filter(None, words))
 
     @property
-    def factor(self) -> float:
+    def batch_weight(self) -> float:
         """Weight of this batch in the running statistics."""
         return average_factor(self.momentum, self.batches)
 
@@ -110,10 +110,11 @@ class BatchForward(ImageProblem):
         unbiased = problem.values / (problem.values - 1)
         for name, ratio in (("mean", 1.0), ("variance", unbiased)):
             before = arrays[f"running_{name}"].astype(np.float64)
-            weight_of_batch = problem.factor * ratio
-            values[f"running_{name}"] = (1 - problem.factor) * before + weight_of_batch * values[name]
-            rounding = 4 * EPS32 * (np.abs((1 - problem.factor) * before) + np.abs(weight_of_batch * values[name]))
-            rounding += EPS32 * problem.factor * np.abs(before)  # of the factor itself, if it is close to 1
+            weight_of_batch = problem.batch_weight * ratio
+            summands = (1 - problem.batch_weight) * before, weight_of_batch * values[name]
+            values[f"running_{name}"] = summands[0] + summands[1]
+            rounding = 4 * EPS32 * (np.abs(summands[0]) + np.abs(summands[1]))
+            rounding += EPS32 * problem.batch_weight * np.abs(before)  # of the weight itself, if it is close to 1
             bounds[f"running_{name}"] = weight_of_batch * bounds[name] + rounding
         weight, bias = arrays["weight"].astype(np.float64), problem._per_channel(arrays["bias"].astype(np.float64))
         scale = weight / np.sqrt(variance + problem.eps)

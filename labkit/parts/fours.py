@@ -1,8 +1,9 @@
 """Four neighbouring elements of an array, loaded and stored as four float32 values.
 
-Constants choose the access. `ALIGNED` is True where rows begin at multiples of four elements: one access for all four.
-Where it is False, as for `x[1:]`, every second element or rows of 101 elements, each element has its own access.
-`ELEMENT` is float32, or uint16 for the bits of bfloat16.
+Constants choose the access; a launch sets them for its operands by `specialise_alignment` or
+`specialise_type_and_alignment` of `labkit.parts.vector_widths`. `ALIGNED` is True where rows begin at multiples of four
+elements: one access for all four. Where it is False, as for `x[1:]`, every second element or rows of 101 elements, each
+element has its own access. `ELEMENT` is float32, or uint16 for the bits of bfloat16.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ HALF, LOW = np.uint32(16), np.uint32(0xFFFF)  # bits per bfloat16, and the mask 
 
 @cuda.jit(device=True)
 def load_four(x, i):
-    """Return four elements of a float32 vector from i on; past its end, the last one."""
+    """Return four elements of a float32 vector from i on; past its end, its last element is repeated."""
     if ALIGNED:
         return ptx.load4(x, i)
     last = x.shape[0] - 1
@@ -35,7 +36,7 @@ def store_four(y, i, a, b, c, d):
 
 @cuda.jit(device=True)
 def load_row_four(x, row, i):
-    """Return four elements of a row from column i on; past its end, the last one."""
+    """Return four elements of a row from column i on; past its end, its last element is repeated."""
     if ALIGNED:
         a, b, c, d = ptx.load4(x, (row, i))
     else:

@@ -77,6 +77,6 @@ def _specialise_element(kernel, dtype, aligned):
 
 
 @cache
-def specialise_alignment(kernel, aligned: bool, **constants):
-    """Return the kernel with these constants, for arrays that `can_load_vectors` accepts (aligned) or refuses."""
+def specialise_alignment(kernel, *, aligned: bool, **constants):
+    """Return the kernel with these constants, and `aligned` as `ALIGNED` of `labkit.parts.fours`, which it uses."""
     return specialise(kernel, **constants) if aligned else specialise(kernel, ALIGNED=False, **constants)

@@ -2,7 +2,8 @@
 
 They take pointers, `types.ptr(array)`. A pointer stands for its array here, and what it points to is the first element:
 there is no arithmetic of pointers. `inline_ptx` takes the texts of INLINE alone; any other is refused, since its effect
-on lanes is unknown.
+on lanes is unknown. A translator turns a kernel's syntax tree into Python code that runs it in lockstep; each class
+here translates one kind of call.
 """
 
 import ast
@@ -180,7 +181,7 @@ class InlinePtx:
             known = ", ".join(f"`{one}`" for one in INLINE)
             translator.fail(node, f"the simulator does not know what `{code}` does to lanes; it knows {known}")
         arguments = [o for o, c in zip(operands, constraints, strict=True) if not c.startswith("=")]
-        if "C" in constraints:
+        if "C" in constraints:  # a pointer: an array, then the index of the element that it points to
             arguments.insert(1, FIRST)
         return _instead(translator, node, function, arguments + [ast.Constant(int(number)) for number in numbers])
 

@@ -327,7 +327,7 @@ class Launch:
             blocks = np.sort(np.concatenate(groups[first : first + groups_per_chunk])).tolist()
             self.counts = np.zeros((len(self.sites), len(blocks), COUNTS), np.int64)
             self.flops = defaultdict(lambda: np.zeros(len(blocks), np.int64))  # noqa: B023
-            barriers = self._run_chunk(blocks).epochs  # a block's epoch steps at each barrier
+            barriers = self._run_chunk(blocks).barriers_passed
             for slot, block in enumerate(blocks):
                 flops = {dtype: int(amounts[slot]) for dtype, amounts in self.flops.items()}
                 self.sampled_counts.append(BlockCounts(block, self.counts[:, slot], flops, int(barriers[slot])))

@@ -50,14 +50,14 @@ class Chunk:
         self.blocks = blocks
         self.trips = self.work = 0
         self.sets: list[_Set] = []
-        self.epochs = np.zeros(len(blocks), np.int64)  # barriers that each block has passed
-        self.grid_epoch = 0  # the epoch of every block as of the last barrier of the whole grid
+        self.barriers_passed = np.zeros(len(blocks), np.int64)  # by each block
+        self.grid_epoch = 0  # `barriers_passed` of every block as of the last barrier of the whole grid
         self.kept = {}  # state that instructions keep of these blocks, by its kind
         self.end_checks = []  # checks to run when all warps have ended
         self.votes = np.zeros((2, len(blocks)), np.int32)  # at the next barrier: threads that vote yes, and no
         self.last_votes = self.votes.copy()
         if launch.dynamic_dtypes:
-            self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.epochs)
+            self.dynamic = DynamicMemory(launch.dynamic_dtypes, launch.dynamic_bytes, launch, self.barriers_passed)
         self.shared = [self._shared(a, i) for i, a in enumerate(launch.program.allocations.values())]
         self.state = np.zeros((len(blocks), launch.threads_per_block), np.int8)  # of each thread: RUNNING, RETURNED ...
         self.wait_line = np.zeros((len(blocks), launch.threads_per_block), np.int64)
@@ -76,7 +76,7 @@ class Chunk:
             data = np.zeros(elements * len(self.blocks), allocation.dtype)
             array = self._array(allocation, data, shape, address, elements)
             units = units_per_element(data.dtype, program.pieces.get(allocation.name, ()))
-            shadow = SharedShadow(data.size * units, self.launch, self.epochs)
+            shadow = SharedShadow(data.size * units, self.launch, self.barriers_passed)
             array.shadow = shadow if units == 1 else ShadowOfUnits(shadow, units)
             array.in_flight = InFlight(data.size) if program.is_asynchronous else None
             array.states = program.shared_states(data.size)
@@ -263,7 +263,7 @@ class Chunk:
 
     def _pass(self, slots, line):
         """Pass a barrier in the blocks of these slots: all of their warps know what came before it."""
-        self.epochs[slots] += 1
+        self.barriers_passed[slots] += 1
         self.last_votes[:, slots] = self.votes[:, slots]
         self.votes[:, slots] = 0
         self.launch.barriers += len(slots)
@@ -306,8 +306,8 @@ class Chunk:
                 (self.blocks[other_slot], int(other)),
             )
         self.state[arrived] = RUNNING
-        self.epochs[:] = self.epochs.max() + 1
-        self.grid_epoch = int(self.epochs[0])
+        self.barriers_passed[:] = self.barriers_passed.max() + 1
+        self.grid_epoch = int(self.barriers_passed[0])
         self._sample_barrier(int(self.wait_line[arrived][0]), np.arange(len(self.blocks)))
 
     def _mismatch(self, slot):

@@ -52,7 +52,7 @@ class WarpSet:
         self.exited = False
         self.work = 0.0, 0.0  # work of a lane on CUDA cores so far: operations, and exp2
         self.waits_for = None  # what an instruction waits for; its method `reason` says so
-        self.groups = {}  # groups of asynchronous operations, by kind
+        self.kept = {}  # state that instructions and checks keep of these warps, by its kind
         self.expanded_lanes = {}  # `ExpandedLanes` for accesses of many elements by some lanes
         self._instances = {}  # `instance_base`, by array
         self._terms = {}  # `cached_term`; holds each index too, so that its id is not reused

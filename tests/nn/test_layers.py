@@ -271,7 +271,7 @@ def test_autocast_chooses_the_type_of_products(device, dtype):
 def test_tensors_of_two_devices_are_refused_in_a_sentence():
     here, elsewhere = (torch.ones(2, device=device) for device in ("cpu", "meta"))
     with pytest.raises(ValueError, match="x is on cpu and weight on meta: move the one to the other"):
-        operators.check_then_call(None, {"x": here, "bias": None, "weight": elsewhere})
+        operators.check_tensors_and_call(None, {"x": here, "bias": None, "weight": elsewhere})
 
 
 @pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])

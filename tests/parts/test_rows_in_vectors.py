@@ -101,7 +101,7 @@ def test_four_values_stop_at_the_end_of_a_row(format, columns):
 @pytest.mark.parametrize("columns", [60, 62, 1])
 def test_past_the_end_of_a_row_are_zeros(columns):
     x = numbers(FP32, columns)
-    kernel = specialise_alignment(with_zeros, columns % 4 == 0)
+    kernel = specialise_alignment(with_zeros, aligned=columns % 4 == 0)
     trace = simulate(kernel, 1, 16, x, np.zeros_like(x), np.ones((2, 64), np.float32))
     assert not trace.errors
     np.testing.assert_array_equal(trace.outputs[1], x)

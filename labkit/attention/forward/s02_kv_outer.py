@@ -15,8 +15,9 @@ Costs per head, if queries and keys are multiples of the tile and none is masked
 Limited by traffic of O, which is loaded and stored once per tile of keys, and by the grid, with one block per head.
 `s03_q_outer` swaps the loops.
 
-Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`; `block_index` reads the block's indices, also
-in a grid that `kernel_and_grid` made flat, since it has more than 65,535 blocks along y.
+Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`, whose ALIGNED the launch sets by
+`specialise_alignment`; `block_index` reads the block's indices, also in a grid that `kernel_and_grid` made flat, since
+it has more than 65,535 blocks along y.
 """
 
 from math import inf, log
@@ -181,7 +182,7 @@ def launches(Q, K, V, O, lse, problem, workspace):
     problem.check(Q, K, V, O, lse)
     (Q, K, V, O), strides = as_matrices(problem, Q, K, V, O)  # of batch, head and position, in rows, per array
     head = -(-problem.head_dim // LINE) * LINE
-    kernel = specialise_alignment(kv_outer, are_aligned(Q, K, V, O), HEAD=head)  # aligned: `load4`, else four loads
+    kernel = specialise_alignment(kv_outer, aligned=are_aligned(Q, K, V, O), HEAD=head)
     row_stats = (workspace.array(role, problem.shapes["lse"], np.float32) for role in ("maximum", "sum"))
     arguments = Q, K, V, O, lse, *row_stats, strides, *size_arguments(problem), np.float32(problem.factor) * LOG2_E
     shared_bytes = ((BM + BN) * (head + 4) + BN * head + BM * P_ROW) * 4

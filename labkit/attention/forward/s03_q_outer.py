@@ -13,7 +13,8 @@ Costs per head, if queries and keys are multiples of the tile and none is masked
 
 Limited by the CUDA cores, which are a sixteenth as fast as tensor cores, and by shared memory. `s04_mma` uses those.
 
-Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`.
+Parts: `load_four_or_zeros`, `store_four_within` of `labkit.parts.fours`, whose ALIGNED the launch sets by
+`specialise_alignment`.
 """
 
 from math import inf, log
@@ -166,7 +167,7 @@ def launches(Q, K, V, O, lse, problem):
         shared_bytes = ((bm + bn) * (head + 4) + bn * head + bm * P_ROW) * 4
         if shared_bytes <= max_bytes:
             break
-    kernel = specialise_alignment(q_outer, are_aligned(Q, K, V, O), HEAD=head, BM=bm, BN=bn, P_ROW=P_ROW)
+    kernel = specialise_alignment(q_outer, aligned=are_aligned(Q, K, V, O), HEAD=head, BM=bm, BN=bn, P_ROW=P_ROW)
     arguments = Q, K, V, O, lse, strides, *size_arguments(problem), np.float32(problem.factor) * LOG2_E
     grid = -(-problem.queries // bm), problem.heads, problem.batch
     return [Launch(*kernel_and_grid(kernel, grid), THREADS, arguments, shared_bytes)]

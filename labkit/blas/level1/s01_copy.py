@@ -7,7 +7,7 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four`, `store_four` of `labkit.parts.fours`.
+Parts: `load_four`, `store_four` of `labkit.parts.fours`, whose ALIGNED the launch sets by `specialise_alignment`.
 """
 
 from labkit import cuda
@@ -35,4 +35,4 @@ def copy(x, y):
 def launches(x, y):
     """y = x."""
     n = check_vectors(x=x, y=y)
-    return [Launch(specialise_alignment(copy, can_load_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]
+    return [Launch(specialise_alignment(copy, aligned=can_load_vectors(x, y)), -(-n // CHUNK), THREADS, (x, y))]

@@ -7,11 +7,11 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four`, `store_four` of `labkit.parts.fours`.
+Parts: `load_four`, `store_four` of `labkit.parts.fours`, whose ALIGNED the launch sets by `specialise_alignment`.
 """
 
 from labkit import cuda
-from labkit.blas.problem import Axpy, check_factor, check_vectors
+from labkit.blas.problem import Axpy, as_float32_factor, check_vectors
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four, store_four
 from labkit.parts.vector_widths import can_load_vectors, specialise_alignment
@@ -36,5 +36,5 @@ def axpy(alpha, x, y):
 def launches(alpha, x, y):
     """y = alpha * x + y."""
     n = check_vectors(x=x, y=y)
-    kernel = specialise_alignment(axpy, can_load_vectors(x, y))
-    return [Launch(kernel, -(-n // CHUNK), THREADS, (check_factor("alpha", alpha), x, y))]
+    kernel = specialise_alignment(axpy, aligned=can_load_vectors(x, y))
+    return [Launch(kernel, -(-n // CHUNK), THREADS, (as_float32_factor("alpha", alpha), x, y))]

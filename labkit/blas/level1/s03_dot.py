@@ -12,7 +12,8 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`, whose ALIGNED the launch sets by `specialise_alignment`; `block_sum`,
+`is_last_block` of `labkit.parts.sums`.
 """
 
 import numpy as np
@@ -54,7 +55,7 @@ def dot(x, y, partials, arrived, out):
     total = block_sum(total, warp_sums)
     if t == 0:
         partials[cuda.blockIdx.x] = total
-    if is_last_block(arrived, 0, cuda.gridDim.x):
+    if is_last_block(arrived, 0, cuda.gridDim.x):  # `arrived`: 0 before and after each launch
         total = np.float32(0)
         for block in range(t, cuda.gridDim.x, THREADS):
             total += partials[block]
@@ -68,5 +69,5 @@ def launches(x, y, out, workspace):
     n = check_vectors(x=x, y=y)
     check_vectors(out=out)
     partials_and_counter = workspace.array("partials", (BLOCKS,), np.float32), workspace.counters(1)
-    kernel = specialise_alignment(dot, can_load_vectors(x, y))  # aligned: one load of 16 bytes, else four of 4
+    kernel = specialise_alignment(dot, aligned=can_load_vectors(x, y))
     return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, y, *partials_and_counter, out))]

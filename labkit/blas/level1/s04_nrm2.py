@@ -14,7 +14,8 @@ Costs, for n elements:
 
 Limited by DRAM bandwidth. An infinity gives infinity, a NaN gives NaN.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum`, `is_last_block` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`, whose ALIGNED the launch sets by `specialise_alignment`; `block_sum`,
+`is_last_block` of `labkit.parts.sums`.
 """
 
 from math import sqrt
@@ -78,7 +79,7 @@ def nrm2(x, partials, arrived, out):
         partials[0, cuda.blockIdx.x] = large
         partials[1, cuda.blockIdx.x] = middle
         partials[2, cuda.blockIdx.x] = small
-    if is_last_block(arrived, 0, cuda.gridDim.x):
+    if is_last_block(arrived, 0, cuda.gridDim.x):  # `arrived`: 0 before and after each launch
         total = 0.0
         for block in range(t, cuda.gridDim.x, THREADS):
             total += partials[0, block] * LARGE_UNIT + partials[1, block] + partials[2, block] * SMALL_UNIT
@@ -92,5 +93,5 @@ def launches(x, out, workspace):
     n = check_vectors(x=x)
     check_vectors(out=out)
     partials_and_counter = workspace.array("partials", (3, BLOCKS), np.float32), workspace.counters(1)
-    kernel = specialise_alignment(nrm2, can_load_vectors(x))
+    kernel = specialise_alignment(nrm2, aligned=can_load_vectors(x))
     return [Launch(kernel, min(BLOCKS, -(-n // CHUNK)), THREADS, (x, *partials_and_counter, out))]

@@ -11,13 +11,14 @@ Costs, for an M x N matrix:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four` of `labkit.parts.fours`; `block_sum` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`, whose ALIGNED the launch sets by `specialise_alignment`; `block_sum` of
+`labkit.parts.sums`.
 """
 
 import numpy as np
 
 from labkit import cuda
-from labkit.blas.problem import Gemv, check_factor, check_gemv
+from labkit.blas.problem import Gemv, as_float32_factor, check_gemv
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
 from labkit.parts.sums import WARP, block_sum
@@ -66,6 +67,6 @@ def geometry(M: int, N: int):
 def launches(alpha, A, x, beta, y):
     """y = alpha * A @ x + beta * y; where beta is 0, the old y is ignored, even NaN."""
     M, N = check_gemv(A, x, y)
-    kernel = specialise_alignment(gemv, can_load_vectors(A, x))
-    arguments = check_factor("alpha", alpha), A, x, check_factor("beta", beta), y
+    kernel = specialise_alignment(gemv, aligned=can_load_vectors(A, x))
+    arguments = as_float32_factor("alpha", alpha), A, x, as_float32_factor("beta", beta), y
     return [Launch(kernel, *geometry(M, N), arguments)]

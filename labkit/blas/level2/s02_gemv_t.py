@@ -11,13 +11,14 @@ Costs, for an M x N matrix:
 
 Limited by DRAM bandwidth.
 
-Parts: `load_four` of `labkit.parts.fours`; `is_last_block` of `labkit.parts.sums`.
+Parts: `load_four` of `labkit.parts.fours`, whose ALIGNED the launch sets by `specialise_alignment`; `is_last_block` of
+`labkit.parts.sums`.
 """
 
 import numpy as np
 
 from labkit import cuda
-from labkit.blas.problem import GemvTransposed, check_factor, check_gemv
+from labkit.blas.problem import GemvTransposed, as_float32_factor, check_gemv
 from labkit.ladder import Launch
 from labkit.parts.fours import load_four
 from labkit.parts.sums import is_last_block
@@ -82,7 +83,7 @@ def gemv_t(alpha, A, x, beta, y, partials, arrived):
     part_total = sum_over_warps(total, warp_sums)
     if t < STRIP:
         partials[cuda.blockIdx.y, col0 + t] = part_total
-    if is_last_block(arrived, cuda.blockIdx.x, cuda.gridDim.y):
+    if is_last_block(arrived, cuda.blockIdx.x, cuda.gridDim.y):  # `arrived`: 0 before and after each launch
         for e in range(4):
             total[e] = np.float32(0)
         for part in range(warp, cuda.gridDim.y, WARPS):
@@ -109,7 +110,7 @@ def launches(alpha, A, x, beta, y, workspace):
     M, N = check_gemv(A, x, y, transposed=True)
     grid, block = geometry(M, N)
     strips, parts = grid
-    kernel = specialise_alignment(gemv_t, N % 4 == 0 and can_load_vectors(A))
+    kernel = specialise_alignment(gemv_t, aligned=N % 4 == 0 and can_load_vectors(A))
     partials, arrived = workspace.array("partials", (parts, strips * STRIP), np.float32), workspace.counters(strips)
-    arguments = check_factor("alpha", alpha), A, x, check_factor("beta", beta), y, partials, arrived
+    arguments = as_float32_factor("alpha", alpha), A, x, as_float32_factor("beta", beta), y, partials, arrived
     return [Launch(kernel, grid, block, arguments)]

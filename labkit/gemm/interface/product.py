@@ -10,7 +10,7 @@ from labkit.arrays.element_types import type_name
 from labkit.arrays.operands import TYPE_NAMES, can_hold, common_format, shape_text
 from labkit.arrays.views import as_strided, merge_batches, transpose, with_plain_strides
 from labkit.arrays.workspace import Workspace
-from labkit.blas.problem import check_factor
+from labkit.blas.problem import as_float32_factor
 from labkit.calls.call import run_operation
 from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
@@ -36,7 +36,7 @@ class Product(Operation):
 
     def __post_init__(self):
         for name in ("alpha", "beta"):
-            check_factor(name, getattr(self, name))
+            as_float32_factor(name, getattr(self, name))  # refuses what is no real number
         for name in ("transpose_a", "transpose_b"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(
@@ -78,7 +78,7 @@ class Product(Operation):
             return []
         is_transposed = _is_column_major(with_plain_strides(C))  # the kernels then compute C.T
         left, right, C = arrange_operands(operands["A"], operands["B"], C, self.transpose_a, self.transpose_b)
-        alpha, beta, added = check_factor("alpha", self.alpha), check_factor("beta", self.beta), C
+        alpha, beta, added = as_float32_factor("alpha", self.alpha), as_float32_factor("beta", self.beta), C
         if "bias" in operands:
             added, beta = _broadcast_bias(operands["bias"], C, is_transposed), 1.0
         if left.shape[-1] == 0 or alpha == 0:

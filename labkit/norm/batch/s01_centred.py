@@ -35,7 +35,7 @@ THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
-def means(x, mean, running_mean, images, factor):
+def means(x, mean, running_mean, images, momentum):
     warp_partials = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
     x_sum = np.float32(0)
@@ -45,7 +45,7 @@ def means(x, mean, running_mean, images, factor):
     x_sum = block_sum(x_sum, warp_partials)
     if t == 0:
         mean[c] = x_sum / np.float32(images * x.shape[1])
-        running_mean[c] = (np.float32(1) - factor) * running_mean[c] + factor * mean[c]
+        running_mean[c] = (np.float32(1) - momentum) * running_mean[c] + momentum * mean[c]
 
 
 @cuda.jit
@@ -57,19 +57,19 @@ def centred(x, mean, y):
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
-def variances(y, variance, running_variance, images, factor):
+def variances(y, variance, running_variance, images, momentum):
     warp_partials = cuda.shared.array(WARPS, np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    squares = np.float32(0)
+    m2 = np.float32(0)  # sum of squared deviations from the mean
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, y.shape[1], WARP):
             difference = y[n * channels + c, i]
-            squares += difference * difference
-    squares = block_sum(squares, warp_partials)
+            m2 += difference * difference
+    m2 = block_sum(m2, warp_partials)
     if t == 0:
         values = images * y.shape[1]
-        variance[c] = squares / np.float32(values)
-        running_variance[c] = (np.float32(1) - factor) * running_variance[c] + factor * squares / np.float32(values - 1)
+        variance[c] = m2 / np.float32(values)
+        running_variance[c] = (np.float32(1) - momentum) * running_variance[c] + momentum * m2 / np.float32(values - 1)
 
 
 @cuda.jit
@@ -101,7 +101,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(x, weight, bias, y, mean, variance, running_mean, running_variance, supported=SUPPORTED)
     x, y = as_planes(x, y)
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
-    sizes = problem.N, np.float32(problem.factor)
+    sizes = problem.N, np.float32(problem.batch_weight)
     lines = [
         Launch(means, *channels, (x, mean, running_mean, *sizes)),
         Launch(centred, *planes, (x, mean, y)),

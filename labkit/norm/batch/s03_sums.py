@@ -31,7 +31,7 @@ THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
-def sums(x, mean, variance, running_mean, running_variance, images, factor):
+def sums(x, mean, variance, running_mean, running_variance, images, momentum):
     warp_partials = cuda.shared.array((2, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
     num_values = np.float32(images * x.shape[1])
@@ -48,9 +48,9 @@ def sums(x, mean, variance, running_mean, running_variance, images, factor):
         squares = np.float32(0) if squares < np.float32(0) else squares  # by rounding
         mean[c] = average
         variance[c] = squares / num_values
-        keep = np.float32(1) - factor
-        running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+        keep = np.float32(1) - momentum
+        running_mean[c] = keep * running_mean[c] + momentum * average
+        running_variance[c] = keep * running_variance[c] + momentum * squares / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -77,7 +77,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance
     lines = [
-        Launch(sums, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
+        Launch(sums, *channels, (x, *statistics, problem.N, np.float32(problem.batch_weight))),
         Launch(normalised, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps))),
     ]
     return lines + [Launch(rectified, *planes, (y,))] * problem.relu

@@ -34,25 +34,25 @@ THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
-def welford(x, mean, variance, running_mean, running_variance, images, factor):
+def welford(x, mean, variance, running_mean, running_variance, images, momentum):
     warp_moments = cuda.shared.array((MOMENT_FIELDS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    count = average = squares = np.float32(0)
+    count = average = m2 = np.float32(0)  # m2: sum of squared deviations from the mean
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             count += np.float32(1)
             value = x[n * channels + c, i]
             delta = value - average
             average += delta / count
-            squares += delta * (value - average)
-    num_values, average, mean_lo, squares = block_moments(count, average, np.float32(0), squares, warp_moments)
+            m2 += delta * (value - average)
+    num_values, average, mean_low, m2 = block_moments(count, average, np.float32(0), m2, warp_moments)
     if t == 0:
-        average += mean_lo
+        average += mean_low
         mean[c] = average
-        variance[c] = squares / num_values
-        keep = np.float32(1) - factor
-        running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+        variance[c] = m2 / num_values
+        keep = np.float32(1) - momentum
+        running_mean[c] = keep * running_mean[c] + momentum * average
+        running_variance[c] = keep * running_variance[c] + momentum * m2 / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -79,7 +79,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance
     lines = [
-        Launch(welford, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
+        Launch(welford, *channels, (x, *statistics, problem.N, np.float32(problem.batch_weight))),
         Launch(normalised, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps))),
     ]
     return lines + [Launch(rectified, *planes, (y,))] * problem.relu

@@ -27,28 +27,28 @@ THREADS = 256  # per block of the other kernels
 
 
 @cuda.jit(launch_bounds=WARP * WARPS)
-def shifted(x, mean, variance, running_mean, running_variance, images, factor):
+def shifted(x, mean, variance, running_mean, running_variance, images, momentum):
     warp_moments = cuda.shared.array((MOMENT_FIELDS, WARPS), np.float32)
     t, c, channels = cuda.threadIdx.x, cuda.blockIdx.x, cuda.gridDim.x
-    count = first = shifted_sum = squares = np.float32(0)
+    count = first = shifted_sum = shifted_squares = np.float32(0)
     for n in range(t // WARP, images, WARPS):
         for i in range(t % WARP, x.shape[1], WARP):
             value = x[n * channels + c, i]
             first = value if count == np.float32(0) else first
             count += np.float32(1)
             shifted_sum += value - first
-            squares += (value - first) * (value - first)
+            shifted_squares += (value - first) * (value - first)
     shifted_mean = shifted_sum / max(count, np.float32(1))
-    num_values, average, mean_lo, squares = block_moments(
-        count, first, shifted_mean, squares - shifted_sum * shifted_mean, warp_moments
+    num_values, average, mean_low, m2 = block_moments(
+        count, first, shifted_mean, shifted_squares - shifted_sum * shifted_mean, warp_moments
     )
     if t == 0:
-        average += mean_lo
+        average += mean_low
         mean[c] = average
-        variance[c] = squares / num_values
-        keep = np.float32(1) - factor
-        running_mean[c] = keep * running_mean[c] + factor * average
-        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+        variance[c] = m2 / num_values  # m2: sum of squared deviations from the mean
+        keep = np.float32(1) - momentum
+        running_mean[c] = keep * running_mean[c] + momentum * average
+        running_variance[c] = keep * running_variance[c] + momentum * m2 / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -68,6 +68,6 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     channels, planes = (problem.C, WARP * WARPS), (problem.N * problem.C, THREADS)
     statistics = mean, variance, running_mean, running_variance
     return [
-        Launch(shifted, *channels, (x, *statistics, problem.N, np.float32(problem.factor))),
+        Launch(shifted, *channels, (x, *statistics, problem.N, np.float32(problem.batch_weight))),
         Launch(fused, *planes, (x, mean, variance, weight, bias, y, np.float32(problem.eps), problem.relu)),
     ]

@@ -41,14 +41,14 @@ BLOCKS_PER_SM = 4  # in the kernel that sums
 
 
 @cuda.jit(launch_bounds=(WARP * WARPS, BLOCKS_PER_SM))
-def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, factor):
+def split(x, mean, variance, running_mean, running_variance, partials, arrived, images, momentum):
     x_reg = cuda.local.array((LOADS, 4), np.float32)
     warp_moments = cuda.shared.array((MOMENT_FIELDS, WARPS), np.float32)
     t, c, channels = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     block, num_blocks = np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels = np.uint32(x.shape[1])
     pieces = np.uint32((pixels + PIECE - 1) // PIECE)  # per plane
-    count = average = mean_lo = squares = np.float32(0)
+    count = average = mean_low = m2 = np.float32(0)  # m2: sum of squared deviations from the mean
     for piece in range(block * WARPS + t // WARP, images * pieces, num_blocks * WARPS):
         plane = np.uint32(piece // pieces) * channels + c
         start = np.uint32(piece % pieces * PIECE + 4 * (t % WARP))
@@ -69,27 +69,27 @@ def split(x, mean, variance, running_mean, running_variance, partials, arrived, 
                 num_values += np.float32(valid)
             shifted_mean = shifted_sum / num_values
             shifted_squares -= shifted_sum * shifted_mean
-            count, average, mean_lo, squares = merge_moments(
-                count, average, mean_lo, squares, num_values, first, shifted_mean, shifted_squares
+            count, average, mean_low, m2 = merge_moments(
+                count, average, mean_low, m2, num_values, first, shifted_mean, shifted_squares
             )
-    count, average, mean_lo, squares = block_moments(count, average, mean_lo, squares, warp_moments)
+    count, average, mean_low, m2 = block_moments(count, average, mean_low, m2, warp_moments)
     if t == 0:
         partials[0, c, block], partials[1, c, block] = count, average
-        partials[2, c, block], partials[3, c, block] = mean_lo, squares
+        partials[2, c, block], partials[3, c, block] = mean_low, m2
 
-    if is_last_block(arrived, c, num_blocks):
-        count = average = mean_lo = squares = np.float32(0)
+    if is_last_block(arrived, c, num_blocks):  # `arrived`: 0 before and after each launch
+        count = average = mean_low = m2 = np.float32(0)
         if t < num_blocks:
             count, average = partials[0, c, t], partials[1, c, t]
-            mean_lo, squares = partials[2, c, t], partials[3, c, t]
-        num_values, average, mean_lo, squares = block_moments(count, average, mean_lo, squares, warp_moments)
+            mean_low, m2 = partials[2, c, t], partials[3, c, t]
+        num_values, average, mean_low, m2 = block_moments(count, average, mean_low, m2, warp_moments)
         if t == 0:
-            average += mean_lo
+            average += mean_low
             mean[c] = average
-            variance[c] = squares / num_values
-            keep = np.float32(1) - factor
-            running_mean[c] = keep * running_mean[c] + factor * average
-            running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+            variance[c] = m2 / num_values
+            keep = np.float32(1) - momentum
+            running_mean[c] = keep * running_mean[c] + momentum * average
+            running_variance[c] = keep * running_variance[c] + momentum * m2 / (num_values - np.float32(1))
 
 
 @cuda.jit
@@ -131,7 +131,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     blocks, pieces = blocks_per_channel(problem), x.shape[0] * -(-x.shape[1] // PIECE)
     partials = workspace.array("partials", (MOMENT_FIELDS, problem.C, blocks), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(problem.C)
-    sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.factor)
+    sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.batch_weight)
     y_args = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
         Launch(specialise_type_and_alignment(split, x), (problem.C, blocks), WARP * WARPS, sum_args),

@@ -43,7 +43,7 @@ specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
 
 
 @cuda.jit(launch_bounds=WARP * MAX_WARPS)
-def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
+def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, momentum, relu):
     x_reg = cuda.local.array((PER_THREAD, WIDTH), np.float32)
     warp_partials = cuda.shared.array((3, MAX_WARPS), np.float32)
     sums = cuda.local.array(2, np.float32)
@@ -81,9 +81,9 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
     if t == 0:
         mean[c] = centre
         variance[c] = squares / num_values
-        keep = np.float32(1) - factor
-        running_mean[c] = keep * old_mean + factor * centre
-        running_variance[c] = keep * old_variance + factor * squares / (num_values - np.float32(1))
+        keep = np.float32(1) - momentum
+        running_mean[c] = keep * old_mean + momentum * centre
+        running_variance[c] = keep * old_variance + momentum * squares / (num_values - np.float32(1))
 
     for k in range(PER_THREAD):
         image, i = (t + k * threads) // VECTORS, (t + k * threads) % VECTORS * WIDTH
@@ -112,7 +112,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_planes(x, y)
     vectors, per_thread, threads = geometry(problem)
-    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
     kernel = specialise_type_and_alignment(specialise_once(in_registers, VECTORS=vectors, PER_THREAD=per_thread), x, y)
     return [Launch(kernel, problem.C, threads, arguments)]

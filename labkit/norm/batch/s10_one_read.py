@@ -45,7 +45,7 @@ HALF_BYTES = 112 * 1024  # two such blocks fit into an SM
 
 
 @cuda.jit(cluster=CLUSTER)
-def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, factor, relu):
+def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance, images, eps, momentum, relu):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     x_reg = cuda.local.array(WIDTH, np.float32)
     warp_moments = cuda.shared.array((MOMENT_FIELDS, MAX_WARPS), np.float32)
@@ -64,37 +64,37 @@ def one_read(x, weight, bias, y, mean, variance, running_mean, running_variance,
     ptx.cluster_sync()
     ptx.cp_async_wait(0)
 
-    num_values = first = shifted_sum = squares = np.float32(0)
+    num_values = first = shifted_sum = shifted_squares = np.float32(0)
     for v in range(t, count, threads):
         load_shared(smem, WIDTH * v, x_reg)
         first = x_reg[0] if num_values == np.float32(0) else first
         num_values += np.float32(WIDTH)
         for e in range(WIDTH):
             shifted_sum += x_reg[e] - first
-            squares += (x_reg[e] - first) * (x_reg[e] - first)
-    mean_lo = shifted_sum / max(num_values, np.float32(1))
-    num_values, average, mean_lo, squares = block_moments(
-        num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
+            shifted_squares += (x_reg[e] - first) * (x_reg[e] - first)
+    mean_low = shifted_sum / max(num_values, np.float32(1))
+    num_values, average, mean_low, m2 = block_moments(
+        num_values, first, mean_low, shifted_squares - shifted_sum * mean_low, warp_moments
     )
     if t == 0:
         for block in range(CLUSTER):
             ptx.cluster_store(moments, (0, rank), block, num_values)
             ptx.cluster_store(moments, (1, rank), block, average)
-            ptx.cluster_store(moments, (2, rank), block, mean_lo)
-            ptx.cluster_store(moments, (3, rank), block, squares)
+            ptx.cluster_store(moments, (2, rank), block, mean_low)
+            ptx.cluster_store(moments, (3, rank), block, m2)
     ptx.cluster_sync()
 
-    num_values, average, mean_lo, squares = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
-    for block in range(1, CLUSTER):  # n, m, r, s: count, mean, its rounding error, squares
+    num_values, average, mean_low, m2 = moments[0, 0], moments[1, 0], moments[2, 0], moments[3, 0]
+    for block in range(1, CLUSTER):  # n, m, r, s: count, mean, its rounding error, m2
         n, m, r, s = moments[0, block], moments[1, block], moments[2, block], moments[3, block]
-        num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
-    centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
+        num_values, average, mean_low, m2 = merge_moments(num_values, average, mean_low, m2, n, m, r, s)
+    centre, scale, shift = average + mean_low, weight[c] / sqrt(m2 / num_values + eps), bias[c]
     if rank == 0 and t == 0:
         mean[c] = centre
-        variance[c] = squares / num_values
-        keep = np.float32(1) - factor
-        running_mean[c] = keep * running_mean[c] + factor * centre
-        running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+        variance[c] = m2 / num_values  # m2: sum of squared deviations from the mean
+        keep = np.float32(1) - momentum
+        running_mean[c] = keep * running_mean[c] + momentum * centre
+        running_variance[c] = keep * running_variance[c] + momentum * m2 / (num_values - np.float32(1))
 
     for v in range(t, count, threads):
         image, i = np.uint32((offset + v) // vectors), np.uint32((offset + v) % vectors)
@@ -130,7 +130,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     x, y = as_planes(x, y)
     width = width_up_to_four(x, y)
     blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
-    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
     kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)
     return [Launch(kernel, blocks * problem.C, threads, arguments, smem_bytes)]

@@ -61,15 +61,16 @@ FULL_MASK = 0xFFFFFFFF
 
 @cuda.jit(cluster=CLUSTER)
 def overlapped(
-    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, counter, images, rows, eps, factor, relu
-):
+    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, counter, images, rows, eps, momentum,
+    relu,
+):  # fmt: skip
     tiles = ptx.shared_array(0, (PIECES, SMEM_ROWS, LANES), ELEMENT)
     shared_moments = cuda.shared.array((2, MOMENT_FIELDS, PARTS), np.float32)
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     full_bar = cuda.shared.array(PIECES, np.uint64)
     lane, warp, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y), np.uint32(ptx.cluster_rank())
     channels = np.uint32(weight.shape[0])
-    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # a wasted claim ends each cluster, the last at 0
     piece = np.uint32(rank * PIECES + warp)
     boxes = np.uint32(rows // BOX_ROWS)  # per plane
     image, row = np.uint32(piece // boxes * BOX_IMAGES), np.uint32(piece % boxes * BOX_ROWS)
@@ -96,39 +97,39 @@ def overlapped(
         if piece == 0 and lane == 0:
             next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         # -- sum the values of this channel --
-        num_values = average = mean_lo = squares = np.float32(0)
+        num_values = average = mean_low = m2 = np.float32(0)  # m2: sum of squared deviations from the mean
         if has_piece:
             ptx.mbarrier_wait(full_bar, warp, iteration % 2)
-            num_values, average, mean_lo, squares = piece_moments(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
-        num_values, average, mean_lo, squares = warp_moments(num_values, average, mean_lo, squares)
+            num_values, average, mean_low, m2 = piece_moments(tiles, warp, lane, BOX_IMAGES * BOX_ROWS)
+        num_values, average, mean_low, m2 = warp_moments(num_values, average, mean_low, m2)
         num_values, average = cuda.shfl_sync(FULL_MASK, num_values, 0), cuda.shfl_sync(FULL_MASK, average, 0)
-        mean_lo, squares = cuda.shfl_sync(FULL_MASK, mean_lo, 0), cuda.shfl_sync(FULL_MASK, squares, 0)
+        mean_low, m2 = cuda.shfl_sync(FULL_MASK, mean_low, 0), cuda.shfl_sync(FULL_MASK, m2, 0)
         # -- exchange within the cluster --
         if lane < CLUSTER:
             ptx.cluster_store(shared_moments, (iteration % 2, 0, piece), lane, num_values)
             ptx.cluster_store(shared_moments, (iteration % 2, 1, piece), lane, average)
-            ptx.cluster_store(shared_moments, (iteration % 2, 2, piece), lane, mean_lo)
-            ptx.cluster_store(shared_moments, (iteration % 2, 3, piece), lane, squares)
+            ptx.cluster_store(shared_moments, (iteration % 2, 2, piece), lane, mean_low)
+            ptx.cluster_store(shared_moments, (iteration % 2, 3, piece), lane, m2)
         if piece == 0 and lane == 0:
             for block in range(CLUSTER):
                 ptx.cluster_store(next_channels, (iteration + 1) % 2, block, next_c)
         ptx.cluster_sync()
 
         # -- statistics of this channel --
-        num_values = average = mean_lo = squares = np.float32(0)
+        num_values = average = mean_low = m2 = np.float32(0)
         for other in range(lane, PARTS, LANES):
             n, m = shared_moments[iteration % 2, 0, other], shared_moments[iteration % 2, 1, other]  # count, mean
-            # the rounding error of the mean, and squares
+            # the rounding error of the mean, and m2
             r, s = shared_moments[iteration % 2, 2, other], shared_moments[iteration % 2, 3, other]
-            num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
-        num_values, average, mean_lo, squares = warp_moments(num_values, average, mean_lo, squares)
-        centre, scale = average + mean_lo, weight[c] / sqrt(squares / num_values + eps)
+            num_values, average, mean_low, m2 = merge_moments(num_values, average, mean_low, m2, n, m, r, s)
+        num_values, average, mean_low, m2 = warp_moments(num_values, average, mean_low, m2)
+        centre, scale = average + mean_low, weight[c] / sqrt(m2 / num_values + eps)
         if piece == 0 and lane == 0:
             mean[c] = centre
-            variance[c] = squares / num_values
-            keep = np.float32(1) - factor
-            running_mean[c] = keep * running_mean[c] + factor * centre
-            running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+            variance[c] = m2 / num_values
+            keep = np.float32(1) - momentum
+            running_mean[c] = keep * running_mean[c] + momentum * centre
+            running_variance[c] = keep * running_variance[c] + momentum * m2 / (num_values - np.float32(1))
         centre, scale = cuda.shfl_sync(FULL_MASK, centre, 0), cuda.shfl_sync(FULL_MASK, scale, 0)
 
         # -- write y, load the next channel --
@@ -208,7 +209,8 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     shape = problem.N, problem.C, rows, ROW_BYTES // format.itemsize
     box = geom.box_images, 1, geom.box_rows, LANES
     maps = [ptx.TensorMap(tma_rows(X, *shape), box) for X in (x, y)]
-    numbers = np.uint32(problem.N), np.uint32(rows), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    sizes = np.uint32(problem.N), np.uint32(rows)
+    numbers = *sizes, np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     statistics = mean, variance, running_mean, running_variance, workspace.counters(1)
     arguments = *maps, weight, bias, *statistics, *numbers
     grid, block = geom.blocks * geom.clusters, (LANES, geom.pieces)

@@ -67,7 +67,7 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
     if t == 0:
         partials[0, c, block], partials[1, c, block] = g_sum, gx_sum
 
-    if is_last_block(arrived, c, num_blocks):
+    if is_last_block(arrived, c, num_blocks):  # `arrived`: 0 before and after each launch
         g_sum = gx_sum = np.float32(0)
         if t < num_blocks:
             g_sum, gx_sum = partials[0, c, t], partials[1, c, t]

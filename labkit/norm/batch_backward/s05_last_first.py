@@ -5,7 +5,7 @@ pass that writes dx reads these first, before its own stores replace them.
 
 Costs in passes over memory, each of which reads or writes all values once:
 
-    2       split: dy and x read
+    2       channel_sums: dy and x read
     3       last_first: dy and x read, dx written; what L2 holds is not read from memory
     5       passes in all
 
@@ -36,7 +36,7 @@ BLOCKS_PER_SM = 4  # in the kernel that sums
 
 
 @cuda.jit(launch_bounds=(WARP * WARPS, BLOCKS_PER_SM))
-def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived, images, eps, relu):
+def channel_sums(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived, images, eps, relu):
     dy_reg = cuda.local.array((LOADS, 4), np.float32)
     x_reg = cuda.local.array((LOADS, 4), np.float32)
     warp_partials = cuda.shared.array((2, WARPS), np.float32)
@@ -66,7 +66,7 @@ def split(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arrived
     if t == 0:
         partials[0, c, block], partials[1, c, block] = g_sum, gx_sum
 
-    if is_last_block(arrived, c, num_blocks):
+    if is_last_block(arrived, c, num_blocks):  # `arrived`: 0 before and after each launch
         g_sum = gx_sum = np.float32(0)
         if t < num_blocks:
             g_sum, gx_sum = partials[0, c, t], partials[1, c, t]
@@ -122,6 +122,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sum_args = *inputs, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
     dx_args = *inputs, dx, dweight, dbias, np.uint32(problem.C), values, eps, problem.relu
     return [
-        Launch(specialise_type_and_alignment(split, dy, x), (problem.C, blocks), WARP * WARPS, sum_args),
+        Launch(specialise_type_and_alignment(channel_sums, dy, x), (problem.C, blocks), WARP * WARPS, sum_args),
         Launch(specialise_type_and_alignment(last_first, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
     ]

@@ -67,7 +67,7 @@ def overlapped(
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     lane, warps = np.uint32(t % WARP), np.uint32(threads // WARP)
     channels = np.uint32(weight.shape[0])
-    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # a wasted claim ends each cluster, the last at 0
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
     vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)

@@ -58,11 +58,11 @@ def merge_rows(moments, row_threads):
 
 
 @cuda.jit(launch_bounds=(THREADS, BLOCKS_PER_SM))
-def columns(x, mean, variance, running_mean, running_variance, partials, arrived, row_threads, factor):
+def columns(x, mean, variance, running_mean, running_variance, partials, arrived, row_threads, momentum):
     x_reg = cuda.local.array((LOADS, WIDTH), np.float32)
     means = cuda.local.array(WIDTH, np.float32)
-    mean_lo = cuda.local.array(WIDTH, np.float32)
-    squares = cuda.local.array(WIDTH, np.float32)
+    mean_low = cuda.local.array(WIDTH, np.float32)
+    m2 = cuda.local.array(WIDTH, np.float32)  # sums of squared deviations from the means
     moments = cuda.shared.array((MOMENT_FIELDS, WIDTH, THREADS), np.float32)
     t, block, num_blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.y), np.uint32(cuda.gridDim.y)
     pixels, channels = np.uint32(x.shape[0]), np.uint32(x.shape[1])
@@ -72,7 +72,7 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
     # -- moments of the thread --
     zero = count = np.float32(0)
     for e in range(WIDTH):
-        means[e] = mean_lo[e] = squares[e] = zero
+        means[e] = mean_low[e] = m2[e] = zero
     for start in range(block * LOADS * block_rows + t // row_threads, pixels, num_blocks * LOADS * block_rows):
         for k in range(LOADS):
             pixel = np.uint32(start + k * block_rows)
@@ -88,12 +88,12 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                         total += value
                         sq += value * value
                 shift = total / n
-                _, means[e], mean_lo[e], squares[e] = merge_moments(
-                    count, means[e], mean_lo[e], squares[e], n, x_reg[0, e], shift, sq - total * shift
+                _, means[e], mean_low[e], m2[e] = merge_moments(
+                    count, means[e], mean_low[e], m2[e], n, x_reg[0, e], shift, sq - total * shift
                 )
             count += n
     for e in range(WIDTH):
-        moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = count, means[e], mean_lo[e], squares[e]
+        moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = count, means[e], mean_low[e], m2[e]
     # -- merge the threads of the block --
     merge_rows(moments, row_threads)
     if t < row_threads:
@@ -103,14 +103,16 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                     partials[field, block, c + e] = moments[field, e, t]
 
     # -- the last block merges all blocks --
-    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_blocks):
+    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_blocks):  # `arrived`: 0 before and after each launch
         for e in range(WIDTH):
             n = centre = low = total = zero
             if c + e < channels:
                 for other in range(t // row_threads, num_blocks, block_rows):
-                    n2, mean2 = partials[0, other, c + e], partials[1, other, c + e]
-                    low2, squares2 = partials[2, other, c + e], partials[3, other, c + e]
-                    n, centre, low, total = merge_moments(n, centre, low, total, n2, mean2, low2, squares2)
+                    other_n, other_mean = partials[0, other, c + e], partials[1, other, c + e]
+                    other_low, other_m2 = partials[2, other, c + e], partials[3, other, c + e]
+                    n, centre, low, total = merge_moments(
+                        n, centre, low, total, other_n, other_mean, other_low, other_m2
+                    )
             moments[0, e, t], moments[1, e, t], moments[2, e, t], moments[3, e, t] = n, centre, low, total
         merge_rows(moments, row_threads)
         if t < row_threads:
@@ -120,9 +122,9 @@ def columns(x, mean, variance, running_mean, running_variance, partials, arrived
                     mean[c + e] = centre
                     variance[c + e] = moments[3, e, t] / n
                     unbiased = moments[3, e, t] / (n - np.float32(1))
-                    keep = np.float32(1) - factor
-                    running_mean[c + e] = keep * running_mean[c + e] + factor * centre
-                    running_variance[c + e] = keep * running_variance[c + e] + factor * unbiased
+                    keep = np.float32(1) - momentum
+                    running_mean[c + e] = keep * running_mean[c + e] + momentum * centre
+                    running_variance[c + e] = keep * running_variance[c + e] + momentum * unbiased
 
 
 @cuda.jit
@@ -172,7 +174,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     partials = workspace.array("partials", (MOMENT_FIELDS, column_blocks, problem.C), np.float32)
     statistics = mean, variance, running_mean, running_variance, partials, workspace.counters(row_blocks)
     rows = -(-problem.values // (LOADS * THREADS // row_threads))
-    sum_args = x, *statistics, np.uint32(row_threads), np.float32(problem.factor)
+    sum_args = x, *statistics, np.uint32(row_threads), np.float32(problem.batch_weight)
     y_args = x, mean, variance, weight, bias, y, np.uint32(row_threads), np.float32(problem.eps), problem.relu
     return [
         Launch(specialise_type_and_alignment(columns, x), (row_blocks, column_blocks), THREADS, sum_args),

@@ -43,7 +43,7 @@ EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, 
     (5, 40, 12, 15, True, "NHWC"),
 )
 LANES, LINE_WORDS, LINE_VECTORS = 32, 32, 8  # per warp; per 128-byte line
-FIELDS = 3  # that a block writes to memory: the mean in two floats, and squares
+FIELDS = 3  # that a block writes to memory: the mean in two floats, and m2, the sum of squared deviations
 WIDTH = 4  # channels per lane: 16 bytes
 ELEMENT = np.float32  # type in memory; uint32 for two bfloat16
 VECTORS = 4  # per row of a piece
@@ -65,8 +65,8 @@ FULL_MASK = 0xFFFFFFFF
 
 @cuda.jit(cooperative=True, launch_bounds=(256, 2))
 def one_read(
-    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, partials, arrived, pixels, eps, factor,
-    relu,
+    x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, partials, arrived, pixels, eps,
+    momentum, relu,
 ):  # fmt: skip
     tiles = ptx.shared_array(0, (PIECES, LINES, LINE_WORDS), ELEMENT)
     full_bar = cuda.shared.array(PIECES, np.uint64)
@@ -139,9 +139,9 @@ def one_read(
                 for other in range(PIECES):
                     all_total += warp_partials[0, other, channel]
                     all_squares += warp_partials[1, other, channel]
-                mean_lo = all_total / np.float32(max(np.uint32(1), block_count))
-                partials[0, c + channel, block], partials[1, c + channel, block] = references[channel], mean_lo
-                partials[2, c + channel, block] = all_squares - all_total * mean_lo
+                mean_low = all_total / np.float32(max(np.uint32(1), block_count))
+                partials[0, c + channel, block], partials[1, c + channel, block] = references[channel], mean_low
+                partials[2, c + channel, block] = all_squares - all_total * mean_low
         # -- exchange within the group --
         sync_blocks(arrived, chunk, blocks)
 
@@ -154,23 +154,23 @@ def one_read(
                     block_partials[j, field, step] = partials[field, channel, other]
         for j in range(PER_WARP):
             channel = np.uint32(warp + j * PIECES)
-            num_values = average = mean_lo = m2 = np.float32(0)
+            num_values = average = mean_low = m2 = np.float32(0)
             for step in range(BLOCKS_PER_LANE):
                 other_begin = np.uint32((lane + step * LANES) * PIECES * BOX_PIXELS)
                 n = np.float32(min(np.uint32(PIECES * BOX_PIXELS), max(pixels, other_begin) - other_begin))
-                s = block_partials[j, 2, step] if n > np.float32(0) else np.float32(0)  # squares
+                s = block_partials[j, 2, step] if n > np.float32(0) else np.float32(0)  # m2
                 m, r = block_partials[j, 0, step], block_partials[j, 1, step]  # the mean and its rounding error
-                num_values, average, mean_lo, m2 = merge_moments(num_values, average, mean_lo, m2, n, m, r, s)
-            num_values, average, mean_lo, m2 = warp_moments(num_values, average, mean_lo, m2)
+                num_values, average, mean_low, m2 = merge_moments(num_values, average, mean_low, m2, n, m, r, s)
+            num_values, average, mean_low, m2 = warp_moments(num_values, average, mean_low, m2)
             if lane == 0 and channel < CHANNELS and c + channel < channels:
-                centre = average + mean_lo
+                centre = average + mean_low
                 centres[channel], scales[channel] = centre, weight[c + channel] / sqrt(m2 / num_values + eps)
                 if block == 0:
                     mean[c + channel] = centre
                     variance[c + channel] = m2 / num_values
-                    unbiased, keep = m2 / (num_values - np.float32(1)), np.float32(1) - factor
-                    running_mean[c + channel] = keep * running_mean[c + channel] + factor * centre
-                    running_variance[c + channel] = keep * running_variance[c + channel] + factor * unbiased
+                    unbiased, keep = m2 / (num_values - np.float32(1)), np.float32(1) - momentum
+                    running_mean[c + channel] = keep * running_mean[c + channel] + momentum * centre
+                    running_variance[c + channel] = keep * running_variance[c + channel] + momentum * unbiased
         cuda.syncthreads()
 
         # -- write y, load the next channels --
@@ -250,7 +250,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     maps = [ptx.TensorMap(tma_rows(X, problem.values, problem.C), box) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, geom.blocks), np.float32)
     arrived = workspace.counters(-(-problem.C * format.itemsize // (geom.vectors * 16)))
-    numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     statistics = weight, bias, mean, variance, running_mean, running_variance, partials, arrived
     grid, block = geom.blocks * geom.groups, (LANES, geom.pieces)
     arguments = *maps, *statistics, *numbers

@@ -44,7 +44,7 @@ specialise_once = cache(specialise)  # copies: one per number of pixels
 
 
 @cuda.jit(launch_bounds=WARP * MAX_WARPS)
-def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, eps, factor, relu):
+def in_registers(x, weight, bias, y, mean, variance, running_mean, running_variance, eps, momentum, relu):
     x_reg = cuda.local.array((PER_THREAD, WIDTH), np.float32)
     rough_mean = cuda.local.array(WIDTH, np.float32)
     warp_partials = cuda.shared.array((ALL_SUMS, MAX_WARPS), np.float32)
@@ -87,9 +87,9 @@ def in_registers(x, weight, bias, y, mean, variance, running_mean, running_varia
         if t == 0 and c + e < channels:
             mean[c + e] = centre
             variance[c + e] = squares / num_values
-            keep = np.float32(1) - factor
-            running_mean[c + e] = keep * params[2, e] + factor * centre
-            running_variance[c + e] = keep * params[3, e] + factor * squares / (num_values - np.float32(1))
+            keep = np.float32(1) - momentum
+            running_mean[c + e] = keep * params[2, e] + momentum * centre
+            running_variance[c + e] = keep * params[3, e] + momentum * squares / (num_values - np.float32(1))
         for k in range(PER_THREAD):
             if t + k * threads < pixels:
                 value = (x_reg[k, e] - centre) * scale + shift
@@ -114,7 +114,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     problem.check(*arrays, supported=SUPPORTED, dtype=format.dtype)
     x, y = as_pixels(x, y)
     per_thread, threads = geometry(problem)
-    numbers = np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    numbers = np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
     kernel = specialise_type_and_alignment(specialise_once(in_registers, PER_THREAD=per_thread), x, y)
     return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]

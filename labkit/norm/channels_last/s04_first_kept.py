@@ -47,7 +47,7 @@ WARPS = 16  # that sum and normalise; one more warp issues TMA copies
 THREADS = LANES * WARPS
 GROUPS, GROUPINGS = 4, (1, 2, 4)  # of warps: each has its own slots of the ring, so that it rarely waits
 GROUP_THREADS = THREADS // GROUPS
-FIELDS = 3  # that a block writes to memory: the mean in two floats, and squares
+FIELDS = 3  # that a block writes to memory: the mean in two floats, and m2, the sum of squared deviations
 WIDTH = 4  # channels per thread: 16 bytes
 ELEMENT = np.float32  # type in memory; uint32 for two bfloat16
 PIXEL_VECTORS = 64  # vectors per pixel
@@ -95,7 +95,7 @@ def pixels_of(block, blocks, pixels):
 @cuda.jit(cooperative=True, launch_bounds=THREADS + LANES)
 def first_kept(
     x_map, y_map, weight, bias, mean, variance, running_mean, running_variance, partials, scales, arrived, pixels, eps,
-    factor, relu,
+    momentum, relu,
 ):  # fmt: skip
     tiles = ptx.shared_array(0, (SLOTS, SMEM_LINES, LINE_WORDS), ELEMENT)
     full_bar = cuda.shared.array(SLOTS, np.uint64)
@@ -176,9 +176,9 @@ def first_kept(
                 all_total += sums[0, e, other]
                 all_squares += sums[1, e, other]
         c = np.uint32(column * WIDTH + e)
-        mean_lo = all_total / np.float32(count)
-        partials[0, c, block], partials[1, c, block] = references[e, column], mean_lo
-        partials[2, c, block] = all_squares - all_total * mean_lo
+        mean_low = all_total / np.float32(count)
+        partials[0, c, block], partials[1, c, block] = references[e, column], mean_low
+        partials[2, c, block] = all_squares - all_total * mean_low
     # -- exchange among all blocks --
     sync_blocks(arrived, 0, blocks)
 
@@ -188,21 +188,21 @@ def first_kept(
             other = min(np.uint32(lane + step * LANES), np.uint32(blocks - 1))
             for field in range(FIELDS):
                 block_partials[field, step] = partials[field, c, other]
-        num_values = average = mean_lo = m2 = np.float32(0)
+        num_values = average = mean_low = m2 = np.float32(0)
         for step in range(BLOCKS_PER_LANE):
             other = np.uint32(lane + step * LANES)
             n = np.float32(pixels_of(other, blocks, pixels)) if other < blocks else np.float32(0)
-            s = block_partials[2, step] if other < blocks else np.float32(0)  # squares
+            s = block_partials[2, step] if other < blocks else np.float32(0)  # m2
             m, r = block_partials[0, step], block_partials[1, step]  # the mean and its rounding error
-            num_values, average, mean_lo, m2 = merge_moments(num_values, average, mean_lo, m2, n, m, r, s)
-        num_values, average, mean_lo, m2 = warp_moments(num_values, average, mean_lo, m2)
+            num_values, average, mean_low, m2 = merge_moments(num_values, average, mean_low, m2, n, m, r, s)
+        num_values, average, mean_low, m2 = warp_moments(num_values, average, mean_low, m2)
         if lane == 0:
-            centre = average + mean_lo
+            centre = average + mean_low
             mean[c], variance[c] = centre, m2 / num_values
             scales[c] = weight[c] / sqrt(m2 / num_values + eps)
-            unbiased, keep = m2 / (num_values - np.float32(1)), np.float32(1) - factor
-            running_mean[c] = keep * running_mean[c] + factor * centre
-            running_variance[c] = keep * running_variance[c] + factor * unbiased
+            unbiased, keep = m2 / (num_values - np.float32(1)), np.float32(1) - momentum
+            running_mean[c] = keep * running_mean[c] + momentum * centre
+            running_variance[c] = keep * running_variance[c] + momentum * unbiased
     # -- exchange the statistics --
     sync_blocks(arrived, 1, blocks)
 
@@ -297,7 +297,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     maps = [ptx.TensorMap(tma_rows(X, *shape), (geom.lines, LINE_WORDS)) for X in (x, y)]
     partials = workspace.array("partials", (FIELDS, problem.C, geom.blocks), np.float32)
     scales = workspace.array("scales", (problem.C,), np.float32)
-    numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    numbers = np.uint32(problem.values), np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     statistics = mean, variance, running_mean, running_variance, partials, scales
     arguments = *maps, weight, bias, *statistics, workspace.counters(2), *numbers
     return [Launch(specialise_for(first_kept, geom, format), geom.blocks, THREADS + LANES, arguments, geom.smem_bytes)]

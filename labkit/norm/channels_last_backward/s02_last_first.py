@@ -89,7 +89,7 @@ def columns(dy, x, weight, bias, mean, variance, dweight, dbias, partials, arriv
             if c + e < channels:
                 partials[0, block, c + e], partials[1, block, c + e] = sums[0, e, t], sums[1, e, t]
 
-    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_blocks):
+    if is_last_block(arrived, np.uint32(cuda.blockIdx.x), num_blocks):  # `arrived`: 0 before and after each launch
         for e in range(WIDTH):
             g_sum[e] = gx_sum[e] = np.float32(0)
             if c + e < channels:

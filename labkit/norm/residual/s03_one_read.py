@@ -42,7 +42,7 @@ HALF_BYTES = 112 * 1024  # two such blocks fit into an SM
 
 @cuda.jit(cluster=CLUSTER)
 def one_read(
-    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, counter, images, eps, factor, relu
+    x, residual, weight, bias, y, mean, variance, running_mean, running_variance, counter, images, eps, momentum, relu
 ):
     smem = cuda.shared.array(0, ELEMENT, alignment=16)
     x_reg = cuda.local.array(WIDTH, np.float32)
@@ -52,7 +52,7 @@ def one_read(
     next_channels = cuda.shared.array(2, np.uint32)  # two buffers, used alternately by channels
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     channels = np.uint32(weight.shape[0])
-    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # each cluster ends with a wasted claim
+    counter_wrap = np.uint32(channels + cuda.gridDim.x // CLUSTER)  # a wasted claim ends each cluster, the last at 0
     vectors = np.uint32(x.shape[1] // WIDTH)  # per plane
     vectors_per_block = np.uint32((images * vectors + CLUSTER - 1) // CLUSTER)
     offset = min(rank * vectors_per_block, images * vectors)
@@ -80,31 +80,31 @@ def one_read(
             next_c = cuda.atomic.inc(counter, 0, counter_wrap - np.uint32(1))
         # -- sum the values of this channel --
         ptx.cp_async_wait(0)
-        num_values = first = shifted_sum = squares = np.float32(0)
+        num_values = first = shifted_sum = shifted_squares = np.float32(0)
         for v in range(t, count, threads):
             load_shared(smem, WIDTH * v, x_reg)
             first = x_reg[0] if num_values == np.float32(0) else first
             num_values += np.float32(WIDTH)
             for e in range(WIDTH):
                 shifted_sum += x_reg[e] - first
-                squares += (x_reg[e] - first) * (x_reg[e] - first)
-        mean_lo = shifted_sum / max(num_values, np.float32(1))
-        num_values, average, mean_lo, squares = block_moments(
-            num_values, first, mean_lo, squares - shifted_sum * mean_lo, warp_moments
+                shifted_squares += (x_reg[e] - first) * (x_reg[e] - first)
+        mean_low = shifted_sum / max(num_values, np.float32(1))
+        num_values, average, mean_low, m2 = block_moments(
+            num_values, first, mean_low, shifted_squares - shifted_sum * mean_low, warp_moments
         )
         # -- exchange within the cluster --
         if t == 0:
             for block in range(CLUSTER):
                 ptx.cluster_store(moments, (phase, 0, rank), block, num_values)
                 ptx.cluster_store(moments, (phase, 1, rank), block, average)
-                ptx.cluster_store(moments, (phase, 2, rank), block, mean_lo)
-                ptx.cluster_store(moments, (phase, 3, rank), block, squares)
+                ptx.cluster_store(moments, (phase, 2, rank), block, mean_low)
+                ptx.cluster_store(moments, (phase, 3, rank), block, m2)
                 if rank == 0:
                     ptx.cluster_store(next_channels, 1 - phase, block, next_c)
         ptx.cluster_sync()
 
         # -- statistics of this channel --
-        num_values, average, mean_lo, squares = (
+        num_values, average, mean_low, m2 = (
             moments[phase, 0, 0],
             moments[phase, 1, 0],
             moments[phase, 2, 0],
@@ -112,17 +112,17 @@ def one_read(
         )
         for block in range(1, CLUSTER):
             n, m = moments[phase, 0, block], moments[phase, 1, block]  # count, mean
-            r, s = moments[phase, 2, block], moments[phase, 3, block]  # the mean's rounding error, squares
-            num_values, average, mean_lo, squares = merge_moments(num_values, average, mean_lo, squares, n, m, r, s)
-        centre, scale, shift = average + mean_lo, weight[c] / sqrt(squares / num_values + eps), bias[c]
+            r, s = moments[phase, 2, block], moments[phase, 3, block]  # the mean's rounding error, m2
+            num_values, average, mean_low, m2 = merge_moments(num_values, average, mean_low, m2, n, m, r, s)
+        centre, scale, shift = average + mean_low, weight[c] / sqrt(m2 / num_values + eps), bias[c]
         phase = np.uint32(1 - phase)
         next_c = next_channels[phase]
         if rank == 0 and t == 0:
             mean[c] = centre
-            variance[c] = squares / num_values
-            keep = np.float32(1) - factor
-            running_mean[c] = keep * running_mean[c] + factor * centre
-            running_variance[c] = keep * running_variance[c] + factor * squares / (num_values - np.float32(1))
+            variance[c] = m2 / num_values  # m2: sum of squared deviations from the mean
+            keep = np.float32(1) - momentum
+            running_mean[c] = keep * running_mean[c] + momentum * centre
+            running_variance[c] = keep * running_variance[c] + momentum * m2 / (num_values - np.float32(1))
 
         # -- write y, load the next channel --
         for v in range(t, count, threads):
@@ -167,7 +167,7 @@ def launches(
     x, residual, y = as_planes(x, residual, y)
     width = width_up_to_four(x, residual, y)
     clusters, blocks, threads, smem_bytes = geometry(problem, format.itemsize, width)
-    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.factor), problem.relu
+    numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     others = weight, bias, y, mean, variance, running_mean, running_variance
     arguments = x, residual, *others, workspace.counters(1), *numbers
     kernel = specialise_vectors(one_read, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks)

@@ -193,4 +193,4 @@ def wait(w, mask, pending):
 
 def _groups(w) -> Groups:
     """Return the groups of copies of a warp set."""
-    return w.groups.setdefault("copies", Groups(w.lanes))
+    return w.kept.setdefault("copies", Groups(w.lanes))

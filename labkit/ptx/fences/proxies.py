@@ -2,6 +2,7 @@
 
 Both access memory through the *async proxy*. It sees what a thread wrote, or copied by `cp_async`, once the thread has
 called `fence_async` (PTX ISA, "Memory Consistency Model: Proxies").
+A chunk is the blocks of a launch that run together.
 """
 
 import numpy as np

@@ -6,6 +6,7 @@ accumulators are rows g and g + 8, columns 2 t and 2 t + 1. (PTX ISA, "Matrix Fr
 neighbours, `ldmatrix`, `stmatrix`.)
 
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+`w.chunk` has the blocks of the launch that run together.
 """
 
 from dataclasses import dataclass

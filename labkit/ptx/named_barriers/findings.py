@@ -1,4 +1,4 @@
-"""Findings of named barriers."""
+"""Findings of named barriers. A chunk is the blocks of a launch that run together, a slot the number of one in it."""
 
 import numpy as np
 
@@ -50,7 +50,9 @@ def check_groups(barriers, slots, warps, numbers, call):
     """Note where a warp arrives at a barrier that other warps used before, without being ordered after them."""
     waited = barriers.waited[numbers, slots]
     strangers = np.flatnonzero(waited.any(axis=1) & (waited[np.arange(len(warps)), warps] == 0))
-    strangers = strangers[barriers.epochs[numbers, slots][strangers] == barriers.chunk.epochs[slots[strangers]]]
+    strangers = strangers[
+        barriers.barriers_passed[numbers, slots][strangers] == barriers.chunk.barriers_passed[slots[strangers]]
+    ]
     if not len(strangers):
         return
     chunk, (line, column, name) = barriers.chunk, call

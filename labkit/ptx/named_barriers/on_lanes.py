@@ -2,6 +2,7 @@
 
 (PTX ISA, "Parallel Synchronization and Communication Instructions: barrier"; a barrier counts whole warps.)
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `call` the line, column and name of the call.
+A chunk is the blocks of a launch that run together, and a slot the number of one in it.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class NamedBarriers:
         self.opened = chunk.launch.clocks.barrier_clocks(chunk, size)  # the same when the barrier opened
         self.has_arrivals = False  # without waiting
         self.waited = np.zeros((NUMBERS.stop, *shape), np.int32)  # times of warps that waited at the last opening, or 0
-        self.epochs = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that opening
+        self.barriers_passed = np.zeros((NUMBERS.stop, shape[0]), np.int64)  # of the blocks at that opening
 
     def arrive(self, slots, warps, numbers, threads, call):
         """Let these warps arrive at a barrier each, and open the barriers at which all have arrived."""
@@ -75,10 +76,10 @@ class NamedBarriers:
             same = counts == count
             warps = np.nonzero(here[same])[1].reshape(-1, count)
             launch.clocks.join_clocks(launch.clocks.of(blocks[slots[same]][:, None], warps))
-        if launch.clocks.times.size:
+        if launch.clocks.are_kept:
             all_warps = launch.clocks.of(blocks[slots][:, None], np.arange(launch.warps_per_block))
             self.waited[number, slots] = np.where(here, launch.clocks.times[all_warps], 0)
-            self.epochs[number, slots] = self.chunk.epochs[slots]
+            self.barriers_passed[number, slots] = self.chunk.barriers_passed[slots]
         columns = slots * NUMBERS.stop + number  # of clocks
         self.opened[:, columns] = self.arriving[:, columns]
         self.number[slots] = np.where(here, NONE, self.number[slots])

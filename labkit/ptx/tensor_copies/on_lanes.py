@@ -3,6 +3,7 @@
 A load reads the array when it begins, and writes the tile when its barrier's phase ends (`mbarriers`). A store or an
 addition is executed at once, but no thread may overwrite the tile until the issuing thread has waited for it.
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+`w.chunk` has the blocks of the launch that run together.
 """
 
 from dataclasses import dataclass
@@ -269,10 +270,10 @@ def wait(w, mask, pending):
 
 def _stores(w) -> Groups:
     """Return the groups of stores of a warp set."""
-    if "stores" not in w.groups:
-        w.groups["stores"] = Groups(w.lanes)
-        w.chunk.end_checks.append(lambda: findings.note_unfinished_stores(w, w.groups["stores"].running))
-    return w.groups["stores"]
+    if "stores" not in w.kept:
+        w.kept["stores"] = Groups(w.lanes)
+        w.chunk.end_checks.append(lambda: findings.note_unfinished_stores(w, w.kept["stores"].running))
+    return w.kept["stores"]
 
 
 # --- in a kernel's text --------------------------------------------------------------------------

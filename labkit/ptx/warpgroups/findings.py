@@ -1,7 +1,7 @@
 """Findings of warpgroups and their tensor cores.
 
 `w` is the warp set that made the call, with one lane per thread of its warps, and `lanes` is a mask over these; `call`
-is (line, column, name).
+is (line, column, name). A chunk is the blocks of a launch that run together.
 """
 
 import numpy as np
@@ -26,18 +26,18 @@ def note_partial_warpgroup(w, call, warps):
     log_error(log, key, place=call, kind="warpgroup", what=what, cure=cure, count=int(warps.sum()), threads=(who,))
 
 
-def note_different_tiles(w, site, array, lanes):
+def note_different_tiles(w, site_number, array, lanes):
     """Note threads whose tile differs from that of the first thread of their warpgroup."""
     cure = "Let the place depend on the warpgroup alone: `cuda.threadIdx.x // 128`."
     does = f"names another tile of {array.name} than the first thread of its warpgroup does"
-    _note(w, site, array, lanes, does, cure)
+    _note(w, site_number, array, lanes, does, cure)
 
 
-def note_not_fenced(w, site, array, lanes):
+def note_not_fenced(w, site_number, array, lanes):
     """Note accumulators that their threads accessed since the last fence."""
     cure = "Call `ptx.wgmma_fence()` between the last access and the first `wgmma`."
     does = f"has accessed {array.name} since its last fence, and the tensor cores may find what was there before"
-    _note(w, site, array, lanes, does, cure)
+    _note(w, site_number, array, lanes, does, cure)
 
 
 def note_fragment_not_fenced(w, call, mask, written_line):
@@ -54,7 +54,7 @@ def note_fragment_not_fenced(w, call, mask, written_line):
     log_error(log, key, place=call, kind="warpgroup", what=what, cure=cure, count=w.count(mask), **where)
 
 
-def note_misaligned(w, site, array, lanes, index, byte, requirement):
+def note_misaligned(w, site_number, array, lanes, index, byte, requirement):
     """Note tiles that begin at a wrong byte of shared memory; `requirement` ends the sentence "... is byte 96 and"."""
     cure = (
         "Begin each tile at a multiple of 1024 bytes, eight rows: ask for `alignment=1024` where the array is made, "
@@ -62,20 +62,20 @@ def note_misaligned(w, site, array, lanes, index, byte, requirement):
     )
     lane = int(np.argmax(lanes))
     what = f"which is byte {int(byte[lane]):,} of shared memory and {requirement}"
-    note_tile(w, site, array, lanes, index, "misaligned", what, cure)
+    note_tile(w, site_number, array, lanes, index, "misaligned", what, cure)
 
 
 def check_registers(chunk, registers, call):
     """Note a block whose warpgroups request more registers than it has."""
-    requested = THREADS * registers.count.sum(axis=1)
-    available = chunk.launch.threads_per_block * registers.given
-    slot = int(np.argmax(requested))
-    if requested[slot] <= available:
+    requested = THREADS * registers.per_thread.sum(axis=1)
+    available = chunk.launch.threads_per_block * registers.at_launch
+    block_in_chunk = int(np.argmax(requested))
+    if requested[block_in_chunk] <= available:
         return
-    counts = ", ".join(map(str, registers.count[slot]))
+    counts = ", ".join(map(str, registers.per_thread[block_in_chunk]))
     what = (
-        f"the warpgroups of a block want {counts} registers a thread, {requested[slot]:,} in all, and a block of "
-        f"{chunk.launch.threads_per_block} threads gets {available:,} at most: `{call[2]}` waits forever"
+        f"the warpgroups of a block want {counts} registers a thread, {requested[block_in_chunk]:,} in all, and a "
+        f"block of {chunk.launch.threads_per_block} threads gets {available:,} at most: `{call[2]}` waits forever"
     )
     cure = "Let the others give back more by `ptx.setmaxnreg_dec`, or ask for less."
     log_error(chunk.launch.log, ("deadlock", call[0]), place=call, kind="deadlock", what=what, cure=cure)

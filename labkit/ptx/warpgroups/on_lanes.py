@@ -6,6 +6,7 @@ operation of four warps: a warp that has waited knows that its tiles have been r
 release them, as one thread of a warpgroup does in CUTLASS. But it is not ordered after the other warps' own accesses: a
 wait is that of one warp (PTX ISA, "wgmma.wait_group").
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
+`w.chunk` has the blocks of the launch that run together.
 """
 
 from dataclasses import dataclass
@@ -74,9 +75,9 @@ class Cores:
 
 def get_warpgroups(w) -> Warpgroups:
     """Return the warpgroups of a warp set."""
-    if "warpgroups" not in w.groups:
-        w.groups["warpgroups"] = Warpgroups(w)
-    return w.groups["warpgroups"]
+    if "warpgroups" not in w.kept:
+        w.kept["warpgroups"] = Warpgroups(w)
+    return w.kept["warpgroups"]
 
 
 def select_whole_warpgroups(w, mask, call):
@@ -472,8 +473,8 @@ class Registers:
                 f"`@cuda.jit(launch_bounds=({w.launch.threads_per_block}, 1))`",
                 call[0],
             )
-        self.given = min(limit, requested or limit)  # ptxas allocates no more
-        self.count = np.full((len(w.chunk.blocks), in_block), self.given, np.int64)
+        self.at_launch = min(limit, requested or limit)  # ptxas allocates no more
+        self.per_thread = np.full((len(w.chunk.blocks), in_block), self.at_launch, np.int64)
 
 
 def set_registers(w, mask, call, count, increases):
@@ -488,7 +489,7 @@ def set_registers(w, mask, call, count, increases):
     if "registers" not in chunk.kept:
         registers = chunk.kept["registers"] = Registers(w, warpgroups.in_block, call)
         chunk.end_checks.append(lambda: findings.check_registers(chunk, registers, call))
-    counts, groups = chunk.kept["registers"].count.reshape(-1), warpgroups.number[find_callers(w, mask).rows]
+    counts, groups = chunk.kept["registers"].per_thread.reshape(-1), warpgroups.number[find_callers(w, mask).rows]
     before = int(counts[groups].max() if increases else counts[groups].min())
     if before > count if increases else before < count:
         raise KernelError(

@@ -2,7 +2,7 @@
 
 A clock holds a time for each warp of the launch: what that warp did before this time happened before the clock's own
 warp continues. Two lanes of one warp learn of each other by an atomic or a barrier of their own, as warps do
-(`Clocks.synced_until`). A lane passes on its own accesses, and those that other lanes made before a collective
+(`Clocks.lanes_synced_until`). A lane passes on its own accesses, and those that other lanes made before a collective
 with it. `Clocks.passed_on` keeps which lanes each of a warp's latest times belongs to.
 
 Most blocks of a large grid learn nearly the same. So a clock is a tree that shares branches with the clocks that agree
@@ -33,6 +33,8 @@ KNOWN, PUBLISHED, TAKEN = range(3)
 # what others of the warp did.
 KNOWN_BEFORE, PUBLISHED_BEFORE = range(3, 5)
 LANES, SYNCED = range(2)
+
+ENDED = 1  # the time of the previous launch, when it has ended
 
 
 @njit(cache=True)
@@ -141,7 +143,7 @@ def _fall_behind(clocks, behind, warp, lanes):
 
 @njit(cache=True)
 def _exchange(
-    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, element_clocks, flat, lanes,
+    nodes, used, levels, spare_nodes, times, passed_on, lanes_synced_until, clocks, behind, element_clocks, flat, lanes,
     changed, result_used, may_take, left_out, warps, per_block, begin,
 ):  # fmt: skip
     """Run the warps' atomics from lane `begin` on; return the lane at which space ran out, or -1.
@@ -167,7 +169,7 @@ def _exchange(
                     _fall_behind(clocks, behind, warp, left_out[row])
                     behind[SYNCED, warp] = max(behind[SYNCED, warp], synced)
                 else:
-                    synced_until[warp] = max(synced_until[warp], synced)
+                    lanes_synced_until[warp] = max(lanes_synced_until[warp], synced)
                     if behind[LANES, warp]:
                         for which in range(2):
                             own_clock = np.int64(clocks[KNOWN_BEFORE + which, warp])
@@ -189,7 +191,7 @@ def _exchange(
 
 
 @njit(cache=True)
-def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, groups, begin):
+def _share(nodes, used, levels, spare_nodes, times, passed_on, lanes_synced_until, clocks, behind, groups, begin):
     """Let the warps of each group learn all that any of them knows, in the first one's clock; return as `_exchange`."""
     count = groups.shape[1]
     steps = 4 * count  # each warp advances, then adds what it knows, what it has published, and what it has taken
@@ -208,15 +210,16 @@ def _share(nodes, used, levels, spare_nodes, times, passed_on, synced_until, clo
         if number == count - 1:
             for member in group:
                 clocks[which, member] = clocks[which, first]
-                synced_until[member] = times[member]
+                lanes_synced_until[member] = times[member]
                 behind[LANES, member] = 0
     return -1
 
 
 @njit(cache=True)
 def _publish(
-    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, lanes, warps, per_block, begin
-):
+    nodes, used, levels, spare_nodes, times, passed_on, lanes_synced_until, clocks, behind, lanes, warps, per_block,
+    begin,
+):  # fmt: skip
     """Let the warps with a lane in `lanes` publish what they know of their block; return as `_exchange`.
 
     What they know of other blocks, which these have not published, needs a fence of those blocks. What these have, and
@@ -240,7 +243,7 @@ def _publish(
 
 @njit(cache=True)
 def _pass_to_cores(
-    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, warps, cores, begin
+    nodes, used, levels, spare_nodes, times, passed_on, lanes_synced_until, clocks, behind, warps, cores, begin
 ):
     """Let each of `cores` learn all that a warp knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
@@ -255,7 +258,7 @@ def _pass_to_cores(
 
 @njit(cache=True)
 def _learn_times(
-    nodes, used, levels, spare_nodes, times, passed_on, synced_until, clocks, behind, warps, others, ahead, begin
+    nodes, used, levels, spare_nodes, times, passed_on, lanes_synced_until, clocks, behind, warps, others, ahead, begin
 ):
     """Let each warp learn how far another is, and nothing of what that one knows; return as `_exchange`."""
     for i in range(begin, len(warps)):
@@ -306,7 +309,7 @@ class Clocks:
     """The clocks of a launch's warps, and those that atomics left at elements.
 
     Units that work with the warps of a block have clocks too, after the warps': the tensor cores of each warpgroup,
-    whose time is the number of finished products, and the previous launch, whose time is 1 when it has ended.
+    whose time is the number of finished products, and the previous launch, whose time is ENDED when it has.
 
     Where even MAX_NODES do not suffice, every warp counts as knowing all others, so that no false race is reported.
     """
@@ -324,19 +327,24 @@ class Clocks:
         self.nodes = np.zeros((max(4096, self.spare_nodes) if warps else 1, WIDTH), np.int32)
         self.times = np.zeros(warps, np.int32)
         self.passed_on = np.full((warps, MOMENTS), ALL_LANES)  # a ring: the lanes that passed on what they did, by time
-        self.synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
+        self.lanes_synced_until = np.zeros(warps, np.int32)  # until when a warp's lanes know what its other lanes did
         self.clocks = np.zeros((5, warps), np.int32)
         self.behind = np.zeros((2, warps), np.int64)
         self.element_clocks: dict[int, tuple] = {}  # by the memory's id: its owner, and the clocks of its elements
         if len(self.nodes) > MAX_NODES:
             self._give_up()
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether this launch keeps clocks at all."""
+        return self.times.size > 0
+
     def exchange(self, w, array, flat, lanes, changed, result_used, may_take=False):
         """Note an atomic: pass on what its warp knows if it changes an element, and learn if its result is used.
 
         `may_take`: where it changes the element, it takes a lock, and what it learns counts after a `threadfence`.
         """
-        if not self.times.size:
+        if not self.are_kept:
             return
         _, element_clocks = self.element_clocks.setdefault(
             id(array.data), (array.data, np.zeros((3, array.data.size), np.int32))
@@ -354,13 +362,13 @@ class Clocks:
 
     def pass_on(self, w, clocks, flat, lanes):
         """Pass what the warps of these lanes know to the barriers `flat`."""
-        if self.times.size:
+        if self.are_kept:
             nobody = np.zeros(len(w.warps), np.int64)
             self._run(_exchange, clocks, flat, lanes, w.all_lanes, False, False, nobody, w.warps, self.per_block)
 
     def learn(self, w, clocks, flat, lanes):
         """Let these lanes learn what is known at the barriers `flat`; the others of their warps stay behind."""
-        if self.times.size:
+        if self.are_kept:
             others = ~lanes if w.exited is False else ~(lanes | w.active(w.exited))
             bits = np.where(others, w.lane_bit, np.uint32(0))
             left_out = np.bitwise_or.reduceat(bits, w.warps[:, START]).astype(np.int64)
@@ -368,7 +376,7 @@ class Clocks:
 
     def heard_from_other_warp(self, block, thread, other_block, other_thread) -> bool:
         """Return whether the thread's warp heard, by an atomic, from the other block, but not from the other's warp."""
-        if not self.times.size:
+        if not self.are_kept:
             return False
         known = np.int64(self.clocks[KNOWN, block * self.per_block + thread // WARP_LANES])
         others = set(range(self.warps_per_block)) - {other_thread // WARP_LANES}
@@ -391,19 +399,23 @@ class Clocks:
         """Return the number of the clock of a block's warp, or of a unit after its warps, such as the tensor cores."""
         return block * self.per_block + number
 
+    def of_previous_launch(self, block):
+        """Return the number of a block's clock of the previous launch, the last one, if the kernel begins early."""
+        return self.of(block, self.per_block - 1)
+
     def inform_tensor_cores(self, warps, cores):
         """Pass what each warp knows to the tensor cores that begin its products."""
-        if self.times.size:
+        if self.are_kept:
             self._run(_pass_to_cores, warps, cores)
 
     def set_finished_products(self, cores, done):
         """Set how many products these tensor cores have finished."""
-        if self.times.size:
+        if self.are_kept:
             self.times[cores] = done
 
     def learn_times(self, warps, others, times):
         """Let these warps learn how far other units are."""
-        if self.times.size:
+        if self.are_kept:
             self._run(_learn_times, warps, others, times)
 
     def have_heard_of(self, warps, others, time) -> np.ndarray:
@@ -425,7 +437,7 @@ class Clocks:
 
     def join_clocks(self, groups):
         """Let the warps of each row of `groups` (clock numbers) learn all that any of them knows."""
-        if self.times.size:
+        if self.are_kept:
             self._run(_share, groups)
 
     def note_collective(self, w, active):
@@ -434,12 +446,12 @@ class Clocks:
         Only a `syncwarp` orders their accesses for one another. But all have come this far, and an arrival after it is
         a later instruction of the warp: so a thread may release a tile that `mma` has read in all lanes.
         """
-        if self.times.size:
+        if self.are_kept:
             _note_collective(self.times, self.passed_on, active, w.warps, self.per_block)
 
     def note_warp_barrier(self, w, groups, active):
         """Note a `syncwarp` of groups of lanes: lanes that are behind, and meet others, know what those know."""
-        if not self.times.size:
+        if not self.are_kept:
             return
         warps = self.of(w.warps[:, BLOCK], w.warps[:, THREAD] // WARP_LANES)
         for row in np.flatnonzero(self.behind[LANES, warps]):
@@ -448,11 +460,11 @@ class Clocks:
                 if group & ~self.behind[LANES, warp]:
                     self.behind[LANES, warp] &= ~group
             if not self.behind[LANES, warp]:
-                self.synced_until[warp] = max(self.synced_until[warp], self.behind[SYNCED, warp])
+                self.lanes_synced_until[warp] = max(self.lanes_synced_until[warp], self.behind[SYNCED, warp])
 
     def publish(self, w, mask):
         """Note a `threadfence`: what a warp knows, it may pass on to other blocks."""
-        if self.times.size:
+        if self.are_kept:
             self._run(_publish, w.active(mask), w.warps, self.per_block)
 
     def _run(self, step, *arguments):
@@ -465,7 +477,7 @@ class Clocks:
                 self._collect()
 
     def _state(self):
-        return self.times, self.passed_on, self.synced_until, self.clocks, self.behind
+        return self.times, self.passed_on, self.lanes_synced_until, self.clocks, self.behind
 
     def _collect(self):
         """Keep only the trees in use, in twice the space if they fill half of it."""
@@ -484,5 +496,5 @@ class Clocks:
         """Let every warp count as knowing all others."""
         self.levels = 0
         self.nodes = np.full((1, WIDTH), np.iinfo(np.int32).max, np.int32)
-        self.synced_until[:] = np.iinfo(np.int32).max
+        self.lanes_synced_until[:] = np.iinfo(np.int32).max
         self.clocks[:] = EMPTY

@@ -2,6 +2,7 @@
 
 `w` has the warps that ran the call named `call`, `position` is its line and column. The log has a finding per key;
 `count_repeat` says if it has one for this key already, and counts it again.
+A chunk is the blocks of a launch that run together.
 """
 
 import numpy as np

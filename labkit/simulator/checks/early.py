@@ -4,10 +4,12 @@ The previous launch may still read and write there, and the kernel does not say 
 counts, also to an array that no other kernel of the program writes. Before the wait a kernel may set up shared memory
 and barriers, and prefetch tensor maps. One thread may wait for others, which then meet it at a barrier. (CUDA C++
 Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".)
+`w.chunk` has the blocks of the launch that run together.
 """
 
 import numpy as np
 
+from labkit.simulator.checks.clocks import ENDED
 from labkit.simulator.warps import BLOCK, SLOT, START, THREAD
 from labkit.trace import WARP_LANES
 
@@ -25,12 +27,12 @@ class WaitState:
 
 
 def _waited(w) -> WaitState:
-    return w.groups.get("launch before") or w.groups.setdefault("launch before", WaitState(w))
+    return w.kept.get("previous launch") or w.kept.setdefault("previous launch", WaitState(w))
 
 
 def _count_meetings(w, waited):
     """Return a number per warp that grows with each barrier of its block or of all of its lanes."""
-    return w.chunk.epochs[w.warps[:, SLOT]] + w.launch.clocks.synced_until[waited.clocks]
+    return w.chunk.barriers_passed[w.warps[:, SLOT]] + w.launch.clocks.lanes_synced_until[waited.clocks]
 
 
 def _warp_barriers(w):
@@ -50,8 +52,8 @@ def note_wait(w, mask):
     waiting = w.row[lanes], w.lane[lanes]
     waited.stamps[waiting] = _warp_barriers(w)[*waiting, waiting[1]]
     waited.lanes |= lanes
-    previous_launch = w.launch.clocks.of(w.warps[rows, BLOCK], w.launch.clocks.per_block - 1)
-    w.launch.clocks.learn_times(waited.clocks[rows], previous_launch, np.ones(len(rows), np.int64))
+    previous_launch = w.launch.clocks.of_previous_launch(w.warps[rows, BLOCK])
+    w.launch.clocks.learn_times(waited.clocks[rows], previous_launch, np.full(len(rows), ENDED))
 
 
 def check_accesses(w, site_number, array, lanes, flat=None):
@@ -67,9 +69,9 @@ def check_accesses(w, site_number, array, lanes, flat=None):
 def _update(w):
     """Add the lanes that have learned of a wait by others."""
     waited, clocks = _waited(w), w.launch.clocks
-    if clocks.times.size:
-        previous_launch = clocks.of(w.warps[:, BLOCK], clocks.per_block - 1)
-        is_informed = clocks.have_heard_of(waited.clocks, previous_launch, 1) & (
+    if clocks.are_kept:
+        previous_launch = clocks.of_previous_launch(w.warps[:, BLOCK])
+        is_informed = clocks.have_heard_of(waited.clocks, previous_launch, ENDED) & (
             waited.since < _count_meetings(w, waited)
         )
         has_met_waiter = (_warp_barriers(w) > waited.stamps[:, None]).any(axis=2)

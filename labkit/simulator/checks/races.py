@@ -9,6 +9,7 @@ the same element, and where it takes a lock only before another. Without a fence
 atomic, or what follows be read before it (CUDA C++ Programming Guide, memory fence functions). The order judged is that
 of this run: a warp that had found an atomic's element unchanged might know less. A `cell` is an element's row of shadow
 memory, a `party` the field of it that holds one earlier access (`cells`).
+A chunk is the blocks of a launch that run together.
 """
 
 from collections import namedtuple
@@ -38,20 +39,20 @@ Order = namedtuple("Order", "warps epochs grid_epoch warp_epochs")
 # `overflow`: the entries of `Overflow`. `is_after_atomic`: the access depends on what an atomic returned.
 Knowledge = namedtuple(
     "Knowledge",
-    "lane_epochs per_block levels nodes times passed_on synced_until clocks behind overflow is_after_atomic",
+    "lane_epochs per_block levels nodes times passed_on lanes_synced_until clocks behind overflow is_after_atomic",
 )
 
 
 def current_order(w, site) -> tuple[Order, Knowledge | None]:
     """Return what orders the accesses of the warp set at a site now."""
     chunk, launch, clocks = w.chunk, w.chunk.launch, w.chunk.launch.clocks
-    order = Order(w.warps, chunk.epochs, chunk.grid_epoch, w.warp_epochs)
+    order = Order(w.warps, chunk.barriers_passed, chunk.grid_epoch, w.warp_epochs)
     if not launch.program.keeps_clocks and not len(w.lane_epochs):
         return order, None
     launch.overflow.make_room(2 * w.lanes)
     return order, Knowledge(
         w.lane_epochs, clocks.per_block, clocks.levels, clocks.nodes, clocks.times, clocks.passed_on,
-        clocks.synced_until, clocks.clocks, clocks.behind, launch.overflow.entries,
+        clocks.lanes_synced_until, clocks.clocks, clocks.behind, launch.overflow.entries,
         site in launch.program.after_atomics,
     )  # fmt: skip
 
@@ -145,10 +146,10 @@ def _separation(block, thread, other_block, other_thread):
 @njit(cache=True)
 def _lane_knows(knowledge, block, thread, earlier_time):
     """Return whether the thread's warp has learned what another of its lanes did at `earlier_time`."""
-    if knowledge.synced_until.shape[0] == 0:
+    if knowledge.lanes_synced_until.shape[0] == 0:
         return False
     warp = block * knowledge.per_block + thread // WARP_LANES
-    if knowledge.synced_until[warp] > earlier_time:
+    if knowledge.lanes_synced_until[warp] > earlier_time:
         return True
     return knowledge.behind[SYNCED, warp] > earlier_time and not _is_behind(knowledge, warp, thread)
 

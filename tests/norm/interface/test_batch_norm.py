@@ -179,7 +179,7 @@ def kernels(one, format=FP32):
         (norm.BatchForward(2, 9000, 4, 8), ["overlapped"]),  # not all channels at once
         (norm.BatchForward(64, 4, 32, 32), ["overlapped"]),  # more than registers keep
         (norm.BatchForward(64, 4, 23, 23), ["one_read"]),  # planes are no rows of 128 bytes
-        (norm.BatchForward(1, 2, 8 * 226, 257), ["split", "last_first"]),  # more than a cluster keeps
+        (norm.BatchForward(1, 2, 8 * 226, 257), ["channel_statistics", "last_first"]),  # more than a cluster keeps
         (norm.BatchForward(2, 264, 4, 4, layout="NHWC"), ["in_registers"]),
         (norm.BatchForward(64, 8, 32, 32, layout="NHWC"), ["first_kept"]),
         (norm.BatchForward(64, 3, 32, 32, layout="NHWC"), ["columns", "fused"]),  # no pixels of 16 bytes
@@ -196,7 +196,7 @@ def test_the_step_is_the_one_for_such_images(one, names):
 @pytest.mark.parametrize(
     ("capability", "sms", "shared_kib", "layout", "names"),
     [
-        ((8, 9), 142, 99, "NCHW", ["split", "last_first"]),
+        ((8, 9), 142, 99, "NCHW", ["channel_statistics", "last_first"]),
         ((8, 9), 142, 99, "NHWC", ["columns", "fused"]),
         ((9, 0), 114, 227, "NCHW", ["overlapped"]),
         ((9, 0), 114, 227, "NHWC", ["first_kept"]),
