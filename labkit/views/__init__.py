@@ -4,6 +4,7 @@ from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.cache import cache, hit_rates
 from labkit.views.collapse import collapse
+from labkit.views.filtering import filtering
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.inspector import inspector
@@ -32,8 +33,8 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "findings", "fragments", "hit_rates",
-    "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground", "predict",
-    "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms", "tile_sizes",
-    "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "banks", "cache", "collapse", "filtering", "findings", "fragments",
+    "hit_rates", "inspector", "landscape", "lowering", "memory", "outputs", "passes", "pipeline", "playground",
+    "predict", "records", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "swizzle", "terms",
+    "tile_sizes", "tiling", "variance_errors", "warp_timeline", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -23,7 +23,9 @@ _INNER_SCRIPTS = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "
 _RECORDED_ACCESSES = 2000  # accesses of a loop that are kept one by one, for the views
 
 
-def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str | Cpu | None = None, **sliders) -> View:
+def playground(
+    kernel, setup, view=tiling, counters=None, record=None, cpu: str | Cpu | None = None, advice=True, **sliders
+) -> View:
     """Try a kernel's parameters: a view, its counters and its findings follow the sliders.
 
     Where a kernel of the same name stands in the notebook, the newest one is run, so that editing its cell
@@ -42,9 +44,11 @@ def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str 
         Which numbers to show: called with the Trace, it returns each number's text by its label. The usual ones if
         left out.
     record
-        Index of the block to record; one inside the grid if left out.
+        Index of the block to record, or a list of them; one block inside the grid if left out.
     cpu
         For a loop of chapter 01: the CPU whose caches it is traced through.
+    advice
+        False folds the advice, for a kernel that is short on purpose; errors are shown in any case.
     **sliders
         The values each parameter can take: a range `(low, high)` or `(low, high, step)`, or a list. The first position
         is the value that the kernel has, or else the middle one. Constants of the kernel are set by `specialise`.
@@ -61,15 +65,15 @@ def playground(kernel, setup, view=tiling, counters=None, record=None, cpu: str 
     if not callable(setup):
         raise TypeError(f"setup is a function that returns what the kernel is launched with, not {type_name(setup)}.")
     choices = {name: _choices(name, slider) for name, slider in sliders.items()}
-    return Playground(kernel, setup, view, counters or _counters, record, cpu, choices)
+    return Playground(kernel, setup, view, counters or _counters, record, cpu, advice, choices)
 
 
 class Playground(View):
     """The view that `playground` returns; `move(TILE=8)` does what a slider does."""
 
-    def __init__(self, kernel, setup, view, counters, record, cpu, choices):
+    def __init__(self, kernel, setup, view, counters, record, cpu, advice, choices):
         self.kernel, self.setup, self.view, self.counters = kernel, setup, view, counters
-        self.record, self.cpu = record, cpu
+        self.record, self.cpu, self.advice = record, cpu, advice
         function: Any = getattr(kernel, "py_func", kernel)
         self.name = function.__name__
         self.choices = choices
@@ -139,6 +143,7 @@ class Playground(View):
             "error": error,
             "counters": rows,
             "findings": [{"severity": f.severity, "message": f.message} for f in found],
+            "advice": self.advice,
         }
 
     def _run(self, values):
@@ -160,7 +165,8 @@ class Playground(View):
             return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED_ACCESSES)
         grid, block, *arguments = prepared
         record = _inner_block(grid) if self.record is None else self.record
-        return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
+        recorded = record if isinstance(record, list) else [record]
+        return labkit.simulate(kernel, grid, block, *arguments, record=recorded)
 
     def _draw_still(self, figure, data, step):
         if self._shown:

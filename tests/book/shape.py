@@ -9,7 +9,7 @@ import jupytext
 
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
-    "banks cache collapse fragments inspector landscape lowering memory outputs passes pipeline playground "
+    "banks cache collapse filtering fragments inspector landscape lowering memory outputs passes pipeline playground "
     "rescaling schedule score_tiles sectors swizzle terms tile_sizes tiling warp_timeline window winners "
     "wraparound".split()
 )

@@ -12,6 +12,7 @@ from labkit.views import (
     attention_errors,
     banks,
     collapse,
+    filtering,
     inspector,
     landscape,
     lowering,
@@ -114,6 +115,7 @@ def pages(tmp_path_factory):
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
         "collapse": collapse(as_defined, by_tiles),
+        "filtering": filtering(np.eye(9, 12), np.ones((1, 3, 3)) / 9, np.zeros((1, 7, 10)), ["blur"]),
         "passes": passes(
             {
                 "twice": [labkit.simulate(scaled, 2, 32, x, x * 0)] * 2,
@@ -270,6 +272,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "inspector",
         "window",
         "lowering",
+        "filtering",
         "passes",
         "collapse",
         "terms",

@@ -190,3 +190,14 @@ def test_the_numbers_beside_it_can_be_ones_own():
     view.move(TILE=8)
     assert [row[0] for row in before] == ["blocks"]
     assert view.data["counters"][0][2] == before[0][1] != view.data["counters"][0][1]
+
+
+def test_advice_that_an_author_knows_of_is_folded():
+    folded, shown = (playground(tiled, setup, TILE=[4, 8], **options) for options in ({"advice": False}, {}))
+    assert folded.data["findings"] == shown.data["findings"]
+    assert (folded.data["advice"], shown.data["advice"]) == (False, True)
+
+
+def test_several_blocks_can_be_recorded():
+    view = playground(tiled, setup, record=[(0, 0), (1, 0)], TILE=[4, 8])
+    assert list(view.trace.samples.blocks) == [(0, 0, 0), (1, 0, 0)]

@@ -78,11 +78,18 @@ const view = {
         for (const text of [label, value, before === value ? '' : before]) ui.element('td', {class: 'num', text}, row);
       }
       found.replaceChildren();
+      const folded = next.advice ? [] : next.findings.filter(finding => finding.severity !== 'error');
+      let fold = null;
+      if (folded.length) {
+        fold = ui.element('details');
+        ui.element('summary', {text: `Advice that this kernel leaves aside: ${folded.length}`}, fold);
+      }
       for (const {severity, message} of next.findings) {
-        const item = ui.element('p', {class: severity}, found);
+        const item = ui.element('p', {class: severity}, !next.advice && severity !== 'error' ? fold : found);
         ui.element('b', {text: severity === 'error' ? 'Error: ' : 'Advice: '}, item);
         item.append(...ui.parts(message));
       }
+      if (fold) found.append(fold);
       if (!next.findings.length) ui.element('p', {text: 'Nothing found: no errors, no advice.'}, found);
     }
     update(data);
