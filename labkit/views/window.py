@@ -14,6 +14,7 @@ from labkit.views.wording import block_name, check_trace, element_name, join
 
 MOST_THREADS = 2000
 TILE_STYLES = ((COLOURS["B"], "-"), (COLOURS["C"], "--"), ("#b8578f", "-."), (COLOURS["ink"], ":"))  # one per tile
+MOST_ACROSS = 4  # planes next to one another, where there is one line of them
 MOST_TAPS = 64  # that the first window is shown with, one by one
 ROLES = {"x": "A", "w": "B", "y": "C"}  # the colour of each
 
@@ -65,6 +66,7 @@ def window(trace: Trace, image: str = "x", filters: str = "w", outputs: str = "y
         **{role: pack(elements) for role, elements in touched.items()},
         "ends": {role: pack(np.cumsum([len(step[role]) for step in steps])) for role in panels},
         "most": most or max(int(counts.max()), _window_size(trace, filters)),
+        "shared": bool(trace.counters.shared_loads),
         "frames": geometry and pack(geometry["frames"][[step["number"] for step in steps]]),
         "tiles": _tiles(trace, threads, by_thread, panels["x"]) if trace.counters.shared_loads else [],
         **stats_by_step(["thread"], [[step["thread"]] for step in steps], labels, stats),
@@ -85,6 +87,9 @@ def _panel(trace, name):
     if len(shape) < 2:
         raise ValueError(f"{name} has one axis, and a window walks over rows and columns: show an image.")
     planes, sides = [prod(shape[:-3]), prod(shape[-3:-2])], list(shape[-2:])
+    if min(planes) == 1 and max(planes) > MOST_ACROSS:  # a long line of planes is folded into several
+        across = max(count for count in range(1, MOST_ACROSS + 1) if max(planes) % count == 0)
+        planes = [max(planes) // across, across]
     return {"name": name, "planes": planes, "sides": sides, "rim": [0, 0, 0, 0]}
 
 

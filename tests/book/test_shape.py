@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkou
 
 NOTEBOOKS = places.PACKAGE.parent / "notebooks"
 CHAPTERS = [entry.slug for part in read_toc(NOTEBOOKS) if part.name != "Appendices" for entry in part.chapters]
-OLD_SHAPE = set(CHAPTERS)  # chapters that are still to be recut
+OLD_SHAPE = set(CHAPTERS) - {"direct-convolution"}  # chapters that are still to be recut
 
 
 @pytest.mark.parametrize("slug", CHAPTERS)

@@ -152,7 +152,7 @@ def test_windows_hang_over_the_edge_into_the_padding():
     frames = unpack(view.data["frames"])
     assert frames[0].tolist() == [-1, -1, 3, 3], "above and left of the image"
     assert frames[-1].tolist() == [5, 7, 3, 3], "below and right of it"
-    assert "**product 1 of 4**: `x[0, 0, 0, 0]` times `w[0, 0, 1, 1]`" in view.sentence
+    assert "product 1 of 4: x[0, 0, 0, 0] times w[0, 0, 1, 1]" in view.sentence
     assert view.data["say"][4].endswith("3 taps meet zeros of the padding, which are not loaded.")
 
 
@@ -186,3 +186,13 @@ def test_each_tile_of_several_blocks_has_an_outline():
 
 def test_pictures_can_share_a_scale():
     assert window(run(conv.Forward(1, 1, 7, 9, 1, 3, 3)), most=50).data["most"] == 50
+
+
+def test_a_long_line_of_planes_is_folded_and_a_thread_of_registers_stores_a_tile_of_outputs():
+    layer = conv.Forward(1, 1, 18, 18, 8, 3, 3)
+    (trace,) = conv.ladder("direct").step("registers").simulate(*layer.operands()).traces
+    view = window(trace)
+    assert [view.data["panels"][role]["planes"] for role in "xwy"] == [[1, 1], [2, 4], [2, 4]]
+    assert "stores y at 64 places" in view.sentence
+    _, now = loads(view, 0, "y")
+    assert now.tolist() == [k * 256 + row * 16 for k in range(8) for row in range(0, 16, 2)]

@@ -4,7 +4,7 @@
 
 const view = {
   start(ui, data) {
-    const {panels, ends, most, stats, frames, tiles} = data;
+    const {panels, ends, most, stats, frames, tiles, shared} = data;
     const HEAD = 20, GAP = 10, SPARSE = 8, colours = {x: 'A', w: 'B', y: 'C'};
     const touched = role => {   // how often each element was touched, and which the step touches
       const {planes, sides} = panels[role], counts = new Int32Array(planes[0] * planes[1] * sides[0] * sides[1]);
@@ -85,7 +85,7 @@ const view = {
           g.setLineDash([]);
         });
         const area = (frame[2] - frame[0] + 1) * (frame[3] - frame[1] + 1);
-        if (frame[2] >= 0 && (frames || area <= SPARSE * now.size)) {   // no frame around pixels that lie far apart
+        if (frame[2] >= 0 && (frames || !shared && area <= SPARSE * now.size)) {   // none around pixels that are no window
           const [row, column, tall, wide] = frames ? frames.slice(4 * ui.step, 4 * ui.step + 4)
             : [frame[1], frame[0], frame[3] - frame[1] + 1, frame[2] - frame[0] + 1];
           g.strokeStyle = ui.colour('ink');
