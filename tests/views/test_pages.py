@@ -515,3 +515,17 @@ def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
     assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
     page.get_by_label("format").fill("0")
     assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)
+
+
+def test_a_page_in_a_dark_notebook_has_no_light_rim(show):
+    page = show("filtering", width=600, color_scheme="light")
+    page.evaluate("() => { document.body.dataset.jpThemeLight = 'false'; }")
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
+
+
+def test_the_pointer_and_the_sliders_move_the_window(show):
+    page = show("filtering", width=900)
+    page.get_by_label("column of y").fill("4")
+    assert page.locator("canvas").count() == 3
+    page.locator("canvas").first.hover(position={"x": 8, "y": 26})
+    assert page.get_by_label("column of y").input_value() == "0"
