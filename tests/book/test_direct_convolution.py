@@ -66,3 +66,11 @@ def test_the_hit_rate_of_naive_is_high():
     problem = conv.Forward(N=2, C=2, H=18, W=18, K=2, R=3, S=3)
     rates = {slug: STEPS[slug].simulate(*problem.operands()).traces[0].counters.l1_hit_rate for slug in STEPS}
     assert rates["naive"] > 0.8 and rates["naive"] > rates["halo"]
+
+
+def test_a_depthwise_layer_moves_the_same_bytes_for_a_sixteenth_of_the_products():
+    layer = dict(N=8, C=16, H=18, W=18, K=16, R=3, S=3)
+    problems = [conv.Forward(**layer, groups=groups) for groups in (16, 1)]
+    depthwise, dense = (STEPS["coalesced"].simulate(*problem.operands()).traces[0].counters for problem in problems)
+    assert dense.flops == 16 * depthwise.flops
+    assert dense.dram_bytes == pytest.approx(depthwise.dram_bytes, rel=0.05)

@@ -25,7 +25,7 @@ const view = {
       const {planes} = panels[role], sides = size(role);
       const across = (width - (planes[1] - 1) * GAP - 4) / (planes[1] * sides[1]);
       const down = (TALLEST[role] - (planes[0] - 1) * GAP) / (planes[0] * sides[0]);
-      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : 22, across, down)));
+      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : role === 'y' ? 26 : 22, across, down)));
     };
     const strength = {
       x: count => count ? 0.12 + 0.88 * Math.min(1, count / most) : 0,
@@ -96,7 +96,7 @@ const view = {
     }
 
     const pictures = ui.element('div', {class: 'row'}, ui.body);
-    const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'flex:1 1 240px;min-width:0'}, pictures);
+    const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'flex:1 1 240px;min-width:0;display:flex;flex-wrap:wrap;gap:10px 22px;align-items:flex-start'}, pictures);
     const room = width => width < 640 ? width : Math.round(width * 0.56);
     const image = width => fit('x', width);
     ui.canvas({
@@ -105,20 +105,16 @@ const view = {
       height: width => tall('x', image(width)) + 2,
       paint(g, width) { draw(g, 'x', image(width), 0); },
     });
-    const others = ['w', 'y'].filter(role => panels[role]);
-    const cell = width => Object.fromEntries(others.map(role => [role, fit(role, width)]));
-    ui.canvas({
-      label: others.map(role => panels[role].name).join(' and ') + ', what is loaded and stored', parent: right,
-      maxWidth: width => width < 640 ? width : width - room(width) - 30,
-      height: width => others.reduce((sum, role) => sum + tall(role, cell(width)[role]) + GAP, 2),
-      paint(g, width) {
-        let top = 0;
-        for (const role of others) {
-          draw(g, role, cell(width)[role], top);
-          top += tall(role, cell(width)[role]) + GAP;
-        }
-      },
-    });
+    const others = ['w', 'y'].filter(role => panels[role]), right_room = width => width < 640 ? width : width - room(width) - 30;
+    for (const role of others) {   // next to one another where there is room
+      const cell = width => fit(role, width);
+      ui.canvas({
+        label: `${panels[role].name}, what is ${role === 'w' ? 'loaded' : 'stored'}`, parent: right,
+        maxWidth: width => Math.min(right_room(width), wide(role, cell(right_room(width))) + 4),
+        height: width => tall(role, cell(width)) + 2,
+        paint(g, width) { draw(g, role, cell(width), 0); },
+      });
+    }
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['hot', 'this step'], ['A', 'loaded once', Math.max(0.25, strength.x(1))], ['A', `loaded ${most} times`],
       ...(Math.max(...panels.x.rim) ? [['line', 'padding: zeros that are not stored', 'outline']] : []),
