@@ -4,6 +4,7 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritt
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 BLOCK = 16, 4, 2
 # Sizes: groups, channels and filters of each, P, Q, R, S, dilation
@@ -17,7 +18,8 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
     (expected,) = problem.expected((x, w, y, problem)).values()
     value, bound = (array[0].transpose(1, 2, 0) for array in (expected.value, expected.bound))
     return Launch(
-        label=f"{H} x {W} pixels of {C} channels, {K} filters of {R} x {S}, dilation {dilation}, {groups} groups",
+        label=f"{H} x {W} pixels of {count_text(C, 'channel')}, {count_text(K, 'filter')} of {R} x {S}, "
+        f"dilation {dilation}, {count_text(groups, 'group')}",
         args=(
             x[0].transpose(1, 2, 0).copy(),
             w.transpose(2, 3, 1, 0).copy(),

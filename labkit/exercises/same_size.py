@@ -4,6 +4,7 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritt
 from labkit.conv import Forward, pads
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 BLOCK = 16, 16
 SIZES = (  # C, H, W, K, R, S, stride
@@ -21,7 +22,7 @@ def make_launch(rng, C, H, W, K, R, S, stride):
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
     (expected,) = problem.expected((x, w, y, problem)).values()
     return Launch(
-        label=f"{C} channels of {H} x {W}, {K} filters of {R} x {S}, stride {stride}",
+        label=f"{count_text(C, 'channel')} of {H} x {W}, {count_text(K, 'filter')} of {R} x {S}, stride {stride}",
         args=(x[0], w, unwritten_array((y.size,)), stride),
         outputs={2: Expected(expected.value.ravel(), expected.bound.ravel())},
         grid=grid_for((problem.Q, problem.P, K), (*BLOCK, 1)),

@@ -11,6 +11,7 @@ from labkit.views.cluster import cluster
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
 from labkit.views.divergence import divergence
+from labkit.views.filtering import filtering
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
 from labkit.views.grid_to_lane import grid_to_lane
@@ -57,7 +58,7 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "findings", "fragments",
+    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
     "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
     "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
     "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",

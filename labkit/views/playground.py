@@ -45,7 +45,7 @@ def playground(
         Which numbers to show: called with the Trace, it returns each number's text by its label. The usual ones if
         left out.
     record
-        Index of the block to record; one inside the grid if left out.
+        Index of the block to record, or a list of them; one block inside the grid if left out.
     cpu
         For a loop of chapter 01: the CPU whose caches it is traced through.
     advice
@@ -174,7 +174,8 @@ class Playground(View):
             return loops.trace(kernel, *prepared, cpu=self.cpu, record=_RECORDED_ACCESSES)
         grid, block, *arguments = prepared
         record = _inner_block(grid) if self.record is None else self.record
-        return labkit.simulate(kernel, grid, block, *arguments, record=(record,))
+        recorded = record if isinstance(record, list) else [record]
+        return labkit.simulate(kernel, grid, block, *arguments, record=recorded)
 
     def _draw_still(self, figure, data, step):
         if self._shown:

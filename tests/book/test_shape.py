@@ -11,8 +11,8 @@ pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkou
 NOTEBOOKS = places.PACKAGE.parent / "notebooks"
 CHAPTERS = [entry.slug for part in read_toc(NOTEBOOKS) if part.name != "Appendices" for entry in part.chapters]
 RECUT = set(
-    "attention-and-online-softmax batchnorm-fused feeding-tensor-cores first-gpu-matmul flash-attention "
-    "hopper-gemm register-tiles roofline start-here tensor-cores tiled-gemm triple-loop".split()
+    "attention-and-online-softmax batchnorm-fused direct-convolution feeding-tensor-cores first-gpu-matmul "
+    "flash-attention hopper-gemm register-tiles roofline start-here tensor-cores tiled-gemm triple-loop".split()
 )
 OLD_SHAPE = set(CHAPTERS) - RECUT
 

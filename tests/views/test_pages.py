@@ -19,6 +19,7 @@ from labkit.views import (
     collapse,
     divergence,
     grid_to_lane,
+    filtering,
     inspector,
     io_curve,
     landscape,
@@ -150,6 +151,7 @@ def pages(tmp_path_factory):
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
         "collapse": collapse(as_defined, by_tiles),
+        "filtering": filtering(np.eye(9, 12), np.ones((1, 3, 3)) / 9, np.zeros((1, 7, 10)), ["blur"]),
         "passes": passes(
             {
                 "twice": [labkit.simulate(scaled, 2, 32, x, x * 0)] * 2,
@@ -327,6 +329,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "window",
         "lowering",
         "occupancy",
+        "filtering",
         "passes",
         "collapse",
         "terms",
@@ -597,3 +600,17 @@ def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
     assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
     page.get_by_label("format").fill("0")
     assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)
+
+
+def test_a_page_in_a_dark_notebook_has_no_light_rim(show):
+    page = show("filtering", width=600, color_scheme="light")
+    page.evaluate("() => { document.body.dataset.jpThemeLight = 'false'; }")
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
+
+
+def test_the_pointer_and_the_sliders_move_the_window(show):
+    page = show("filtering", width=900)
+    page.get_by_label("column of y").fill("4")
+    assert page.locator("canvas").count() == 3
+    page.locator("canvas").first.hover(position={"x": 8, "y": 26})
+    assert page.get_by_label("column of y").input_value() == "0"

@@ -239,3 +239,8 @@ def test_advice_that_an_author_knows_of_is_folded():
     folded, shown = (playground(tiled, setup, TILE=[4, 8], **options) for options in ({"advice": False}, {}))
     assert folded.data["findings"] == shown.data["findings"]
     assert (folded.data["advice"], shown.data["advice"]) == (False, True)
+
+
+def test_several_blocks_can_be_recorded():
+    view = playground(tiled, setup, record=[(0, 0), (1, 0)], TILE=[4, 8])
+    assert list(view.trace.samples.blocks) == [(0, 0, 0), (1, 0, 0)]

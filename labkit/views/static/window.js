@@ -1,9 +1,10 @@
 // The image, each pixel as strong as it has often been loaded; beside it the filters and the outputs. What the step
-// touches is vermilion, and a frame stands around what it loads of the image.
+// touches is vermilion, and a frame stands around what it loads of the image: its window, where that is known, which may
+// reach into the zeros around the image. Tiles of several blocks have an outline each.
 
 const view = {
   start(ui, data) {
-    const {panels, ends, most, stats} = data;
+    const {panels, ends, most, stats, frames, tiles, shared} = data;
     const HEAD = 20, GAP = 10, SPARSE = 8, colours = {x: 'A', w: 'B', y: 'C'};
     const touched = role => {   // how often each element was touched, and which the step touches
       const {planes, sides} = panels[role], counts = new Int32Array(planes[0] * planes[1] * sides[0] * sides[1]);
@@ -11,14 +12,20 @@ const view = {
       for (let i = 0; i < last; i++) counts[data[role][i]]++;
       return {counts, now: new Set(data[role].slice(first, last))};
     };
-    const wide = (role, s) => panels[role].planes[1] * (panels[role].sides[1] * s + GAP) - GAP;
-    const tall = (role, s) => HEAD + panels[role].planes[0] * (panels[role].sides[0] * s + GAP) - GAP;
+    ui.root.style.setProperty('--tile', '#b8578f');
+    const TILES = [['B', []], ['C', [7, 3]], ['tile', [10, 3, 2, 3]], ['ink', [2, 2]]];   // a colour and dashes for each
+    const size = role => {   // rows and columns of a plane, with the zeros around it
+      const {sides, rim: [top, bottom, left, right]} = panels[role];
+      return [sides[0] + top + bottom, sides[1] + left + right];
+    };
+    const wide = (role, s) => panels[role].planes[1] * (size(role)[1] * s + GAP) - GAP;
+    const tall = (role, s) => HEAD + panels[role].planes[0] * (size(role)[0] * s + GAP) - GAP;
     const TALLEST = {x: 400, w: 150, y: 260};   // all of it fits a screen
     const fit = (role, width) => {
-      const {planes, sides} = panels[role];
-      const across = (width - (planes[1] - 1) * GAP) / (planes[1] * sides[1]);
+      const {planes} = panels[role], sides = size(role);
+      const across = (width - (planes[1] - 1) * GAP - 4) / (planes[1] * sides[1]);
       const down = (TALLEST[role] - (planes[0] - 1) * GAP) / (planes[0] * sides[0]);
-      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : 22, across, down)));
+      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : role === 'y' ? 26 : 22, across, down)));
     };
     const strength = {
       x: count => count ? 0.12 + 0.88 * Math.min(1, count / most) : 0,
@@ -27,7 +34,8 @@ const view = {
     };
 
     function draw(g, role, s, top) {
-      const {name, planes, sides: [rows, columns]} = panels[role], {counts, now} = touched(role);
+      const {name, planes, sides: [rows, columns], rim} = panels[role], {counts, now} = touched(role);
+      const [height, width] = size(role);
       g.textAlign = 'left';
       g.font = '600 13px ui-monospace, Menlo, monospace';
       g.fillStyle = ui.colour(colours[role]);
@@ -36,8 +44,18 @@ const view = {
       g.font = `${Math.min(12, s * 0.5)}px system-ui, sans-serif`;
       const gap = s > 5 ? 1 : 0;
       for (let plane = 0; plane < planes[0] * planes[1]; plane++) {
-        const x0 = plane % planes[1] * (columns * s + GAP), y0 = top + HEAD + Math.floor(plane / planes[1]) * (rows * s + GAP);
+        const x1 = plane % planes[1] * (width * s + GAP) + 2, y1 = top + HEAD + Math.floor(plane / planes[1]) * (height * s + GAP);
+        const x0 = x1 + rim[2] * s, y0 = y1 + rim[0] * s;
         const frame = [columns, rows, -1, -1];
+        for (let i = 0; i < height * width && Math.max(...rim); i++) {   // the zeros around the image
+          const row = Math.floor(i / width) - rim[0], column = i % width - rim[2];
+          if (row >= 0 && row < rows && column >= 0 && column < columns) continue;
+          g.strokeStyle = ui.colour('line');
+          g.lineWidth = 1;
+          g.strokeRect(x0 + column * s + 0.5, y0 + row * s + 0.5, s - gap - 1, s - gap - 1);
+          g.fillStyle = ui.colour('dim');
+          if (s >= 13) g.fillText('0', x0 + (column + 0.5) * s, y0 + (row + 0.66) * s);
+        }
         for (let i = 0; i < rows * columns; i++) {
           const element = plane * rows * columns + i, count = counts[element], hot = now.has(element);
           const column = i % columns, row = Math.floor(i / columns), x = x0 + column * s, y = y0 + row * s;
@@ -57,42 +75,51 @@ const view = {
             g.fillText(count, x + (s - gap) / 2, y + s * 0.66);
           }
         }
+        if (role !== 'x') continue;
+        tiles.forEach(({block, box: [row, column, tall, wide]}, i) => {
+          const [colour, dashes] = TILES[i], inset = 1 + 1.5 * i;
+          g.strokeStyle = ui.colour(colour);
+          g.lineWidth = 2.5;
+          g.setLineDash(dashes);
+          g.strokeRect(x0 + column * s + inset, y0 + row * s + inset, wide * s - 2 * inset - 1, tall * s - 2 * inset - 1);
+          g.setLineDash([]);
+        });
         const area = (frame[2] - frame[0] + 1) * (frame[3] - frame[1] + 1);
-        if (role === 'x' && frame[2] >= 0 && area <= SPARSE * now.size) {   // no frame around pixels that lie far apart
+        if (frame[2] >= 0 && (frames || !shared && area <= SPARSE * now.size)) {   // none around pixels that are no window
+          const [row, column, tall, wide] = frames ? frames.slice(4 * ui.step, 4 * ui.step + 4)
+            : [frame[1], frame[0], frame[3] - frame[1] + 1, frame[2] - frame[0] + 1];
           g.strokeStyle = ui.colour('ink');
           g.lineWidth = 2;
-          g.strokeRect(x0 + frame[0] * s - 1, y0 + frame[1] * s - 1, (frame[2] - frame[0] + 1) * s + 1, (frame[3] - frame[1] + 1) * s + 1);
+          g.strokeRect(x0 + column * s - 1, y0 + row * s - 1, wide * s + 1, tall * s + 1);
         }
       }
     }
 
     const pictures = ui.element('div', {class: 'row'}, ui.body);
-    const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'flex:1 1 240px;min-width:0'}, pictures);
+    const left = ui.element('div', {}, pictures), right = ui.element('div', {style: 'flex:1 1 240px;min-width:0;display:flex;flex-wrap:wrap;gap:10px 22px;align-items:flex-start'}, pictures);
     const room = width => width < 640 ? width : Math.round(width * 0.56);
     const image = width => fit('x', width);
     ui.canvas({
       label: `${panels.x.name}, each pixel by how often it has been loaded`, parent: left,
-      maxWidth: width => Math.min(room(width), wide('x', image(room(width))) + 2),
+      maxWidth: width => Math.min(room(width), wide('x', image(room(width))) + 4),
       height: width => tall('x', image(width)) + 2,
       paint(g, width) { draw(g, 'x', image(width), 0); },
     });
-    const others = ['w', 'y'].filter(role => panels[role]);
-    const cell = width => Object.fromEntries(others.map(role => [role, fit(role, width)]));
-    ui.canvas({
-      label: others.map(role => panels[role].name).join(' and ') + ', what is loaded and stored', parent: right,
-      maxWidth: width => width < 640 ? width : width - room(width) - 30,
-      height: width => others.reduce((sum, role) => sum + tall(role, cell(width)[role]) + GAP, 2),
-      paint(g, width) {
-        let top = 0;
-        for (const role of others) {
-          draw(g, role, cell(width)[role], top);
-          top += tall(role, cell(width)[role]) + GAP;
-        }
-      },
-    });
+    const others = ['w', 'y'].filter(role => panels[role]), right_room = width => width < 640 ? width : width - room(width) - 30;
+    for (const role of others) {   // next to one another where there is room
+      const cell = width => fit(role, width);
+      ui.canvas({
+        label: `${panels[role].name}, what is ${role === 'w' ? 'loaded' : 'stored'}`, parent: right,
+        maxWidth: width => Math.min(right_room(width), wide(role, cell(right_room(width))) + 4),
+        height: width => tall(role, cell(width)) + 2,
+        paint(g, width) { draw(g, role, cell(width), 0); },
+      });
+    }
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['hot', 'this step'], ['A', 'loaded once', Math.max(0.25, strength.x(1))], ['A', `loaded ${most} times`],
-      ...others.map(role => role === 'w' ? ['B', 'filters', 0.6] : ['C', 'stored', 0.8])]);
+      ...(Math.max(...panels.x.rim) ? [['line', 'padding: zeros that are not stored', 'outline']] : []),
+      ...others.map(role => role === 'w' ? ['B', 'filters', 0.6] : ['C', 'stored', 0.8]),
+      ...tiles.map(({block}, i) => [TILES[i][0], `tile of block ${block}`, 'outline'])]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

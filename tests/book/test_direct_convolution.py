@@ -1,0 +1,76 @@
+"""Numbers that the chapter on direct convolution states in prose, held against records and counts."""
+
+import pytest
+
+from labkit import conv, places, results, time_bound
+from labkit.book.contents import source
+
+pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkout")
+STEPS = {step.slug: step for step in conv.ladder("direct")}
+
+
+def chapter():
+    return source(places.PACKAGE.parent / "notebooks", "direct-convolution").read_text()
+
+
+def speeds():
+    """Return TFLOP/s by layer, and in each by step or baseline."""
+    numbers = [str(problem) for problem in STEPS["naive"].benched]
+    speeds = {number: {} for number in range(1, len(numbers) + 1)}
+    for row in results.load("conv_direct", "nvidia-h100-80gb-hbm3").select(dtype="float32"):
+        layer = speeds[1 + numbers.index(row["problem"])]
+        layer[row["step"]] = row["tflops"]
+        layer[row["baseline"]] = row["tflops"] * row["time_ms"] / row["baseline_time_ms"]
+    return speeds
+
+
+def test_the_verdict_says_how_many_times_the_best_library_is_faster():
+    factors = [
+        max(layer["torch"], layer["torch.fft"], layer["cuDNN's search"]) / layer["naive"]
+        for layer in speeds().values()
+        if "naive" in layer
+    ]
+    assert f"is {min(factors):.0f} to {max(factors):.0f} times faster than `naive`" in chapter()
+    assert all(0.7 < layer["naive"] < 1.2 for layer in speeds().values() if "naive" in layer), "about 1 TFLOP/s"
+
+
+def test_what_is_said_of_the_steps_is_what_was_recorded():
+    layers = speeds()
+    assert layers[1]["coalesced"] / layers[1]["naive"] == pytest.approx(2, abs=0.05), "twice as fast"
+    for number in (4, 5):
+        assert layers[number]["coalesced"] / layers[number]["naive"] == pytest.approx(1, abs=0.02), "gains nothing"
+        assert layers[number]["halo"] < 0.9 * layers[number]["naive"], "loses"
+    assert all("halo" not in layers[number] for number in (1, 2, 3)), "no large plane was measured"
+    for number in (2, 3, 4):
+        assert layers[number]["cuDNN's search"] > 5 * layers[number]["torch"], "far apart"
+
+
+@pytest.mark.parametrize("channels", [2, 8])
+def test_counts_per_product_do_not_depend_on_the_channels(channels):
+    """The chapter counts with two channels, which is quick, and speaks of a large layer."""
+    problem = conv.Forward(N=32, C=channels, H=36, W=36, K=128, R=5, S=5)
+    found = {}
+    for slug, step in STEPS.items():
+        (trace,) = step.simulate(*problem.operands(), sample=2).traces
+        counted, products = trace.counters, trace.counters.flops / 2
+        found[slug] = [round(32 * counted.global_load_sectors / products, 1), time_bound(trace).limiter]
+    assert found == {
+        "naive": [18.6, "L1 look-ups"],
+        "coalesced": [6.6, "L1 look-ups"],
+        "halo": [0.4, "shared memory"],
+        "registers": [0.0, "float32 arithmetic"],
+    }
+
+
+def test_the_hit_rate_of_naive_is_high():
+    problem = conv.Forward(N=2, C=2, H=18, W=18, K=2, R=3, S=3)
+    rates = {slug: STEPS[slug].simulate(*problem.operands()).traces[0].counters.l1_hit_rate for slug in STEPS}
+    assert rates["naive"] > 0.8 and rates["naive"] > rates["halo"]
+
+
+def test_a_depthwise_layer_moves_the_same_bytes_for_a_sixteenth_of_the_products():
+    layer = dict(N=8, C=16, H=18, W=18, K=16, R=3, S=3)
+    problems = [conv.Forward(**layer, groups=groups) for groups in (16, 1)]
+    depthwise, dense = (STEPS["coalesced"].simulate(*problem.operands()).traces[0].counters for problem in problems)
+    assert dense.flops == 16 * depthwise.flops
+    assert dense.dram_bytes == pytest.approx(depthwise.dram_bytes, rel=0.05)
