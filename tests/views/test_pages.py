@@ -18,8 +18,8 @@ from labkit.views import (
     chained_fragments,
     collapse,
     divergence,
-    grid_to_lane,
     filtering,
+    grid_to_lane,
     inspector,
     io_curve,
     landscape,
@@ -580,7 +580,7 @@ def test_a_menu_chooses_whom_tensor_cores_serve(show, pages):
     menu, canvas = page.locator("select"), page.locator("canvas")
     before, plain = canvas.screenshot(), kept[0]["say"][-1].replace("`", "").replace("**", "")
     assert sentence(page) == plain and kept[0]["say"] != kept[1]["say"]
-    menu.select_option("serves who asked first")
+    menu.select_option("serves the first request")
     assert sentence(page) == kept[1]["say"][-1].replace("`", "").replace("**", "")
     assert canvas.screenshot() != before
     assert page.evaluate("document.activeElement.tagName") == "SELECT", "the menu keeps the focus"
