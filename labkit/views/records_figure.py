@@ -182,12 +182,11 @@ def series_styles(series: list[Series]) -> list[tuple[str, str, str]]:
 
 
 def legend(series: list[Series], is_line: bool, limits: Mapping | None = None) -> list[tuple[str, str, str]]:
-    """Return lines of the legend: mark, colour and text."""
-    kinds = {one.is_step for one in series}
+    """Return lines of the legend: mark, colour and text. Steps and baselines are told apart where there are both."""
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
     baselines = ("╌", BASELINE_COLOUR, "baselines") if is_line else ("□", BASELINE_COLOUR, "baselines")
-    computed = [("|", "hot", "computed limit")] if limits else []
-    return [entry for is_step, entry in ((True, steps), (False, baselines)) if is_step in kinds] + computed
+    kinds = [steps, baselines] if len({one.is_step for one in series}) == 2 else []
+    return kinds + [("|", "hot", "computed limit")] * bool(limits)
 
 
 def spread_apart(heights: list[float], distance: float) -> list[float]:

@@ -125,8 +125,8 @@ def test_cells_carry_the_metadata_of_nbgrader(whole):
 def test_links_to_chapters_that_are_not_released_become_text():
     _, files = release_files("first-gpu-matmul,tiled-gemm", "hw2")
     text = dict(texts(files))[f"notebooks/{TILED}.ipynb"]
-    assert re.search(r"\[Chapter \d\d\]\(\d\d-first-gpu-matmul\.ipynb\)", text)
-    assert re.search(r"Chapter \d\d had threads", text) and "start-here.ipynb" not in text
+    assert re.search(r"In \[chapter \d\d\]\(\d\d-first-gpu-matmul\.ipynb\)", text)
+    assert re.search(r"In chapter \d\d, threads share", text) and "start-here.ipynb" not in text
 
 
 def test_the_course_names_its_chapters_and_points(tmp_path):
