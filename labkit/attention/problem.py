@@ -68,7 +68,7 @@ class Attention(ladder.Problem):
     causal
         Whether keys past a query's position are masked.
     window
-        A query at position p sees the keys j with |p - j| < window, which are 2 window - 1 and with `causal` the last
+        A query at position p sees the keys j with `|p - j| < window`, which are 2 window - 1 and with `causal` the last
         `window`; None for all. (Beltagy, Peters and Cohan, Longformer, 2020, section 3.1.)
     scale
         Factor of the scores; None for 1 / sqrt(head_dim).

@@ -41,7 +41,7 @@ def scaled_dot_product_attention(
     enable_gqa
         Whether neighbouring heads of the query share a head of key and value.
     window
-        Query i attends to the keys j with |i - j| < window, which are 2 window - 1 and with `is_causal` the last
+        Query i attends to the keys j with `|i - j| < window`, which are 2 window - 1 and with `is_causal` the last
         `window`; None for all. It needs equal numbers of queries and keys. torch's function has no such option.
 
     Returns

@@ -48,7 +48,7 @@ def attend(
         Whether keys past a query's position, i + keys - queries for query i, are masked: the last query sees all keys.
         O is 0 for a query that sees no key.
     window
-        Query i, at position p = i + keys - queries, sees the keys j with |p - j| < window, which are 2 window - 1 and
+        Query i, at position p = i + keys - queries, sees the keys j with `|p - j| < window`, which are 2 window - 1 and
         with `causal` the last `window`; None for all.
     scale
         Factor of the scores; None for 1 / sqrt(head_dim).
