@@ -124,6 +124,11 @@ def load(operation: str, machine: str | None = None, folder: Path = FOLDER) -> R
     return _read(folder / machine / f"{operation}.json")
 
 
+def as_results(record: str | Results) -> Results:
+    """Return a record itself, or `load` the one of this name."""
+    return load(record) if isinstance(record, str) else record
+
+
 def table(operation: str, columns: Sequence[str] | Mapping[str, str], /, machine: str | None = None, **fields) -> Table:
     """Return columns of the selected rows of a record as a table: see `load` and `Results.table`."""
     return load(operation, machine).table(columns, **fields)

@@ -48,7 +48,7 @@ def ladder(
     ValueError
         The record has no row of a problem with this baseline.
     """
-    loaded = results.load(record) if isinstance(record, str) else record
+    loaded = results.as_results(record)
     rows = loaded.select(baseline=baseline)
     tables = [_speeds(rows, steps, baseline, problem) for problem in problems]
     peak = published_peak(loaded, rows, "tflops")

@@ -38,7 +38,7 @@ def latency_hiding(
     loads
         Loads that a warp starts before it waits; a menu chooses.
     """
-    loaded = results.load(record) if isinstance(record, str) else record
+    loaded = results.as_results(record)
     gpu = GPUS[GPU_BY_DRIVER_NAME[loaded.gpu]]
     latency_ns = loaded.select(level="DRAM")[0]["latency_ns"]
     service_ns = LOAD_BYTES / (gpu.dram_gb_s / gpu.sms)

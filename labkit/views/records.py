@@ -79,7 +79,7 @@ def records(
     ValueError
         No row is left, or rows of one step and one `x` differ in a field that `where` leaves open.
     """
-    loaded = results.load(record) if isinstance(record, str) else record
+    loaded = results.as_results(record)
     where = dict(where or {})
     rows = loaded.select(**where)
     if not rows:
