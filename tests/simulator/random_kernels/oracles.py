@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 from cells import run_cell
 from numba import njit, types
+from numba.cpython import numbers
 
 from labkit.simulator import numba_types
 from random_kernels.writer import BLOCK, GRID, THREADS
@@ -101,11 +102,16 @@ def _types_only():
 
 
 def by_njit(kernel, names):
-    """The arrays after all threads have run, one after another, compiled for the CPU."""
+    """The arrays after all threads have run, one after another, compiled for the CPU.
+
+    numba tells LLVM that signed integers do not overflow, and then `c >= 0` may be true of a product that became
+    negative. Random kernels do overflow, so the oracle is compiled without that promise: integers wrap.
+    """
     function = njit(error_model="numpy")(run_cell(kernel.thread, device=njit, **names)["thread"])
     arrays = {name: array.copy() for name, array in kernel.parameters.items()}
-    for i in range(THREADS):
-        function(i, i % BLOCK, *arrays.values())
+    with patch.object(numbers, "_int_arith_flags", lambda rettype: []):
+        for i in range(THREADS):
+            function(i, i % BLOCK, *arrays.values())
     return arrays
 
 
