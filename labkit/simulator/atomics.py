@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.simulator.disturbance import SHARED_LOADS
 from labkit.simulator.memory import access_each, check_atomic, check_atomic_order, count_accesses, flatten
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 from labkit.simulator.slices import Either
 
 (ADD, SUB, MAX, MIN, NANMAX, NANMIN, AND, OR, XOR, INC, DEC, EXCH, CAS) = range(13)
@@ -19,7 +19,7 @@ OPERATIONS = {**{name: number for number, name in enumerate(_NAMES)}, "compare_a
 TAKING = {CAS, EXCH}  # that take a lock, if they change it and the kernel asks whether they did
 
 
-@njit(cache=True)
+@inner_njit
 def _combine_float(operation, old, value):
     if operation == ADD:
         return old + value
@@ -32,7 +32,7 @@ def _combine_float(operation, old, value):
     return value
 
 
-@njit(cache=True)
+@inner_njit
 def _combine_integer(operation, old, value, compare, one):
     if operation == ADD:
         return old + value

@@ -13,7 +13,7 @@ from jaxtyping import Int64, UInt8
 
 from labkit.machine.gpus import Gpu
 from labkit.machine.occupancy import occupancy, shared_allocation
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 
 
 class Cache(NamedTuple):
@@ -65,7 +65,7 @@ def make_l1(gpu: Gpu, threads: int, shared_bytes: int, copies: int) -> Cache:
     return make_cache(l1_bytes(gpu, threads, shared_bytes), ways=16, copies=copies, hashed=True)
 
 
-@njit(cache=True)
+@inner_njit
 def _count_bits(mask):
     count = 0
     while mask:
@@ -84,7 +84,7 @@ def set_index(cache: Cache, line: int) -> int:
     return line % np.uint64(cache.lines.shape[1])
 
 
-@njit(cache=True)
+@inner_njit
 def is_latest(cache: Cache, copy: int, sector: int) -> bool:
     """Return whether the sector is in the latest line of its set, where another read changes nothing.
 

@@ -10,7 +10,7 @@ load of these is served two parts at a time where its lanes read the same word i
 import numpy as np
 
 from labkit.simulator.caches import is_latest, touch
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
@@ -21,7 +21,7 @@ COUNTS = 8
 MAX_WARPS = 32  # per block
 
 
-@njit(cache=True)
+@inner_njit
 def bank_wavefronts(words, lanes, bank_lane, next_lane):
     """Return the wavefronts of `lanes` accesses: the greatest number of distinct words in one bank."""
     bank_lane[:] = -1
@@ -42,7 +42,7 @@ def bank_wavefronts(words, lanes, bank_lane, next_lane):
     return worst
 
 
-@njit(cache=True)
+@inner_njit
 def lanes_read_in_pairs(flat, mask, start, stop):
     """Return whether each lane reads what its neighbour reads, or what the lane after its neighbour reads.
 
@@ -60,7 +60,7 @@ def lanes_read_in_pairs(flat, mask, start, stop):
     return False
 
 
-@njit(cache=True)
+@inner_njit
 def _extent(flat, begin, end):
     """Return the distance between the lowest and the highest element of some lanes."""
     low = high = flat[np.uint64(begin)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from labkit.simulator.caches import dirty_sectors, make_cache, touch
 from labkit.simulator.counters import L2_HITS
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 from labkit.trace import SECTOR_BYTES
 
 BUFFER_ROWS = 8_000_000
@@ -134,7 +134,7 @@ def _replay(l2, order, rows, sites, writes, totals):
     return fetched, written_back
 
 
-@njit(cache=True)
+@inner_njit
 def _access_partition(l2, partition, sector, dirty, write):
     """Return whether a partition had the sector, how many a load read into it, and how many it evicted."""
     hit, evicted = touch(l2, partition, sector, dirty)
@@ -144,7 +144,7 @@ def _access_partition(l2, partition, sector, dirty, write):
     return False, 1 if other else 2, evicted
 
 
-@njit(cache=True)
+@inner_njit
 def _home_partition(line, partitions):
     """Return the partition of a line, by the parity of its bits: equally many lines to each of two for any stride."""
     parity = 0

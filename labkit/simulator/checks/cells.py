@@ -6,7 +6,7 @@ stand for all accesses to the element.
 
 import numpy as np
 
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 from labkit.trace import WARP_LANES
 
 NO_THREAD = -1  # not written yet
@@ -45,7 +45,7 @@ def clear(cells: np.ndarray, filled: bool) -> None:
         cells[:, W_THREAD] = HOST
 
 
-@njit(cache=True)
+@inner_njit
 def block_field(party):
     """Return the field that holds the block of a party's kind; the epoch follows it."""
     if party < A_LOW:
@@ -53,7 +53,7 @@ def block_field(party):
     return A_BLOCK if party < R_LOW else R_BLOCK
 
 
-@njit(cache=True)
+@inner_njit
 def block_and_epoch(cell, party):
     """Return a party's block and epoch."""
     shared = block_field(party)
@@ -62,7 +62,7 @@ def block_and_epoch(cell, party):
     return cell[shared], cell[shared + 1]
 
 
-@njit(cache=True)
+@inner_njit
 def _note_extreme(cell, party, is_beyond, is_between, thread, stamp, time, site):
     """Keep a thread of the current epoch as the lowest or highest.
 
@@ -83,7 +83,7 @@ def _note_extreme(cell, party, is_beyond, is_between, thread, stamp, time, site)
     cell[party + 1], cell[party + 2], cell[party + 3] = stamp, time, site
 
 
-@njit(cache=True)
+@inner_njit
 def note_party(cell, low, shared, block, epoch, thread, stamp, time, site):
     """Keep an atomic or a read: `low` is the first party of its kind, `shared` its first shared field.
 
@@ -117,7 +117,7 @@ def note_write(cell, block, epoch, thread, stamp, time, site):
     cell[W_BLOCK], cell[W_EPOCH] = block, epoch
 
 
-@njit(cache=True)
+@inner_njit
 def note_same_value(cell, grid_epoch, block):
     """Keep the last writer, as another thread writes the same value; prefer one of another block."""
     if cell[V_THREAD] >= 0 and cell[V_BLOCK] != block == cell[W_BLOCK] and cell[V_EPOCH] >= grid_epoch:

@@ -12,7 +12,7 @@ there. Trees are never changed; a change copies one path (Driscoll and others, M
 
 import numpy as np
 
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 from labkit.simulator.warps import BLOCK, START, STOP, THREAD
 from labkit.trace import WARP_LANES
 
@@ -45,7 +45,7 @@ def time_of(nodes, levels, tree, warp):
     return nodes[tree, warp % WIDTH]
 
 
-@njit(cache=True)
+@inner_njit
 def _with_time(nodes, used, level, tree, warp, time):
     """Return a clock that differs from `tree` in the time of one warp."""
     node = used[0]
@@ -59,7 +59,7 @@ def _with_time(nodes, used, level, tree, warp, time):
     return node
 
 
-@njit(cache=True)
+@inner_njit
 def _join(nodes, used, level, first, second):
     """Return the clock that knows what either clock knows; one of the two if it knows all."""
     if first == second or second == EMPTY:
@@ -81,7 +81,7 @@ def _join(nodes, used, level, first, second):
     return node
 
 
-@njit(cache=True)
+@inner_njit
 def _restrict(nodes, used, level, tree, first, last):
     """Return a clock that knows only of the warps from `first` to `last`."""
     if tree == EMPTY:
@@ -120,7 +120,7 @@ def _advance(nodes, used, levels, times, passed_on, clocks, warp, lanes):
     clocks[KNOWN, warp] = _with_time(nodes, used, levels, np.int64(clocks[KNOWN, warp]), warp, times[warp])
 
 
-@njit(cache=True)
+@inner_njit
 def _changers(flat, lanes, changed, lane, start, stop):
     """Return a bit for each lane from `lane` on that accesses the element of `lane`; none if no lane changes it."""
     bits, is_changed = np.uint32(0), False
@@ -131,7 +131,7 @@ def _changers(flat, lanes, changed, lane, start, stop):
     return bits if is_changed else np.uint32(0)
 
 
-@njit(cache=True)
+@inner_njit
 def _fall_behind(clocks, behind, warp, lanes):
     """Let these lanes of a warp keep what they know, while the others learn more."""
     if behind[LANES, warp]:

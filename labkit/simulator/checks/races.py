@@ -18,7 +18,7 @@ import numpy as np
 
 from labkit.simulator.checks import cells, overflow
 from labkit.simulator.checks.clocks import KNOWN, KNOWN_BEFORE, LANES, PUBLISHED, SYNCED, TAKEN, time_of, was_passed_on
-from labkit.simulator.seam import njit
+from labkit.simulator.seam import inner_njit, njit
 from labkit.trace import WARP_LANES
 
 # What is missing between two accesses that race: a `syncwarp` with the lanes that have waited; a `threadfence` behind
@@ -68,7 +68,7 @@ def combine_units(parts) -> tuple[int, int, int]:
     return max(found), max(unwritten), max(first)
 
 
-@njit(cache=True)
+@inner_njit
 def _first_unordered_by_barriers(cell, first, last, grid_epoch, block, thread, epoch, warp_epoch):
     """Return the first party from `first` to `last` that neither the thread nor a barrier orders before; -1 if none.
 
@@ -89,13 +89,13 @@ def _first_unordered_by_barriers(cell, first, last, grid_epoch, block, thread, e
     return -1
 
 
-@njit(cache=True)
+@inner_njit
 def _is_behind(knowledge, warp, thread):
     """Return whether other lanes of this thread's warp have waited for more than it has."""
     return knowledge.behind[LANES, warp] >> (thread % WARP_LANES) & 1
 
 
-@njit(cache=True)
+@inner_njit
 def _others_know(knowledge, block, thread, other, time):
     """Return whether lanes that have waited, which this thread has not met yet, know what a warp did at a time."""
     warp = block * knowledge.per_block + thread // WARP_LANES
@@ -106,7 +106,7 @@ def _others_know(knowledge, block, thread, other, time):
     return time_of(knowledge.nodes, knowledge.levels, np.int64(knowledge.clocks[KNOWN, warp]), other) > time
 
 
-@njit(cache=True)
+@inner_njit
 def _known_until(knowledge, which, block, thread, other):
     """Return the time until which this thread's warp has learned, through atomics, what another did.
 
@@ -119,7 +119,7 @@ def _known_until(knowledge, which, block, thread, other):
     return time_of(knowledge.nodes, knowledge.levels, tree, other)
 
 
-@njit(cache=True)
+@inner_njit
 def _missing_order(knowledge, block, thread, earlier_block, earlier_thread, earlier_time):
     """Return what this thread's warp lacks to know, through atomics, an access by another warp at `earlier_time`."""
     if knowledge.times.shape[0] == 0:
@@ -135,7 +135,7 @@ def _missing_order(knowledge, block, thread, earlier_block, earlier_thread, earl
     return NOTHING
 
 
-@njit(cache=True)
+@inner_njit
 def _separation(block, thread, other_block, other_thread):
     """Return 2 for threads of different blocks, 1 for different warps, 0 for one warp."""
     if block != other_block:
@@ -143,7 +143,7 @@ def _separation(block, thread, other_block, other_thread):
     return 1 if thread // WARP_LANES != other_thread // WARP_LANES else 0
 
 
-@njit(cache=True)
+@inner_njit
 def _lane_knows(knowledge, block, thread, earlier_time):
     """Return whether the thread's warp has learned what another of its lanes did at `earlier_time`."""
     if knowledge.lanes_synced_until.shape[0] == 0:
@@ -154,7 +154,7 @@ def _lane_knows(knowledge, block, thread, earlier_time):
     return knowledge.behind[SYNCED, warp] > earlier_time and not _is_behind(knowledge, warp, thread)
 
 
-@njit(cache=True)
+@inner_njit
 def _first_unordered(order, knowledge, row, cell, first, last, block, thread, epoch):
     """Return the first party that nothing orders before the access, plus FIELDS times what is missing; -1 if none."""
     parts = knowledge.lane_epochs.shape[0] > 0
@@ -182,7 +182,7 @@ def _first_unordered(order, knowledge, row, cell, first, last, block, thread, ep
     return -1
 
 
-@njit(cache=True)
+@inner_njit
 def _ordered_on_element(knowledge, cell, block, thread, earlier_block, earlier_thread, earlier_time):
     """Return whether an atomic of this block found the other's atomic done, and this access depends on it.
 
@@ -196,7 +196,7 @@ def _ordered_on_element(knowledge, cell, block, thread, earlier_block, earlier_t
     return _known_until(knowledge, KNOWN, block, thread, other) >= earlier_time
 
 
-@njit(cache=True)
+@inner_njit
 def _unordered_in_overflow(order, knowledge, cell, kind, block, thread):
     """Return the entry of an access by another warp that nothing orders before this one, or NONE."""
     entries, entry = knowledge.overflow, cell[cells.OVERFLOW]
@@ -212,7 +212,7 @@ def _unordered_in_overflow(order, knowledge, cell, kind, block, thread):
     return overflow.NONE
 
 
-@njit(cache=True)
+@inner_njit
 def _add_overflow(order, knowledge, cell, kind, earlier, block, thread):
     """Keep an access that the cell has no room for, in place of those ordered before the current thread.
 
@@ -248,7 +248,7 @@ def _add_overflow(order, knowledge, cell, kind, earlier, block, thread):
     )
 
 
-@njit(cache=True)
+@inner_njit
 def _keep_in_overflow(order, knowledge, cell, low, shared, block, epoch, thread, time, site):
     """Keep the party that `note_party` is about to drop, in kernels that keep clocks."""
     if knowledge.times.shape[0] == 0:
@@ -274,7 +274,7 @@ def _keep_in_overflow(order, knowledge, cell, low, shared, block, epoch, thread,
             _add_overflow(order, knowledge, cell, low, dropped, block, thread)
 
 
-@njit(cache=True)
+@inner_njit
 def _forget_overflow(knowledge, cell, kind):
     """Drop the entries of a kind."""
     if cell[cells.OVERFLOW] == overflow.NONE:
@@ -292,7 +292,7 @@ def _forget_overflow(knowledge, cell, kind):
         knowledge.overflow[cell[cells.OVERFLOW], overflow.LENGTH] = length
 
 
-@njit(cache=True)
+@inner_njit
 def _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing):
     """Keep one race of an instruction: rather between blocks than warps, rather between warps than lanes."""
     separation = _separation(block, thread, other_block, other_thread)
@@ -301,7 +301,7 @@ def _keep_race(race, found, element, block, thread, other_block, other_thread, s
         race[1], race[2], race[3], race[4] = block, thread, other_block, other_thread
 
 
-@njit(cache=True)
+@inner_njit
 def _warp_state(order, knowledge, row):
     """Return a warp's lanes, block and first thread, the epochs of block and warp (-1 for parts), and its time."""
     start, stop, block, thread0, slot, _ = order.warps[row]
@@ -314,7 +314,7 @@ def _warp_state(order, knowledge, row):
     return start, stop, block, thread0, order.epochs[slot], warp_epoch, time
 
 
-@njit(cache=True)
+@inner_njit
 def _stamp(knowledge, row, lane, warp_epoch):
     """Return the warp barriers that a lane has passed."""
     if knowledge is not None:
@@ -323,7 +323,7 @@ def _stamp(knowledge, row, lane, warp_epoch):
         return warp_epoch
 
 
-@njit(cache=True)
+@inner_njit
 def _note_race(order, knowledge, row, cell, first, last, access, element, found, race):
     """Keep the race of an access with a party from `first` to `last` and return 1; return 0 if they are ordered.
 
@@ -338,7 +338,7 @@ def _note_race(order, knowledge, row, cell, first, last, access, element, found,
         return 1
 
 
-@njit(cache=True)
+@inner_njit
 def _note_race_by_knowledge(order, knowledge, row, cell, first, last, access, element, found, race):
     """As `_note_race`, where more than barriers can order accesses."""
     block, thread, epoch, _ = access
@@ -480,7 +480,7 @@ def check_atomic_order(flat, mask, order, knowledge, shadow, race):
     return found, 0, -1
 
 
-@njit(cache=True)
+@inner_njit
 def _note_race_with_write(order, knowledge, row, cell, access, element, found, race):
     """As `_note_race`, with the plain writes of the element."""
     party = _first_unordered_by_barriers(cell, cells.W_THREAD, cells.V_THREAD, order.grid_epoch, *access)

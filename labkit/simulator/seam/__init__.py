@@ -38,7 +38,8 @@ except ModuleNotFoundError as error:
 
 rules: Rules = chosen
 is_installed = chosen.__name__.endswith("by_numba")
-NumbaError, global_compiler_lock, njit = chosen.NumbaError, chosen.global_compiler_lock, chosen.njit
+NumbaError, global_compiler_lock = chosen.NumbaError, chosen.global_compiler_lock
+njit, inner_njit = chosen.njit, chosen.inner_njit
 bfloat16, literal_unroll, signature, types = chosen.bfloat16, chosen.literal_unroll, chosen.signature, chosen.types
 overload, typeof = chosen.overload, chosen.typeof
 event: Any = chosen.event

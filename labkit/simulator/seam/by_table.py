@@ -22,6 +22,7 @@ __all__ = [
     "event",
     "from_dtype",
     "global_compiler_lock",
+    "inner_njit",
     "literal_unroll",
     "njit",
     "overload",
@@ -177,6 +178,9 @@ def njit(function=None, **options):
         return njit
     function.py_func = function
     return function
+
+
+inner_njit = njit
 
 
 def overload(function):
