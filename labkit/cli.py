@@ -183,6 +183,9 @@ def run(
     for file in filter(None, (json, junit)):
         if not file.absolute().parent.is_dir():
             _fail(f"there is no folder {file.parent} for the report {file.name}: make it, or give another path")
+    for option in [word for word in program[1:] if word.partition("=")[0] in ("--explore", "--time-limit")]:
+        note = f"labkit: {option} comes after {program[0]}, which gets it; put options of `labkit run` before it"
+        print(note, file=sys.stderr)
     reports = {"json": json, "junit": junit, "github": github}
     raise typer.Exit(run_and_report(program, is_module=module, explore=explore, time_limit_s=time_limit, **reports))
 

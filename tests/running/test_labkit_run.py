@@ -296,6 +296,14 @@ def test_options_after_the_script_are_its_own(tmp_path):
     assert "launched no kernel" in result.stderr
 
 
+def test_an_order_meant_for_us_after_the_script_is_told_of(tmp_path):
+    result = run(tmp_path, "import sys; print(sys.argv[1:])", "--explore", "--time-limit=2", "--json", "mine")
+    assert result.stdout == "['--explore', '--time-limit=2', '--json', 'mine']\n"
+    for option in ("--explore", "--time-limit=2"):
+        assert f"{option} comes after program.py, which gets it; put options" in result.stderr
+    assert "--json" not in result.stderr
+
+
 def test_a_missing_script_is_a_sentence(tmp_path):
     result = labkit(tmp_path, "run", "absent.py")
     assert (result.returncode, result.stdout) == (1, "")
