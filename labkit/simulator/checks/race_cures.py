@@ -122,6 +122,11 @@ class Race:
         if self.in_next_iteration:
             back = f"before the loop returns to line {site.line}"
             return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
+        if branches := self._if_with_a_branch_each():
+            return (
+                f"No barrier can stand between two branches of the `if` in line {branches.lineno}: make them two `if` "
+                f"statements with {barrier} between, outside of both."
+            )
         first, last = sorted((site.line, other.line))
         return f"Put {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
 
@@ -257,6 +262,19 @@ class Race:
             return "`cuda.syncthreads()`"
         calls = (n for n in ast.walk(self.kernel) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
         return next((f"`{ast.unparse(call)}`" for call in calls if call.func.attr == "sync"), None)
+
+    def _if_with_a_branch_each(self) -> ast.If | None:
+        """Return the `if` that has one access in its body, and the other in its `elif` or `else`; else None."""
+        lines = {self.site.line, self.other.line}
+        for node in ast.walk(self.kernel):
+            if isinstance(node, ast.If):
+                branches = [
+                    {line for line in lines for statement in branch if _contains_line(statement, line)}
+                    for branch in (node.body, node.orelse)
+                ]
+                if all(branches) and set.union(*branches) == lines and len(lines) == 2:
+                    return node
+        return None
 
     def _outside_branch(self, *near: Site) -> str:
         """Return a clause for a barrier that must be outside the `if` around only one of the two lines."""

@@ -114,6 +114,25 @@ def test_a_barrier_is_put_where_it_fixes_the_race(name):
     assert ("in the next iteration of the loop" in found[0].fact) == ("loop" in cure)
 
 
+@pytest.mark.parametrize("otherwise", ["else", "elif t >= 32"])
+def test_no_barrier_is_put_between_branches_of_one_if(otherwise):
+    text = """
+@cuda.jit
+def kernel(x, y, n, flag):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if t < 32:
+        s[t] = x[t]
+    {}:
+        y[cuda.grid(1)] = s[t - 32]
+"""
+    found = errors(kernel_in(text.format(otherwise)), 2)
+    cure = "No barrier can stand between two branches of the `if` in line 5: make them two `if` statements with"
+    assert [f.remedy.startswith(cure) for f in found if f.kind == "race"] == [True]
+    cured = text.format("cuda.syncthreads()\n    if t >= 32")
+    assert not errors(kernel_in(cured), 2)
+
+
 WAITS = """
 @cuda.jit
 def kernel(x, y, n, flag):
